@@ -1,0 +1,116 @@
+"""Attempts: a completion of a task with everything that is known of it, each thing computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from attrs import frozen
+
+from callwright.corpus import Task
+from callwright.execution import STRICT, Caller, ExecutionRules, execute
+from callwright.parser import ParseFailure, Parser
+from callwright.program import Program
+from callwright.sampler import Completion
+from callwright.schema import Validation, validate
+from callwright.tool import ToolSpec
+from callwright.trace import Trace
+
+
+@frozen
+class Progress:
+    """How far training is, for rewards with a schedule: ``step`` of ``total_steps``, counted from 0."""
+
+    step: int
+    total_steps: int
+
+
+class Attempt:
+    """A task and a completion; parsed, validated and executed on first use, then shared by all components of all rewards.
+
+    Executing under other rules than :data:`callwright.execution.STRICT` is also done once per set of rules.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        completion: Completion | str,
+        parser: Parser,
+        *,
+        seed: int = 0,
+        progress: Progress | None = None,
+        caller: Caller | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.task = task
+        self.completion = Completion(completion) if isinstance(completion, str) else completion
+        self.parser = parser
+        self.seed = seed
+        self.progress = progress
+        self._caller = caller
+        self._time_limit = time_limit
+        self._traces: dict[ExecutionRules, Trace] = {}
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """The offered tools."""
+        return self.task.tools
+
+    @cached_property
+    def parsed(self) -> Program | ParseFailure:
+        """What the parser made of the text."""
+        return self.parser.parse(self.completion.text)
+
+    @property
+    def program(self) -> Program | None:
+        """The program, or ``None`` if the text is not one."""
+        return self.parsed if isinstance(self.parsed, Program) else None
+
+    @property
+    def failure(self) -> ParseFailure | None:
+        """Why the text is not a program, or ``None`` if it is one."""
+        return self.parsed if isinstance(self.parsed, ParseFailure) else None
+
+    @cached_property
+    def validation(self) -> Validation | None:
+        """Every schema mismatch; ``None`` if there is no program."""
+        return validate(self.program, self.task.tools) if self.program is not None else None
+
+    @property
+    def trace(self) -> Trace | None:
+        """The execution under the strict rules; ``None`` if there is no program."""
+        return self.execution(STRICT)
+
+    def execution(self, rules: ExecutionRules) -> Trace | None:
+        """The execution under some rules, in a fresh session of the task's scenario; ``None`` without a program."""
+        if self.program is None:
+            return None
+        trace = self._traces.get(rules)
+        if trace is None:
+            task = self.task
+            trace = execute(
+                self.program,
+                task.environment,
+                task.tools,
+                scenario=task.scenario,
+                seed=self.seed,
+                rules=rules if rules.time_limit or not self._time_limit else _limited(rules, self._time_limit),
+                caller=self._caller,
+            )
+            self._traces[rules] = trace
+        return trace
+
+    @property
+    def masked(self) -> str | None:
+        """Why this attempt must not become a number: the machinery failed while it was executed. ``None`` if it did not."""
+        for trace in self._traces.values():
+            step = trace.infrastructure
+            if step is not None:
+                return f"call {step.call} {step.tool}: {step.outcome.code}: {step.outcome.message}"
+        return None
+
+
+def _limited(rules: ExecutionRules, seconds: float) -> ExecutionRules:
+    from attrs import evolve
+
+    return evolve(rules, time_limit=seconds)

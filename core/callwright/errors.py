@@ -1,0 +1,84 @@
+"""The exception tree: every error that Callwright raises on purpose.
+
+An error says what happened, whose fault it is and what to do. The command line prints ``str(error)`` as one line
+and leaves with ``exit_status``; it never shows a traceback for one of these. Text written by a model never raises:
+it is data, and its defects are values (:class:`callwright.ParseFailure`, :class:`callwright.Mismatch`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CallwrightError(Exception):
+    """Base of all errors of this package."""
+
+    exit_status: int = 1
+
+
+class UsageError(CallwrightError):
+    """The caller asked for something that does not exist or does not fit together."""
+
+    exit_status = 2
+
+
+class UnknownName(UsageError):
+    """A component was asked for by a name that nobody registered."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+        close = difflib.get_close_matches(name, self.known, n=1, cutoff=0.5)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        listed = ", ".join(self.known) if self.known else "none is registered"
+        tail = f" {hint}" if hint else ""
+        super().__init__(f"There is no {kind} named {name!r}.{meant} Known: {listed}.{tail}")
+
+
+class RecipeError(UsageError):
+    """A pipeline recipe cannot be read; the message starts with ``file:line``."""
+
+
+class DataError(UsageError):
+    """A file that the user named is missing, unreadable or not in the stated format."""
+
+
+class MissingExtra(CallwrightError):
+    """A component needs packages of an optional extra; the message holds the exact install command."""
+
+    exit_status = 3
+
+    def __init__(self, component: str, extra: str, missing: str) -> None:
+        self.component, self.extra, self.missing = component, extra, missing
+        super().__init__(
+            f"{component} needs the package {missing!r}, which is not installed. "
+            f"Install it with: pip install 'callwright[{extra}]'"
+        )
+
+
+class PluginError(CallwrightError):
+    """A plugin is broken; the message names the plugin, its distribution and version."""
+
+    exit_status = 4
+
+
+class NameClash(PluginError):
+    """Two plugins registered the same name for the same kind of component."""
+
+
+class ComponentError(CallwrightError):
+    """A component raised: a bug of that component, never of the model whose text it was given."""
+
+    exit_status = 5
+
+
+class CannotExpress(CallwrightError):
+    """A program holds something that this intermediate representation has no way to write."""
+
+
+class InfrastructureFailure(CallwrightError):
+    """Raised by a session when the machinery failed, not the model: becomes an ``infrastructure_error`` outcome."""
+
+
+class RunError(CallwrightError):
+    """A run folder cannot be written, resumed or read."""

@@ -1,0 +1,127 @@
+"""The walk: task, messages, completion, program, validation, trace, scores, reward. Read this second.
+
+A :class:`Pipeline` holds one component of each kind. It keeps no state of its own, so scoring may run anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from callwright.algorithm import Algorithm
+from callwright.attempt import Attempt, Progress
+from callwright.corpus import Corpus, Task
+from callwright.environment import Environment, Outcome, Session
+from callwright.errors import CallwrightError, RecipeError, UsageError
+from callwright.execution import Caller, guarded
+from callwright.parser import Parser
+from callwright.pipeline_recipe import Choice, LoadedRecipe
+from callwright.plugins import Registry
+from callwright.program import Call
+from callwright.prompt import build_messages
+from callwright.reward import Reward, RewardComponent, RewardRecipe
+from callwright.sampler import Completion, Message
+
+
+@frozen
+class Pipeline:
+    """Corpus, intermediate representation, reward and algorithm of one recipe."""
+
+    loaded: LoadedRecipe = field(repr=False)
+    registry: Registry = field(repr=False)
+    corpus: Corpus
+    parser: Parser
+    reward: RewardRecipe
+    algorithm: Algorithm | None = None
+    environment: Environment | None = None
+
+    def tasks(self, split: str, limit: int | None = None) -> Sequence[Task]:
+        """The tasks of a split. Raises :class:`callwright.UnknownName` for a split that the corpus does not have."""
+        tasks = self.corpus[split]
+        tasks = tasks if limit is None else tasks[:limit]
+        return tasks if self.environment is None else [evolve(task, environment=self.environment) for task in tasks]
+
+    def messages(self, task: Task) -> tuple[Message, ...]:
+        """Task -> messages."""
+        return build_messages(task, self.parser, self.registry)
+
+    def attempt(self, task: Task, completion: Completion | str, progress: Progress | None = None) -> Attempt:
+        """Completion -> attempt, which parses, validates and executes when it is asked to."""
+        return Attempt(
+            task,
+            completion,
+            self.parser,
+            seed=self.loaded.recipe.seed,
+            progress=progress,
+            caller=event_caller(self.registry),
+            time_limit=self.loaded.recipe.time_limit,
+        )
+
+    def score(self, attempt: Attempt) -> Reward:
+        """Attempt -> reward."""
+        reward = self.reward.score_attempt(attempt)
+        if self.registry.listens("callwright_attempt_scored"):
+            self.registry.hook.callwright_attempt_scored(attempt=attempt, reward=reward)
+        return reward
+
+
+def event_caller(registry: Registry) -> Caller | None:
+    """How calls reach a session if a plugin listens to ``callwright_tool_call``; ``None`` if nobody does."""
+    if not registry.listens("callwright_tool_call"):
+        return None
+
+    def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+        outcome: Outcome = registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
+        return outcome
+
+    return guarded(call)
+
+
+def build_pipeline(
+    loaded: LoadedRecipe,
+    registry: Registry,
+    *,
+    corpus: Corpus | None = None,
+    environment: Environment | None = None,
+    extra_rewards: Sequence[RewardComponent] = (),
+    with_algorithm: bool = True,
+) -> Pipeline:
+    """Make the components of a recipe. Errors name the file and line that asked for what does not exist."""
+    recipe = loaded.recipe
+    reward: RewardRecipe = _create(loaded, registry, "reward recipe", "reward", recipe.reward)
+    pipeline = Pipeline(
+        loaded=loaded,
+        registry=registry,
+        corpus=corpus or _create(loaded, registry, "corpus", "corpus", recipe.corpus),
+        parser=_create(loaded, registry, "parser", "ir", recipe.ir),
+        reward=reward.with_terms(*extra_rewards) if extra_rewards else reward,
+        algorithm=_create(loaded, registry, "algorithm", "algorithm", recipe.algorithm) if with_algorithm else None,
+        environment=environment,
+    )
+    for key in ("train", "evaluation"):
+        split = getattr(recipe.corpus, key)
+        if split not in pipeline.corpus.splits:
+            known = ", ".join(pipeline.corpus.splits)
+            raise loaded.error(f"corpus {pipeline.corpus.name!r} has no split {split!r}. Known: {known}", "corpus", key)
+    return pipeline
+
+
+def create_trainer(loaded: LoadedRecipe, registry: Registry) -> Any:
+    """The trainer of a recipe."""
+    return _create(loaded, registry, "trainer", "trainer", loaded.recipe.trainer)
+
+
+def _create(loaded: LoadedRecipe, registry: Registry, kind: str, key: str, choice: Choice) -> Any:
+    try:
+        return registry.create(kind, choice.name, **choice.options)
+    except RecipeError:
+        raise
+    except UsageError as error:
+        option = next((name for name in choice.options if f"{name!r}" in str(error)), "name")
+        raise loaded.error(str(error), key, option) from error
+    except CallwrightError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise loaded.error(f"{kind} {choice.name!r}: {error}", key) from error

@@ -1,0 +1,330 @@
+"""Plugins: discovery by entry points, blocking, naming, tracing, lazy loading.
+
+A :class:`Registry` is a plain object. Two of them live side by side in one process without knowing of each other.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from types import ModuleType
+from typing import Any, Final
+
+import pluggy
+from attrs import evolve, field, frozen
+
+from callwright import hookspecs
+from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+
+GROUP: Final = "callwright"
+
+#: Kind of component (as people say it) and the hook that registers it.
+KINDS: Final[Mapping[str, str]] = {
+    "parser": "callwright_parsers",
+    "toolset": "callwright_toolsets",
+    "environment": "callwright_environments",
+    "reward component": "callwright_reward_components",
+    "reward recipe": "callwright_reward_recipes",
+    "sampler": "callwright_samplers",
+    "algorithm": "callwright_algorithms",
+    "trainer": "callwright_trainers",
+    "corpus": "callwright_corpora",
+    "benchmark": "callwright_benchmarks",
+    "synthesizer": "callwright_synthesizers",
+    "teacher": "callwright_teachers",
+    "command": "callwright_commands",
+}
+EVENTS: Final = (
+    "callwright_prompt",
+    "callwright_tool_call",
+    "callwright_attempt_scored",
+    "callwright_training_step",
+    "callwright_run_finished",
+)
+
+
+@frozen
+class Lazy:
+    """A component by name, whose module is imported when it is first asked for.
+
+    ``target`` is ``"package.module:attribute"`` (or the object itself, for embedders); calling it with the options of a
+    recipe makes the component. ``extra`` names the optional dependencies that it needs; ``options`` are passed always.
+    """
+
+    name: str
+    target: str | Callable[..., Any] = field(repr=False)
+    summary: str = ""
+    extra: str | None = None
+    options: Mapping[str, Any] = field(factory=dict)
+    #: Filled in by the registry: the plugin that registered it.
+    plugin: str = ""
+
+    def load(self) -> Any:
+        """The factory itself. Raises :class:`callwright.MissingExtra` or :class:`callwright.PluginError`."""
+        if not isinstance(self.target, str):
+            return self.target
+        module_name, _, attribute = self.target.partition(":")
+        try:
+            return functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+        except ModuleNotFoundError as error:
+            missing = error.name or ""
+            if self.extra and not module_name.startswith(missing):
+                raise MissingExtra(f"{self.name!r}", self.extra, missing) from error
+            raise PluginError(f"plugin {self.plugin!r}: {self.target!r} cannot be imported: {error}") from error
+        except CallwrightError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"plugin {self.plugin!r}: loading {self.target!r} raised {type(error).__name__}: {error}"
+            ) from error
+
+
+@frozen
+class PluginInfo:
+    """A plugin as ``callwright plugins list`` shows it."""
+
+    name: str
+    distribution: str = ""
+    version: str = ""
+    module: str = ""
+    hooks: tuple[str, ...] = ()
+    blocked: bool = False
+    error: str = ""
+
+
+class _CoreEvents:
+    """The innermost implementation of ``callwright_tool_call``: it executes the call."""
+
+    @hookspecs.hookimpl(trylast=True)
+    def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object]) -> Any:
+        return session.call(call.tool, arguments)
+
+
+class Registry:
+    """The plugins of one application and the components that they registered."""
+
+    def __init__(self) -> None:
+        self._manager: Final = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(hookspecs)
+        self._manager.register(_CoreEvents(), name="callwright-core")
+        self._plugins: dict[str, PluginInfo] = {}
+        self._components: dict[str, dict[str, Lazy]] = {}
+        self._made: dict[tuple[str, str], Any] = {}
+
+    @property
+    def hook(self) -> pluggy.HookRelay:
+        """The hooks, to be called by the core."""
+        return self._manager.hook
+
+    def listens(self, event: str) -> bool:
+        """Whether any plugin implements this event hook. Checked before an event is fired, so silence is free."""
+        implementations = getattr(self._manager.hook, event).get_hookimpls()
+        return len(implementations) > (1 if event == "callwright_tool_call" else 0)
+
+    def trace(self, write: Callable[[str], object]) -> None:
+        """Report every hook call and its result, one line each, to ``write``."""
+
+        def before(name: str, implementations: Any, arguments: Any) -> None:
+            given = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
+            write(f"hook {name}({given}) -> {len(implementations)} implementation(s)")
+
+        def after(outcome: Any, name: str, implementations: Any, arguments: Any) -> None:
+            error = outcome.exception
+            write(f"hook {name} " + (f"raised {error!r}" if error else f"returned {_short(outcome.get_result())}"))
+
+        self._manager.add_hookcall_monitoring(before, after)
+
+    # Loading
+
+    def load_entry_points(self, blocked: Iterable[str] = ()) -> None:
+        """Load every plugin of the entry-point group, one at a time, so that a broken one names itself.
+
+        A blocked plugin is never imported. A broken plugin is remembered with its error (:attr:`plugins`) and does
+        not stop the others; asking for a component that nobody else offers then mentions it.
+        """
+        blocked = frozenset(blocked)
+        found = {point.name: point for point in metadata.entry_points(group=GROUP)}
+        for name in sorted(blocked - found.keys()):
+            raise UnknownName("plugin", name, found, hint="(after -p no:)")
+        for name, point in sorted(found.items()):
+            distribution = point.dist
+            info = PluginInfo(
+                name,
+                distribution=distribution.name if distribution else "",
+                version=distribution.version if distribution else "",
+                module=point.value,
+            )
+            if name in blocked:
+                self._plugins[name] = evolve(info, blocked=True)
+                continue
+            try:
+                self.add(point.load(), name=name, info=info)
+            except NameClash:
+                raise
+            except Exception as error:  # a plugin is somebody else's code: any failure is reported as theirs
+                reason = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+                self._plugins[name] = evolve(
+                    info,
+                    error=f"plugin {name!r} ({info.distribution} {info.version}) is broken: {reason}. "
+                    f"Run without it: callwright -p no:{name} …",
+                )
+
+    def add(self, plugin: ModuleType | object, *, name: str, info: PluginInfo | None = None) -> None:
+        """Register a plugin module or object and the components that it yields.
+
+        Raises :class:`callwright.NameClash` if a name of a kind is taken, :class:`callwright.PluginError` if a hook does
+        not fit its specification or yields something else than :class:`Lazy` specs. Then nothing of it stays.
+        """
+        if self._manager.has_plugin(name):
+            raise NameClash(f"a plugin named {name!r} is already registered")
+        info = info or PluginInfo(name, module=getattr(plugin, "__name__", type(plugin).__name__))
+        try:
+            self._manager.register(plugin, name=name)
+            self._manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            if self._manager.has_plugin(name):
+                self._manager.unregister(name=name)
+            raise PluginError(f"plugin {name!r} does not fit the hooks: {' '.join(str(error).split())}") from error
+        callers = self._manager.get_hookcallers(plugin) or []
+        self._plugins[name] = evolve(info, hooks=tuple(sorted(caller.name for caller in callers)))
+        try:
+            self._collect(plugin, name)
+        except Exception:
+            self._manager.unregister(name=name)
+            for components in self._components.values():
+                for component in [key for key, lazy in components.items() if lazy.plugin == name]:
+                    del components[component]
+            del self._plugins[name]
+            raise
+
+    def _collect(self, plugin: object, name: str) -> None:
+        for kind, hook_name in KINDS.items():
+            implementation = getattr(plugin, hook_name, None)
+            if implementation is None or not hasattr(implementation, "callwright_impl"):
+                continue
+            for lazy in implementation() or ():
+                if not isinstance(lazy, Lazy):
+                    raise PluginError(
+                        f"plugin {name!r}: {hook_name} yielded {_short(lazy)}; it must yield callwright.Lazy(name, "
+                        '"module:attribute", summary="…")'
+                    )
+                taken = self._components.setdefault(kind, {}).get(lazy.name)
+                if taken is not None:
+                    raise NameClash(
+                        f"two plugins register the {kind} {lazy.name!r}: {taken.plugin!r} and {name!r}. Leave one out: "
+                        f"callwright -p no:{taken.plugin} …  or  callwright -p no:{name} …"
+                    )
+                self._components[kind][lazy.name] = evolve(lazy, plugin=name)
+
+    # Looking up
+
+    @property
+    def plugins(self) -> Sequence[PluginInfo]:
+        """Every plugin that was found, by name, blocked and broken ones included."""
+        return [self._plugins[name] for name in sorted(self._plugins)]
+
+    def names(self, kind: str) -> list[str]:
+        """The registered names of a kind, sorted."""
+        _check_kind(kind)
+        return sorted(self._components.get(kind, {}))
+
+    def components(self) -> Iterator[tuple[str, Lazy]]:
+        """Every component as ``(kind, spec)``, in a stable order."""
+        for kind in KINDS:
+            for name in self.names(kind):
+                yield kind, self._components[kind][name]
+
+    def spec(self, kind: str, name: str) -> Lazy:
+        """The registration of a component. Raises :class:`callwright.UnknownName`."""
+        _check_kind(kind)
+        known = self._components.get(kind, {})
+        if name not in known:
+            broken = [info for info in self._plugins.values() if info.error]
+            blocked = [info.name for info in self._plugins.values() if info.blocked]
+            hint = " ".join(info.error for info in broken)
+            if blocked:
+                hint += f" Blocked plugins: {', '.join(blocked)}."
+            raise UnknownName(kind, name, known, hint=hint.strip())
+        return known[name]
+
+    def create(self, kind: str, name: str, **options: Any) -> Any:
+        """Make a component. Without options the same object is returned every time.
+
+        Raises :class:`callwright.UsageError` for an option that the component does not take.
+        """
+        spec = self.spec(kind, name)
+        key = (kind, name)
+        if not options and key in self._made:
+            return self._made[key]
+        factory = spec.load()
+        made: Any
+        if kind == "command":
+            return factory
+        if not callable(factory):
+            if options:
+                raise UsageError(f"the {kind} {name!r} takes no options, but was given {', '.join(sorted(options))}")
+            made = factory
+        else:
+            merged = {**spec.options, **options}
+            if "registry" in _parameters(factory):
+                merged.setdefault("registry", self)
+            _check_options(kind, name, factory, merged)
+            made = factory(**merged)
+        if not options:
+            self._made[key] = made
+        return made
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise UnknownName("kind of component", kind, KINDS)
+
+
+def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any]) -> None:
+    parameters = _parameters(factory)
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    known = [p for p in parameters if p not in ("self", "registry")]
+    for option in options:
+        if option not in parameters:
+            raise UnknownName(f"option of the {kind} {name!r}", option, known)
+    for parameter in parameters.values():
+        if (
+            parameter.default is inspect.Parameter.empty
+            and parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+            and parameter.name not in options
+        ):
+            raise UsageError(f"the {kind} {name!r} needs the option {parameter.name!r}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+def load_plugins(
+    *, blocked: Iterable[str] = (), extra: Mapping[str, ModuleType | object] | None = None, entry_points: bool = True
+) -> Registry:
+    """A new registry with every installed plugin except the blocked ones, plus the ``extra`` modules by name."""
+    registry = Registry()
+    if entry_points:
+        registry.load_entry_points(blocked)
+    for name, plugin in (extra or {}).items():
+        registry.add(plugin, name=name)
+    return registry
+
+
+@functools.cache
+def default_registry() -> Registry:
+    """The registry that the short functions of the package use (``callwright.recipe``, ``callwright.corpus`` …)."""
+    return load_plugins()

@@ -1,0 +1,174 @@
+"""Programs: the syntax tree that every intermediate representation parses to.
+
+A program is an ordered tuple of calls. An argument is a JSON value that may hold :class:`Reference` leaves, which
+stand for the result of an earlier call (TIER, section 2.2 and appendix A).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+Returns = Literal["one", "all"]
+Structure = Literal["none", "single", "parallel", "linear", "funnel", "tree", "conjunctive", "mixed"]
+
+PREFIX = "API_RESPONSE_"
+#: ``API_RESPONSE_3``, ``API_RESPONSE_3.field``, ``API_RESPONSE_3.items[0].sku``
+REFERENCE_PATTERN = r"API_RESPONSE_[0-9]{1,9}(?:\.[^.\[\]]+|\[[0-9]{1,9}\])*"
+_REFERENCE = re.compile(r"API_RESPONSE_([0-9]{1,9})((?:\.[^.\[\]]+|\[[0-9]{1,9}\])*)", re.DOTALL)
+_SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
+
+
+@frozen
+class Reference:
+    """The result of an earlier call, or a part of it.
+
+    ``call`` is the id of the call; ``path`` the keys (``str``) and indices (``int``) to follow inside its result. An
+    empty path is a *bare* reference, which stands for the tool's ``result_field`` where it declares one.
+    """
+
+    call: int
+    path: tuple[str | int, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Reference | None:
+        """Read ``API_RESPONSE_<id>[.key | [index]]*``; ``None`` if the whole text is not of that form."""
+        if not text.startswith(PREFIX):
+            return None
+        match = _REFERENCE.fullmatch(text)
+        if match is None:
+            return None
+        path = tuple(key if key else int(index) for key, index in _SEGMENT.findall(match[2])) if match[2] else ()
+        return cls(int(match[1]), path)
+
+    def __str__(self) -> str:
+        tail = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
+        return f"{PREFIX}{self.call}{tail}"
+
+
+@frozen(slots=False, unsafe_hash=False)
+class Call:
+    """One tool call: its id inside the program, the tool's name and the arguments (JSON with references)."""
+
+    id: int
+    tool: str
+    arguments: Mapping[str, Any] = field(factory=dict)
+
+    @cached_property
+    def located(self) -> tuple[tuple[str, Reference], ...]:
+        """Every reference in the arguments with the path at which it stands, in reading order."""
+        return tuple(_references(self.arguments, ""))
+
+
+@frozen(slots=False, unsafe_hash=False)
+class Program:
+    """Ordered calls; ``returns`` says whether the answer is the last result or all of them.
+
+    ``thought`` is the text that came before the calls. It takes no part in equality.
+    """
+
+    calls: tuple[Call, ...] = ()
+    returns: Returns = "one"
+    thought: str = field(default="", eq=False)
+
+    @cached_property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """``(earlier, later)`` positions in ``calls``, sorted: the later call uses the earlier one's result."""
+        position = {call.id: index for index, call in enumerate(self.calls)}
+        found = set()
+        for later, call in enumerate(self.calls):
+            for _, reference in call.located:
+                earlier = position.get(reference.call)
+                if earlier is not None and earlier < later:
+                    found.add((earlier, later))
+        return tuple(sorted(found))
+
+    @property
+    def depth(self) -> int:
+        """The number of calls, by which DepthBench is stratified."""
+        return len(self.calls)
+
+    @cached_property
+    def chain(self) -> int:
+        """Calls on the longest dependency chain (the paper's wording of depth)."""
+        longest = [1] * len(self.calls)
+        for earlier, later in self.edges:  # sorted by the earlier end, so each prefix is final when it is used
+            longest[later] = max(longest[later], longest[earlier] + 1)
+        return max(longest, default=0)
+
+    @cached_property
+    def dangling(self) -> tuple[tuple[int, str, Reference], ...]:
+        """References that no earlier call satisfies: ``(position, path, reference)``."""
+        seen: set[int] = set()
+        found = []
+        for index, call in enumerate(self.calls):
+            for path, reference in call.located:
+                if reference.call not in seen:
+                    found.append((index, path, reference))
+            seen.add(call.id)
+        return tuple(found)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Shape of the dependency graph (TIER, section 3.2 and appendix B).
+
+        ``linear`` is one chain; ``funnel`` has one call that joins several independent results and nothing else;
+        ``tree`` has one result that several calls use and no joins; ``parallel`` has no edges. ``conjunctive`` is the
+        annotation of chains whose inner steps commute; it depends on what the tools mean, so it comes from the task
+        (:attr:`callwright.Task.structure`) and never from the graph. Everything else is ``mixed``.
+        """
+        count = len(self.calls)
+        if count < 2:
+            return "single" if count else "none"
+        if not self.edges:
+            return "parallel"
+        ins, outs = [0] * count, [0] * count
+        for earlier, later in self.edges:
+            outs[earlier] += 1
+            ins[later] += 1
+        connected = all(ins[i] or outs[i] for i in range(count))
+        joins, forks = max(ins) > 1, max(outs) > 1
+        if connected and not joins and not forks and len(self.edges) == count - 1:
+            return "linear"
+        if connected and joins and not forks and sum(i > 1 for i in ins) == 1 and ins[count - 1] == count - 1:
+            return "funnel"
+        if connected and forks and not joins:
+            return "tree"
+        return "mixed"
+
+
+def _references(value: Any, path: str) -> Iterator[tuple[str, Reference]]:
+    if isinstance(value, Reference):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _references(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _references(inner, f"{path}[{index}]")
+
+
+def revive(value: Any) -> Any:
+    """A copy of a JSON value in which strings of the reference form have become :class:`Reference` leaves."""
+    if isinstance(value, str):
+        return (Reference.parse(value) or value) if value.startswith(PREFIX) else value
+    if isinstance(value, dict):
+        return {key: revive(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [revive(inner) for inner in value]
+    return value
+
+
+def plain(value: Any) -> Any:
+    """The inverse of :func:`revive`: references become their text, so that the value is JSON again."""
+    if isinstance(value, Reference):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value

@@ -1,0 +1,55 @@
+"""Running a pipeline recipe from beginning to end: build, train, report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callwright.pipeline import build_pipeline, create_trainer
+from callwright.pipeline_recipe import load_recipe
+from callwright.plugins import Registry, default_registry
+from callwright.runs import Run, describe_process
+
+if TYPE_CHECKING:
+    from callwright.corpus import Corpus
+    from callwright.environment import Environment
+    from callwright.reward import RewardComponent
+
+
+def run_recipe(
+    recipe: str | Path,
+    *,
+    output: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    corpus: Corpus | None = None,
+    environment: Environment | None = None,
+    extra_rewards: Sequence[RewardComponent] = (),
+    registry: Registry | None = None,
+    command: str = "",
+) -> Run:
+    """Train by a recipe; go on where the run folder stops. Returns the finished run.
+
+    ``output`` defaults to ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen cases;
+    whatever was written before stays.
+    """
+    registry = registry or default_registry()
+    loaded = load_recipe(recipe, overrides)
+    pipeline = build_pipeline(loaded, registry, corpus=corpus, environment=environment, extra_rewards=extra_rewards)
+    trainer = create_trainer(loaded, registry)
+    folder = Path(output) if output else default_folder(loaded.recipe.name)
+    manifest = describe_process(registry, command=command, seed=loaded.recipe.seed, started=_now())
+    run = Run.create(folder, recipe_text=loaded.effective_text(), manifest=manifest, command=command)
+    trainer.train(pipeline, run)
+    registry.hook.callwright_run_finished(run=run)
+    return run
+
+
+def default_folder(name: str) -> Path:
+    """``runs/<name>-<UTC time>``."""
+    return Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

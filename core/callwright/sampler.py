@@ -1,0 +1,54 @@
+"""Samplers: whatever produces completions, from a script to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from callwright.corpus import Task
+
+
+class Message(TypedDict):
+    """One chat message, as every chat template and OpenAI-compatible server reads it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+@frozen
+class Completion:
+    """What a sampler returned for one prompt.
+
+    ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their log-probabilities
+    under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
+    """
+
+    text: str
+    token_ids: tuple[int, ...] = field(default=(), repr=False)
+    logprobs: tuple[float, ...] = field(default=(), repr=False)
+    truncated: bool = False
+
+
+@frozen
+class SamplingRequest:
+    """A prompt, and the task it was made of (scripted samplers answer from the task, models from the messages)."""
+
+    messages: tuple[Message, ...]
+    task: Task
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Produces ``n`` completions for each request, reproducibly for a seed."""
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+
+    def sample(
+        self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[Completion]]:
+        """``[B][n]`` completions, in the order of the requests. ``temperature`` 0 is greedy decoding."""

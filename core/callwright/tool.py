@@ -1,0 +1,223 @@
+"""Tools: the specification that models see and checks use, and plain Python functions turned into tools."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from attrs import field, frozen
+
+from callwright.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from callwright.schema import CompiledTool
+
+OPEN_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+@frozen(slots=False)
+class ToolSpec:
+    """A tool as a model is told of it: name, description and JSON Schemas.
+
+    ``parameters`` and ``result`` are JSON Schema (2020-12) objects; the constructors ``from_openai``, ``from_mcp`` and
+    ``from_tier`` read the dialects. ``result_field`` is what a bare reference to a result of this tool means.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(factory=lambda: dict(OPEN_OBJECT), repr=False)
+    result: Mapping[str, Any] | None = field(default=None, repr=False)
+    result_field: str | None = None
+    read_only: bool = False
+    destructive: bool = False
+    discovery: bool = False
+    sensitive: bool = False
+    hidden: bool = False
+
+    @cached_property
+    def compiled(self) -> CompiledTool:
+        """The compiled schema; made once per spec."""
+        from callwright.schema import compile_tool
+
+        return compile_tool(self)
+
+    @classmethod
+    def from_openai(cls, definition: Mapping[str, Any]) -> ToolSpec:
+        """From an OpenAI function definition, with or without the ``{"type": "function", …}`` wrapper."""
+        inner = definition.get("function", definition)
+        return cls._read(inner, inner.get("parameters"), inner.get("returns"), "an OpenAI function definition")
+
+    @classmethod
+    def from_mcp(cls, definition: Mapping[str, Any]) -> ToolSpec:
+        """From an MCP tool (``inputSchema``, ``outputSchema``, ``annotations`` with their hints)."""
+        hints = definition.get("annotations") or {}
+        spec = cls._read(definition, definition.get("inputSchema"), definition.get("outputSchema"), "an MCP tool")
+        from attrs import evolve
+
+        return evolve(
+            spec,
+            read_only=bool(hints.get("readOnlyHint", False)),
+            destructive=bool(hints.get("destructiveHint", False)),
+        )
+
+    @classmethod
+    def from_tier(cls, definition: Mapping[str, Any]) -> ToolSpec:
+        """From the dialect of TIER and BFCL: ``dict``, ``float``, ``pandas.DataFrame``, ``returns.index``."""
+        return cls._read(definition, definition.get("parameters"), definition.get("returns"), "a TIER definition")
+
+    @classmethod
+    def _read(cls, definition: Mapping[str, Any], parameters: Any, result: Any, what: str) -> ToolSpec:
+        from callwright.schema import normalise
+
+        name = definition.get("name")
+        if not isinstance(name, str) or not name:
+            raise DataError(f"{what} has no name: {str(definition)[:120]}")
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise DataError(f"the parameters of tool {name!r} are not an object but {type(parameters).__name__}")
+        index = result.get("index") if isinstance(result, Mapping) else None
+        return cls(
+            name=name,
+            description=str(definition.get("description") or ""),
+            parameters=normalise(parameters) if parameters else dict(OPEN_OBJECT),
+            result=normalise(result) if isinstance(result, Mapping) else None,
+            result_field=index if isinstance(index, str) else None,
+        )
+
+    def to_openai(self) -> dict[str, Any]:
+        """The OpenAI function definition."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": dict(self.parameters),
+            },
+        }
+
+
+class ToolError(Exception):
+    """Raised by a tool function for a documented failure; becomes an ``execution_error`` outcome with this code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code, self.message = code, message
+        super().__init__(message)
+
+
+@frozen(slots=False)
+class FunctionTool:
+    """A plain typed function with its spec; calling it calls the function.
+
+    ``state`` is the name of the first parameter where that one takes the session's state instead of an argument of the
+    model (a positional-only first parameter: ``def pay(bank: Bank, /, amount: float)``).
+    """
+
+    spec: ToolSpec
+    function: Callable[..., Any] = field(repr=False)
+    state: str | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's own result for these Python arguments."""
+        return self.function(*args, **kwargs)
+
+    @cached_property
+    def _arguments(self) -> Any:
+        return _argument_model(self.function, self.spec.name)
+
+    @cached_property
+    def _result(self) -> Any:
+        from pydantic import TypeAdapter
+
+        hints = inspect.signature(self.function, eval_str=True)
+        return TypeAdapter(Any if hints.return_annotation is inspect.Parameter.empty else hints.return_annotation)
+
+    def call(self, state: Any, arguments: dict[str, Any]) -> Any:
+        """Run the function on JSON arguments and return a JSON value.
+
+        Raises :class:`pydantic.ValidationError` for arguments that do not fit the annotations, and whatever the
+        function raises.
+        """
+        model = self._arguments.model_validate(arguments, strict=False)
+        values = {name: getattr(model, name) for name in model.model_fields_set}
+        result = self.function(state, **values) if self.state else self.function(**values)
+        if result is None or isinstance(result, str | int | float | bool):
+            return result
+        return self._result.dump_python(result, mode="json")
+
+
+def _argument_model(function: Callable[..., Any], name: str) -> Any:
+    from pydantic import ConfigDict, create_model
+
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            continue
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise UsageError(f"tool {name!r}: *args and **kwargs have no schema; name every parameter")
+        if parameter.annotation is inspect.Parameter.empty:
+            raise UsageError(f"tool {name!r}: parameter {parameter.name!r} has no type annotation")
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[parameter.name] = (parameter.annotation, default)
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    result_field: str | None = None,
+    read_only: bool = False,
+    destructive: bool = False,
+    discovery: bool = False,
+    sensitive: bool = False,
+    hidden: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    result_field: str | None = None,
+    **annotations: bool,
+) -> Any:
+    """Turn a typed function into a tool: schemas from the annotations, description from the docstring.
+
+    A positional-only first parameter receives the session's state and is not part of the schema. Raises
+    :class:`callwright.UsageError` for a parameter without annotation.
+    """
+
+    def wrap(target: Callable[..., Any]) -> FunctionTool:
+        from pydantic import TypeAdapter
+
+        from callwright.schema import inline_definitions
+
+        signature = inspect.signature(target, eval_str=True)
+        positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
+        if len(positional) > 1:
+            raise UsageError(f"tool {target.__name__!r}: only the first parameter, the state, may be positional-only")
+        tool_name = name or target.__name__
+        parameters = inline_definitions(_argument_model(target, tool_name).model_json_schema())
+        returned = signature.return_annotation
+        result = None
+        if returned is not inspect.Signature.empty and returned is not Any:
+            result = inline_definitions(TypeAdapter(returned).json_schema(mode="serialization"))
+        spec = ToolSpec(
+            name=tool_name,
+            description=(description or inspect.getdoc(target) or "").strip(),
+            parameters=parameters,
+            result=result,
+            result_field=result_field,
+            **annotations,
+        )
+        return FunctionTool(spec, target, positional[0].name if positional else None)
+
+    return wrap if function is None else wrap(function)

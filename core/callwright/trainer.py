@@ -1,0 +1,24 @@
+"""Trainers: what runs an algorithm over a pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.runs import Run
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Trains a policy. Everything it produces goes into the run folder, from which it can also go on."""
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+
+    def train(self, pipeline: Pipeline, run: Run) -> None:
+        """Train until the recipe's last step, resuming from the run folder's newest checkpoint if there is one.
+
+        Writes ``metrics.jsonl``, ``rollouts.jsonl``, ``evaluation.json`` and ``checkpoints/``.
+        """

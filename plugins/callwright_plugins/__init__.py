@@ -1,0 +1,1 @@
+"""The plugins that ship with Callwright. Each stands exactly where anybody else's does."""
