@@ -57,8 +57,8 @@ def values_equal(expected: Any, found: Any, tolerance: Tolerance = DEFAULT_TOLER
 def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance = DEFAULT_TOLERANCE) -> bool:
     """Whether the returned values are the expected multiset. Ids and the order of calls play no part.
 
-    Matching takes each expected value's first equal partner; as equality within a tolerance is transitive for all values
-    that tools produce in practice, no better assignment is searched for.
+    Matching takes each expected value's first equal partner: within a tolerance, equality is transitive for all values
+    that tools produce in practice, so no better assignment is searched for.
     """
     if len(answer.values) != len(returned):
         return False

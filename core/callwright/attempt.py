@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from attrs import frozen
 
@@ -26,7 +25,7 @@ class Progress:
 
 
 class Attempt:
-    """A task and a completion; parsed, validated and executed on first use, then shared by all components of all rewards.
+    """A task and a completion, parsed, validated and executed on first use and shared by all components of all rewards.
 
     Executing under other rules than :data:`callwright.execution.STRICT` is also done once per set of rules.
     """
@@ -49,6 +48,8 @@ class Attempt:
         self.progress = progress
         self._caller = caller
         self._time_limit = time_limit
+        self._parsed: Program | ParseFailure | None = None
+        self._validation: Validation | None = None
         self._traces: dict[ExecutionRules, Trace] = {}
 
     @property
@@ -56,25 +57,34 @@ class Attempt:
         """The offered tools."""
         return self.task.tools
 
-    @cached_property
+    @property
     def parsed(self) -> Program | ParseFailure:
         """What the parser made of the text."""
-        return self.parser.parse(self.completion.text)
+        parsed = self._parsed
+        if parsed is None:
+            parsed = self._parsed = self.parser.parse(self.completion.text)
+        return parsed
 
     @property
     def program(self) -> Program | None:
         """The program, or ``None`` if the text is not one."""
-        return self.parsed if isinstance(self.parsed, Program) else None
+        parsed = self.parsed
+        return parsed if isinstance(parsed, Program) else None
 
     @property
     def failure(self) -> ParseFailure | None:
         """Why the text is not a program, or ``None`` if it is one."""
-        return self.parsed if isinstance(self.parsed, ParseFailure) else None
+        parsed = self.parsed
+        return parsed if isinstance(parsed, ParseFailure) else None
 
-    @cached_property
+    @property
     def validation(self) -> Validation | None:
         """Every schema mismatch; ``None`` if there is no program."""
-        return validate(self.program, self.task.tools) if self.program is not None else None
+        if self._validation is None:
+            program = self.program
+            if program is not None:
+                self._validation = validate(program, self.task.tools)
+        return self._validation
 
     @property
     def trace(self) -> Trace | None:
@@ -83,13 +93,14 @@ class Attempt:
 
     def execution(self, rules: ExecutionRules) -> Trace | None:
         """The execution under some rules, in a fresh session of the task's scenario; ``None`` without a program."""
-        if self.program is None:
+        program = self.program
+        if program is None:
             return None
         trace = self._traces.get(rules)
         if trace is None:
             task = self.task
             trace = execute(
-                self.program,
+                program,
                 task.environment,
                 task.tools,
                 scenario=task.scenario,
@@ -102,11 +113,10 @@ class Attempt:
 
     @property
     def masked(self) -> str | None:
-        """Why this attempt must not become a number: the machinery failed while it was executed. ``None`` if it did not."""
+        """Why this attempt must not become a number: the machinery failed while it ran. ``None`` if it did not."""
         for trace in self._traces.values():
-            step = trace.infrastructure
-            if step is not None:
-                return f"call {step.call} {step.tool}: {step.outcome.code}: {step.outcome.message}"
+            if trace.masked is not None:
+                return trace.masked
         return None
 
 

@@ -23,15 +23,16 @@ Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
 class ExecutionRules:
     """What the papers leave open and released code decides in its own way.
 
-    ``unresolved``: a reference to no earlier call makes the call fail (``fail``), or its text is passed on (``literal``).
+    ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
     ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
-    ``after_failure``: a reference to a call that failed makes the call fail too, or stands for ``null``.
+    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as
+    ``null`` if it is bare, as its text if it has a path.
     ``time_limit`` is in seconds per call; a call over it is an infrastructure error and ends the session.
     """
 
     unresolved: Literal["fail", "literal"] = "fail"
     missing_field: Literal["fail", "whole"] = "fail"
-    after_failure: Literal["fail", "null"] = "fail"
+    after_failure: Literal["fail", "pass"] = "fail"
     time_limit: float | None = None
 
 
@@ -132,7 +133,7 @@ def guarded(inner: Caller) -> Caller:
 
 
 def _limited(inner: Caller, limit: float) -> Caller:
-    """A caller that gives up after ``limit`` seconds; the abandoned thread is a daemon and its session is not used again."""
+    """A caller that gives up after ``limit`` seconds. The abandoned thread is a daemon, its session unused."""
 
     def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
         answer: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
@@ -165,24 +166,23 @@ def _dereference(
             return str(reference)
         raise _Unresolved("unresolved_reference", f"{reference} names no earlier call")
     if not outcome.executed:
-        if rules.after_failure == "null":
-            return None
+        if rules.after_failure == "pass":
+            return str(reference) if reference.path else None
         raise _Unresolved("failed_dependency", f"{reference} is the result of a call that failed ({outcome.kind})")
     value = outcome.value
-    path = reference.path
-    if not path:
-        spec = specs.get(reference.call)
-        if spec is None or spec.result_field is None:
-            return value
-        # A bare reference to a result without its field (a documented error, say) stands for the whole result.
-        return value.get(spec.result_field, value) if isinstance(value, dict) else value
+    spec = specs.get(reference.call)
+    field = spec.result_field if spec is not None else None
+    path = reference.path or ((field,) if field is not None else ())
+    if path == (field,) and isinstance(value, dict) and field not in value:
+        # The declared result field, bare or spelled out, of a result without it (a documented error, say): the whole.
+        return value
     for part in path:
         if isinstance(part, int):
             found = isinstance(value, list | tuple) and part < len(value)
         else:
             found = isinstance(value, dict) and part in value
         if not found:
-            if rules.missing_field == "whole":
+            if rules.missing_field == "whole" or not reference.path:
                 return outcome.value
             raise _Unresolved("unresolved_reference", f"{reference} is not in the result of call {reference.call}")
         value = value[part]

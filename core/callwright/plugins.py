@@ -175,11 +175,13 @@ class Registry:
     def add(self, plugin: ModuleType | object, *, name: str, info: PluginInfo | None = None) -> None:
         """Register a plugin module or object and the components that it yields.
 
-        Raises :class:`callwright.NameClash` if a name of a kind is taken, :class:`callwright.PluginError` if a hook does
-        not fit its specification or yields something else than :class:`Lazy` specs. Then nothing of it stays.
+        Raises :class:`callwright.NameClash` if a name of a kind is taken, :class:`callwright.PluginError` if a hook
+        does not fit its specification or yields something else than :class:`Lazy` specs. Then nothing of it stays.
         """
         if self._manager.has_plugin(name):
             raise NameClash(f"a plugin named {name!r} is already registered")
+        if self._manager.is_registered(plugin):
+            raise NameClash(f"{name!r} is already registered, as the plugin {self._manager.get_name(plugin)!r}")
         info = info or PluginInfo(name, module=getattr(plugin, "__name__", type(plugin).__name__))
         try:
             self._manager.register(plugin, name=name)
@@ -250,7 +252,7 @@ class Registry:
             raise UnknownName(kind, name, known, hint=hint.strip())
         return known[name]
 
-    def create(self, kind: str, name: str, **options: Any) -> Any:
+    def create(self, kind: str, name: str, /, **options: Any) -> Any:
         """Make a component. Without options the same object is returned every time.
 
         Raises :class:`callwright.UsageError` for an option that the component does not take.

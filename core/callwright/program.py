@@ -7,9 +7,8 @@ stand for the result of an earlier call (TIER, section 2.2 and appendix A).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
@@ -21,6 +20,22 @@ PREFIX = "API_RESPONSE_"
 REFERENCE_PATTERN = r"API_RESPONSE_[0-9]{1,9}(?:\.[^.\[\]]+|\[[0-9]{1,9}\])*"
 _REFERENCE = re.compile(r"API_RESPONSE_([0-9]{1,9})((?:\.[^.\[\]]+|\[[0-9]{1,9}\])*)", re.DOTALL)
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
+
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """``functools.cached_property`` without the lock that Python 3.11 takes; programs are made by the million."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    def __get__(self, instance: Any, owner: Any) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        value = instance.__dict__[self.name] = self.compute(instance)
+        return value
 
 
 @frozen
@@ -58,10 +73,12 @@ class Call:
     tool: str
     arguments: Mapping[str, Any] = field(factory=dict)
 
-    @cached_property
+    @once
     def located(self) -> tuple[tuple[str, Reference], ...]:
         """Every reference in the arguments with the path at which it stands, in reading order."""
-        return tuple(_references(self.arguments, ""))
+        found: list[tuple[str, Reference]] = []
+        _locate(dict(self.arguments), "", found)
+        return tuple(found)
 
 
 @frozen(slots=False, unsafe_hash=False)
@@ -75,7 +92,7 @@ class Program:
     returns: Returns = "one"
     thought: str = field(default="", eq=False)
 
-    @cached_property
+    @once
     def edges(self) -> tuple[tuple[int, int], ...]:
         """``(earlier, later)`` positions in ``calls``, sorted: the later call uses the earlier one's result."""
         position = {call.id: index for index, call in enumerate(self.calls)}
@@ -92,7 +109,7 @@ class Program:
         """The number of calls, by which DepthBench is stratified."""
         return len(self.calls)
 
-    @cached_property
+    @once
     def chain(self) -> int:
         """Calls on the longest dependency chain (the paper's wording of depth)."""
         longest = [1] * len(self.calls)
@@ -100,7 +117,7 @@ class Program:
             longest[later] = max(longest[later], longest[earlier] + 1)
         return max(longest, default=0)
 
-    @cached_property
+    @once
     def dangling(self) -> tuple[tuple[int, str, Reference], ...]:
         """References that no earlier call satisfies: ``(position, path, reference)``."""
         seen: set[int] = set()
@@ -112,7 +129,7 @@ class Program:
             seen.add(call.id)
         return tuple(found)
 
-    @cached_property
+    @once
     def structure(self) -> Structure:
         """Shape of the dependency graph (TIER, section 3.2 and appendix B).
 
@@ -141,15 +158,21 @@ class Program:
         return "mixed"
 
 
-def _references(value: Any, path: str) -> Iterator[tuple[str, Reference]]:
-    if isinstance(value, Reference):
-        yield path, value
-    elif isinstance(value, Mapping):
+def _locate(value: Any, path: str, found: list[tuple[str, Reference]]) -> None:
+    kind = type(value)
+    if kind is Reference:
+        found.append((path, value))
+    elif kind is dict:
         for key, inner in value.items():
-            yield from _references(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
+            if type(inner) in _HOLDERS:
+                _locate(inner, f"{path}.{key}" if path else str(key), found)
+    elif kind is list:
         for index, inner in enumerate(value):
-            yield from _references(inner, f"{path}[{index}]")
+            if type(inner) in _HOLDERS:
+                _locate(inner, f"{path}[{index}]", found)
+
+
+_HOLDERS = frozenset({Reference, dict, list})
 
 
 def revive(value: Any) -> Any:

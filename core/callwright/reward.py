@@ -40,12 +40,17 @@ class Evidence:
 
 @frozen
 class Score:
-    """The value of one component in ``[low, high]``. Below ``high`` there is at least one piece of evidence."""
+    """The value of one component in ``[low, high]``. Below ``high`` there is at least one piece of evidence.
+
+    ``masked`` says why the value is not known: the machinery failed where the property would have been seen. The whole
+    sample is then masked, whatever the value.
+    """
 
     value: float
     low: float = 0.0
     high: float = 1.0
     evidence: tuple[Evidence, ...] = ()
+    masked: str | None = None
 
     @property
     def full(self) -> bool:
@@ -56,8 +61,8 @@ class Score:
 class RewardComponent(ABC):
     """One verifiable property of an attempt.
 
-    Subclasses set ``name``, the range ``low`` … ``high`` and, if it fits one, the ``stage`` (of :data:`STAGES`) that the
-    property belongs to. ``score`` is pure: same attempt, same score. It must not raise on any completion.
+    Subclasses set ``name``, the range ``low`` … ``high`` and, if it fits one, the ``stage`` (of :data:`STAGES`) that
+    the property belongs to. ``score`` is pure: same attempt, same score. It must not raise on any completion.
     """
 
     name: ClassVar[str] = ""
@@ -143,7 +148,7 @@ class Reward:
                     "low": weighted.score.low,
                     "high": weighted.score.high,
                     "weight": weighted.weight,
-                    "evidence": [_evidence_json(evidence) for evidence in weighted.score.evidence],
+                    "evidence": [evidence_json(evidence) for evidence in weighted.score.evidence],
                 }
                 for name, weighted in self.scores.items()
             },
@@ -154,7 +159,8 @@ class Reward:
         return row
 
 
-def _evidence_json(evidence: Evidence) -> dict[str, object]:
+def evidence_json(evidence: Evidence) -> dict[str, object]:
+    """A piece of evidence as it stands in a row of ``callwright score``."""
     row: dict[str, object] = {"code": evidence.code, "reason": evidence.reason}
     if evidence.call is not None:
         row["call"] = evidence.call
@@ -166,7 +172,7 @@ def _evidence_json(evidence: Evidence) -> dict[str, object]:
 
 @frozen(slots=False)
 class RewardRecipe:
-    """Weighted terms. With ``normalise`` the weights are divided by the largest reachable sum, so that 1 is the maximum.
+    """Weighted terms. With ``normalise`` the weights are divided by the largest reachable sum, so that 1 is the most.
 
     An ablation is another recipe with fewer terms, renormalised over those that are left.
     """
@@ -182,7 +188,8 @@ class RewardRecipe:
             for required in term.requires:
                 if required not in seen:
                     raise UsageError(
-                        f"reward recipe {self.name!r}: {term.name!r} requires {required!r}, which is not a term before it"
+                        f"reward recipe {self.name!r}: {term.name!r} requires {required!r}, "
+                        "which is not a term before it"
                     )
             if term.name in seen:
                 raise UsageError(f"reward recipe {self.name!r}: two terms are named {term.name!r}")
@@ -203,6 +210,20 @@ class RewardRecipe:
         """The effective weight of each term."""
         scale = self._scale if self.normalise else 1.0
         return {term.name: term.weight / scale for term in self.terms}
+
+    @cached_property
+    def _plan(self) -> tuple[tuple[str, RewardComponent, float, tuple[str, ...], int], ...]:
+        """Per term what scoring needs, looked up once: name, component, weight, gates, position of its stage."""
+        return tuple(
+            (
+                term.name,
+                term.component,
+                self.weights[term.name],
+                term.requires,
+                STAGES.index(term.component.stage) if term.component.stage in STAGES else len(STAGES),
+            )
+            for term in self.terms
+        )
 
     @property
     def low(self) -> float:
@@ -243,27 +264,31 @@ class RewardRecipe:
 
     def score_attempt(self, attempt: Attempt) -> Reward:
         """Score an attempt. Raises :class:`callwright.ComponentError` if a component raises: that is its bug."""
-        weights = self.weights
         scores: dict[str, WeightedScore] = {}
         shut: set[str] = set()
         stage = len(STAGES)
         total = 0.0
-        for term in self.terms:
-            component, name = term.component, term.name
-            blocking = next((required for required in term.requires if required in shut), None)
+        masked: str | None = None
+        for name, component, weight, requires, position in self._plan:
+            blocking = None
+            if shut:
+                for required in requires:
+                    if required in shut:
+                        blocking = required
+                        break
             if blocking is None:
                 score = self._ask(component, attempt)
+                masked = masked or score.masked
             else:
                 score = _closed(component, blocking)
-            if score.value < score.high:
+            value = score.value
+            if value < score.high:
                 shut.add(name)
-                if blocking is None and component.stage in STAGES:
-                    stage = min(stage, STAGES.index(component.stage))
-            weighted = WeightedScore(score, weights[name], blocking is not None)
-            scores[name] = weighted
-            total += weighted.contribution
+                if blocking is None and position < stage:
+                    stage = position
+            scores[name] = WeightedScore(score, weight, blocking is not None)
+            total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
-        masked = attempt.masked
         if masked is not None:
             return Reward(None, scores, reached, masked)
         return Reward(total, scores, reached)
@@ -273,14 +298,14 @@ class RewardRecipe:
             score = component.score(attempt)
         except Exception as error:
             raise ComponentError(
-                f"reward component {component.name or type(component).__name__!r} raised {type(error).__name__}: {error} "
-                f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
+                f"reward component {component.name or type(component).__name__!r} raised "
+                f"{type(error).__name__}: {error} (task {attempt.task.id!r}). This is a bug of the component; the completion was: "
                 f"{attempt.completion.text[:400]!r}"
             ) from error
         if not score.low <= score.value <= score.high:  # also catches NaN
             raise ComponentError(
-                f"reward component {component.name!r} returned {score.value!r}, outside [{score.low:g}, {score.high:g}] "
-                f"(task {attempt.task.id!r})"
+                f"reward component {component.name!r} returned {score.value!r}, "
+                f"outside [{score.low:g}, {score.high:g}] (task {attempt.task.id!r})"
             )
         return score
 

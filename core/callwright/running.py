@@ -31,8 +31,8 @@ def run_recipe(
 ) -> Run:
     """Train by a recipe; go on where the run folder stops. Returns the finished run.
 
-    ``output`` defaults to ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen cases;
-    whatever was written before stays.
+    ``output`` defaults to ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen
+    cases; whatever was written before stays.
     """
     registry = registry or default_registry()
     loaded = load_recipe(recipe, overrides)

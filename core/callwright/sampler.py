@@ -22,8 +22,8 @@ class Message(TypedDict):
 class Completion:
     """What a sampler returned for one prompt.
 
-    ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their log-probabilities
-    under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
+    ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
+    log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
     """
 
     text: str

@@ -38,6 +38,7 @@ _ANY_TYPES: Final = frozenset({"any", "object | array", "mixed"})
 _SUBSCHEMAS: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _SUBSCHEMA_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_REMEMBERED: Final = 4096
 _REFERENCE: Final = {"type": "string", "pattern": "^API_RESPONSE_[0-9]"}
 
 
@@ -83,14 +84,12 @@ class CompiledTool:
     schema: Mapping[str, Any] = field(repr=False)
     result: Mapping[str, Any] | None = field(repr=False)
     result_field: str | None
-    #: Accepted types of the value at a path of keys, filled on demand.
-    _types: dict[str, frozenset[str] | None] = field(factory=dict, repr=False)
+    #: ``(path, tool, path in its result)`` of references whose types were found to agree.
+    agreed: set[tuple[str, CompiledTool, tuple[str | int, ...]]] = field(factory=set, repr=False)
 
     def types_at(self, path: str) -> frozenset[str] | None:
         """The JSON types that the parameter at this path accepts; ``None`` where the schema does not say."""
-        if path not in self._types:
-            self._types[path] = json_types(schema_at(self.schema, split_path(path)))
-        return self._types[path]
+        return json_types(schema_at(self.schema, split_path(path)))
 
     def result_types(self, path: tuple[str | int, ...]) -> frozenset[str] | None:
         """The JSON types of the referenced part of a result; ``None`` where the schema does not say."""
@@ -107,8 +106,8 @@ class CompiledTool:
 def normalise(schema: Any) -> dict[str, Any]:
     """JSON Schema (2020-12) from OpenAI, MCP, TIER or BFCL schemas; the input is not changed.
 
-    ``dict`` becomes ``object``, ``float`` becomes ``number`` and so on; a ``pandas.DataFrame`` becomes an array of objects
-    marked as a table. Drafts that put ``required: true`` beside a property's type are read too.
+    ``dict`` becomes ``object``, ``float`` becomes ``number`` and so on; a ``pandas.DataFrame`` becomes an array of
+    objects marked as a table. Drafts that put ``required: true`` beside a property's type are read too.
     """
     if not isinstance(schema, Mapping):
         return {}
@@ -307,8 +306,13 @@ def _reference_mismatch(
     source = results.get(reference.call)
     if source is None:  # dangling, or an unknown tool: reported as such, not as a type
         return None
+    key = (path, source, reference.path)
+    if key in compiled.agreed:
+        return None
     expected, found = compiled.types_at(path), source.result_types(reference.path)
     if expected is None or found is None or any(compatible(want, have) for want in expected for have in found):
+        if len(compiled.agreed) < _REMEMBERED:  # paths come from model text, so what is kept of them is bounded
+            compiled.agreed.add(key)
         return None
     return Mismatch(
         "type",

@@ -49,6 +49,12 @@ class Trace:
         return next((step for step in self.steps if step.outcome.kind == "infrastructure_error"), None)
 
     @property
+    def masked(self) -> str | None:
+        """How the machinery failed, in words; ``None`` if it did not."""
+        step = self.infrastructure
+        return f"call {step.call} {step.tool}: {step.outcome.code}: {step.outcome.message}" if step else None
+
+    @property
     def returned(self) -> tuple[Any, ...]:
         """The values that the program hands to its user."""
         if not self.steps:

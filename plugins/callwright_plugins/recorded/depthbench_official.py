@@ -1,0 +1,184 @@
+"""The corpus ``depthbench-official``: TIER's released benchmark, read from the user's copy of it.
+
+The folder is either one with ``queries.json``, ``function_definitions.json`` and ``cassette.jsonl`` (plain or ``.gz``),
+or a clone of the released repository (or its ``data/depthbench``), which holds no recorded results: its completions can be
+parsed and validated, and every call is an infrastructure error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from callwright.corpus import Answer, Task
+from callwright.errors import DataError, UnknownName
+from callwright.program import Call, Program, Returns, revive
+from callwright_plugins.recorded.environment import RecordedEnvironment, find_file, read_json
+
+#: Tools that read the scenario (the released code's ``tag``), and the parameter by which gold programs state it.
+SCENARIO_TOOLS: Final = dict.fromkeys(("GetTime", "GetDate", "GetLocation", "GetCurrentLocation"), "tag")
+
+#: The released split puts a query with calls into train if all its tools are among these, else into validation.
+TRAINING_TOOLS: Final = frozenset(
+    {
+        "BookFlight",
+        "BookSearchAPI",
+        "CancelFlight",
+        "CancelStoreOrder",
+        "CreateCart",
+        "CryptoPriceAPI",
+        "CurrencyExchangeAPI",
+        "EnglishDictionaryAPI",
+        "FilterByCarBrand",
+        "FilterByCarBuild",
+        "FilterByCarMileage",
+        "FilterByCarPrice",
+        "FilterByCarProductionYear",
+        "FilterByCarTitle",
+        "FindDealershipsByLocation",
+        "FlightStatusAPI",
+        "GetCarListingByDealerships",
+        "GetLocation",
+        "MovieSearchAPI",
+        "SearchFlight",
+        "SearchSKU",
+    }
+)
+#: The released split puts the first 50 queries without calls, by id, into train.
+TRAINING_NO_CALLS: Final = range(660, 710)
+
+
+class DepthBenchOfficial:
+    """Tasks of the released benchmark. All 163 tools are offered in each, as in the released code's checks.
+
+    ``data`` is the folder. Raises :class:`callwright.DataError` if it is not a copy of the benchmark.
+    """
+
+    def __init__(self, data: str | Path) -> None:
+        root = Path(data)
+        if not root.is_dir():
+            raise DataError(f"{root} is not a folder; name the one with queries.json (--data DIR)")
+        folder, queries = _find_queries(root)
+        self._rows = read_json(queries)
+        if not isinstance(self._rows, dict) or not all(isinstance(row, dict) for row in self._rows.values()):
+            raise DataError(f"{queries}: expected an object id -> query")
+        self._path = queries
+        self._environment = RecordedEnvironment(
+            folder,
+            name="depthbench-official",
+            definitions=_find_definitions(folder),
+            scenario_tools=SCENARIO_TOOLS,
+        )
+        self._made: dict[str, Task] = {}
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return "depthbench-official"
+
+    @property
+    def environment(self) -> RecordedEnvironment:
+        """The recorded backend."""
+        return self._environment
+
+    @cached_property
+    def _ids(self) -> Mapping[str, list[str]]:
+        splits: dict[str, list[str]] = {"train": [], "validation": []}
+        for task_id in sorted(self._rows, key=lambda text: (len(text), text)):
+            splits[self._split(task_id)].append(task_id)
+        return splits
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """``train`` and ``validation`` as in the released code."""
+        return {split: len(ids) for split, ids in self._ids.items()}
+
+    def __getitem__(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, by id."""
+        if split not in self._ids:
+            raise UnknownName("split of depthbench-official", split, self._ids)
+        return [self.task(task_id) for task_id in self._ids[split]]
+
+    def task(self, task_id: str) -> Task:
+        """The task of a query id."""
+        task = self._made.get(task_id)
+        if task is None:
+            if task_id not in self._rows:
+                raise UnknownName("task of depthbench-official", task_id, self._rows)
+            try:
+                task = self._made[task_id] = self._read(task_id, self._rows[task_id])
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise DataError(
+                    f"{self._path}: query {task_id!r} cannot be read: {type(error).__name__}: {error}"
+                ) from error
+        return task
+
+    def _split(self, task_id: str) -> str:
+        row = self._rows[task_id]
+        tools = row.get("apis") or []
+        if not row.get("num_calls"):
+            return "train" if task_id.isdecimal() and int(task_id) in TRAINING_NO_CALLS else "validation"
+        return "train" if TRAINING_TOOLS.issuperset(tools) else "validation"
+
+    def _read(self, task_id: str, row: Mapping[str, Any]) -> Task:
+        # n5/n10/n20 variants of the released data hold objects where the full data set holds JSON texts.
+        calls = _decoded(row["api_calls"]) or {}
+        response = _decoded(row["response"]) or {}
+        returns: Returns = "all" if row["return_all"] else "one"
+        program = Program(
+            tuple(
+                Call(int(call_id), tool, revive(arguments))
+                for call_id, call in sorted(calls.items(), key=lambda item: int(item[0]))
+                for tool, arguments in call.items()
+            ),
+            returns,
+        )
+        twin = self._environment.recording.twin
+        structure = program.structure
+        filters = sum(call.tool.startswith("FilterBy") for call in program.calls)
+        if filters > 1 and structure in ("linear", "funnel", "mixed"):
+            structure = "conjunctive" if structure == "linear" else "mixed"
+        return Task(
+            id=task_id,
+            query=row["prompt"],
+            tools=self._environment.tools,
+            answer=Answer(tuple(twin(value) for value in response.values())),
+            environment=self._environment,
+            scenario=row.get("tag") or "",
+            split=self._split(task_id),
+            depth=row["num_calls"],
+            chain=program.chain,
+            structure=structure,
+            returns=returns,
+            program=program,
+            facts={"apis": tuple(row["apis"]), "answer_ids": tuple(response)},
+        )
+
+
+def _decoded(value: Any) -> Any:
+    return (json.loads(value) if value else None) if isinstance(value, str) else value
+
+
+def _find_queries(root: Path) -> tuple[Path, Path]:
+    for folder in (root, root / "data" / "depthbench"):
+        for name in ("queries.json", "full_dataset.json"):
+            found = find_file(folder, name)
+            if found is not None:
+                return folder, found
+    raise DataError(
+        f"{root} holds neither queries.json nor full_dataset.json; name a folder with the official files or a clone of "
+        "the released TIER repository"
+    )
+
+
+def _find_definitions(folder: Path) -> Path:
+    name = "function_definitions.json"
+    places = [folder, folder.parent.parent / "src" / "tier" / "prompts", folder.parent.parent / "src" / "prompts"]
+    for place in places:
+        found = find_file(place, name)
+        if found is not None:
+            return found
+    raise DataError(f"{folder} has no {name} (looked in {', '.join(str(place) for place in places)})")

@@ -1,0 +1,215 @@
+"""An environment that answers from a recording, and the recording itself.
+
+A recording is a folder with ``function_definitions.json`` (name -> definition) and ``cassette.jsonl`` (plain or
+``.gz``), a row per call: ``{"scenario", "tool", "arguments", "status", "value" | "error"}``. ``status`` is ``ok`` (it returned
+``value``), ``missing`` (no such tool) or ``raised`` (it failed with ``error``). For environments with state a row also
+has ``state`` and ``next``, the digests before and after; ``kind`` and ``code`` keep the exact outcome where it is known.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Hashable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from callwright.environment import Outcome, OutcomeKind
+from callwright.errors import DataError
+from callwright.tool import ToolSpec
+from callwright_plugins.recorded.fingerprint import fingerprint, remember
+
+DEFINITIONS: Final = "function_definitions.json"
+CASSETTE: Final = "cassette.jsonl"
+_STATUS_KIND: Final[Mapping[str, OutcomeKind]] = {"ok": "ok", "missing": "unknown_tool", "raised": "execution_error"}
+
+
+@frozen(eq=False)
+class Recording:
+    """Everything that was recorded, ready for lookup."""
+
+    outcomes: Mapping[tuple[str, str, str, str], tuple[Outcome, str]]
+    initial: Mapping[str, str]
+    known: Mapping[int, str]
+    owned: dict[Hashable, Any]
+
+    def twin(self, value: Any) -> Any:
+        """The recorded object that equals this value, if there is one: comparing the two is then free."""
+        return remember(value, {}, self.owned)
+
+
+class RecordedEnvironment:
+    """Tools that answer what was recorded; a call that was not is an infrastructure error, never a wrong answer.
+
+    ``data`` is the folder. ``scenario_tools`` maps tools that read the scenario to the parameter by which a call may
+    name another one. Raises :class:`callwright.DataError` for a folder that is not a recording.
+    """
+
+    def __init__(
+        self,
+        data: str | Path,
+        *,
+        name: str = "recorded",
+        definitions: str | Path | None = None,
+        scenario_tools: Mapping[str, str] | None = None,
+    ) -> None:
+        folder = Path(data)
+        self._name = name
+        self._scenario_tools = dict(scenario_tools or {})
+        self._tools = read_definitions(Path(definitions) if definitions else folder / DEFINITIONS)
+        for tool, parameter in self._scenario_tools.items():
+            if tool in self._tools:
+                self._tools[tool] = _with_optional_string(self._tools[tool], parameter)
+        self.recording = read_recording(folder)
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """Every recorded tool by name."""
+        return self._tools
+
+    @property
+    def pure(self) -> bool:
+        """True: recorded values are only handed out."""
+        return True
+
+    def open(self, scenario: str = "", seed: int = 0) -> RecordedSession:
+        """A session of a scenario. The seed plays no part: there is one recording."""
+        return RecordedSession(self.recording, self._scenario_tools, scenario)
+
+
+class RecordedSession:
+    """A session that looks its answers up."""
+
+    __slots__ = ("_recording", "_scenario", "_scenario_tools", "_state")
+
+    def __init__(self, recording: Recording, scenario_tools: Mapping[str, str], scenario: str) -> None:
+        self._recording = recording
+        self._scenario_tools = scenario_tools
+        self._scenario = scenario
+        self._state = recording.initial.get(scenario, "")
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """The recorded outcome."""
+        scenario = ""
+        parameter = self._scenario_tools.get(tool)
+        if parameter is not None:
+            named = arguments.get(parameter)
+            scenario = named if isinstance(named, str) else self._scenario
+            if parameter in arguments:
+                arguments = {key: value for key, value in arguments.items() if key != parameter}
+        elif not self._scenario_tools:
+            scenario = self._scenario
+        recording = self._recording
+        found = recording.outcomes.get((scenario, self._state, tool, fingerprint(arguments, recording.known)))
+        if found is None:
+            return Outcome(
+                "infrastructure_error",
+                code="not_recorded",
+                message=f"the recording has no answer of {tool} for these arguments",
+            )
+        outcome, self._state = found
+        return outcome
+
+    def digest(self) -> str:
+        """The recorded digest of the state; empty where the recorded environment has none."""
+        return self._state
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """The file, plain or compressed."""
+    for candidate in (folder / name, folder / f"{name}.gz"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def open_text(path: Path) -> str:
+    """The text of a plain or compressed file. Raises :class:`callwright.DataError`."""
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in a plain or compressed file. Raises :class:`callwright.DataError`."""
+    try:
+        return json.loads(open_text(path))
+    except ValueError as error:
+        raise DataError(f"{path} is not valid JSON: {error}") from error
+
+
+def read_definitions(path: Path) -> dict[str, ToolSpec]:
+    """Tool definitions by name, in any of the dialects."""
+    found = path if path.is_file() else find_file(path.parent, path.name)
+    if found is None:
+        raise DataError(f"{path} is missing: it holds the definitions of the tools, name -> definition")
+    definitions = read_json(found)
+    if not isinstance(definitions, dict):
+        raise DataError(f"{found}: expected an object name -> definition, found {type(definitions).__name__}")
+    tools = {}
+    for name, definition in definitions.items():
+        if not isinstance(definition, dict):
+            raise DataError(f"{found}: the definition of {name!r} is not an object")
+        reader = ToolSpec.from_mcp if "inputSchema" in definition else ToolSpec.from_tier
+        if "function" in definition:
+            reader = ToolSpec.from_openai
+        spec = reader({"name": name, **definition} if "function" not in definition else definition)
+        flags = definition.get("callwright")
+        tools[name] = evolve(spec, **flags) if isinstance(flags, dict) else spec
+    return tools
+
+
+def read_recording(folder: Path) -> Recording:
+    """The cassette of a folder; an empty recording if it has none (then only parsing and validation are possible)."""
+    path = find_file(folder, CASSETTE)
+    known: dict[int, str] = {}
+    owned: dict[Hashable, Any] = {}
+    outcomes: dict[tuple[str, str, str, str], tuple[Outcome, str]] = {}
+    initial: dict[str, str] = {}
+    for number, row in _rows(path) if path else ():
+        try:
+            scenario, tool, arguments, status = row["scenario"], row["tool"], row["arguments"], row["status"]
+            kind: OutcomeKind = row.get("kind") or _STATUS_KIND[status]
+        except KeyError as error:
+            raise DataError(f"{path}:{number}: {error} is missing or unknown") from error
+        if not isinstance(arguments, dict):
+            raise DataError(f"{path}:{number}: arguments is not an object")
+        value = remember(row.get("value"), known, owned)
+        error_text = str(row.get("error") or "")
+        code = row.get("code") or (error_text.partition(":")[0] if status == "raised" else "")
+        message = error_text or ("no tool of this name" if status == "missing" else "")
+        state = row.get("state", "")
+        initial.setdefault(scenario, state)
+        outcome = Outcome(kind, value, code, message)
+        outcomes[scenario, state, tool, fingerprint(arguments, known)] = (outcome, row.get("next", state))
+    return Recording(outcomes, initial, known, owned)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(open_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}:{number}: expected an object, found {type(row).__name__}")
+        yield number, row
+
+
+def _with_optional_string(spec: ToolSpec, parameter: str) -> ToolSpec:
+    properties = {**spec.parameters.get("properties", {}), parameter: {"type": "string"}}
+    return evolve(spec, parameters={**spec.parameters, "properties": properties})

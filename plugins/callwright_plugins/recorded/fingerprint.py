@@ -1,0 +1,59 @@
+"""Fingerprints of JSON values: short texts that are equal exactly if the values are (``1`` and ``1.0`` differ).
+
+A recorded table can be a hundred kilobytes, and it is an argument of every call that filters it. Its fingerprint is
+taken once, when the recording is read, and found again by identity; so looking a call up costs microseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
+
+from callwright.program import Reference
+
+#: Longer texts are replaced by their hash, at every level, so that a fingerprint depends on the content alone.
+_INLINE = 64
+
+
+def fingerprint(value: Any, known: Mapping[int, str]) -> str:
+    """The fingerprint; ``known`` holds those of containers by ``id``, which their owner keeps alive."""
+    kind = type(value)
+    if kind is str:
+        return quoted(value)
+    if kind is dict or kind is list or kind is tuple:
+        found = known.get(id(value))
+        return found if found is not None else _container(value, known)
+    if kind is Reference:
+        return quoted(str(value))
+    return json.dumps(value)
+
+
+def _container(value: Any, known: Mapping[int, str]) -> str:
+    if isinstance(value, dict):
+        inner = ",".join([f"{quoted(key)}:{fingerprint(value[key], known)}" for key in sorted(value)])
+        text = "{" + inner + "}"
+    else:
+        text = "[" + ",".join([fingerprint(item, known) for item in value]) + "]"
+    return text if len(text) <= _INLINE else "#" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def remember(value: Any, known: dict[int, str], owned: dict[Hashable, Any]) -> Any:
+    """Register a value and all containers in it; equal containers become one object, which is returned."""
+    if isinstance(value, dict):
+        value = {key: remember(inner, known, owned) for key, inner in value.items()}
+    elif isinstance(value, list):
+        value = [remember(inner, known, owned) for inner in value]
+    else:
+        return value
+    text = _container(value, known)
+    # Key order is not part of a fingerprint, but it is part of what a tool returned: only exact twins are shared.
+    inner = value.values() if isinstance(value, dict) else value
+    order = tuple(value) if isinstance(value, dict) else None
+    key = (text, order, tuple(id(child) for child in inner if isinstance(child, dict | list)))
+    kept = owned.setdefault(key, value)
+    if kept is value:
+        known[id(value)] = text
+    return kept

@@ -1,0 +1,129 @@
+"""Recording: an environment that passes every call on to another one and writes down what came back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from callwright.environment import Environment, Outcome, Session
+from callwright.errors import InfrastructureFailure
+from callwright.runs import append_jsonl, write_atomically
+from callwright.tool import ToolSpec
+from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
+from callwright_plugins.recorded.fingerprint import fingerprint
+
+_FLAGS = ("read_only", "destructive", "discovery", "sensitive", "hidden")
+_KIND_STATUS = {"ok": "ok", "empty": "ok", "partial": "ok", "unknown_tool": "missing"}
+
+
+@define(eq=False)
+class RecordingEnvironment:
+    """Wraps an environment; use it in its place, then read the folder with :class:`RecordedEnvironment`.
+
+    Each distinct call of a scenario and state is written once, when its session is closed. Infrastructure failures are
+    not answers and are not written. A folder that holds a recording already is added to.
+    """
+
+    inner: Environment
+    folder: Path
+    rows: int = field(default=0, init=False)
+    _seen: set[tuple[str, str, str, str]] = field(factory=set, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._seen.update(read_recording(self.folder).outcomes)
+        definitions = {name: definition(spec) for name, spec in self.inner.tools.items()}
+        text = json.dumps(definitions, indent=1, ensure_ascii=False)
+        write_atomically(self.folder / DEFINITIONS, text + "\n")
+
+    @property
+    def name(self) -> str:
+        """The name of the wrapped environment."""
+        return self.inner.name
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """The tools of the wrapped environment."""
+        return self.inner.tools
+
+    @property
+    def pure(self) -> bool:
+        """As the wrapped environment says."""
+        return self.inner.pure
+
+    def open(self, scenario: str = "", seed: int = 0) -> Session:
+        """A session of the wrapped environment that is listened to."""
+        return _RecordingSession(self, self.inner.open(scenario, seed), scenario)
+
+    def keep(self, rows: list[tuple[tuple[str, str, str, str], dict[str, Any]]]) -> None:
+        """Write those rows that are new."""
+        fresh = []
+        for key, row in rows:
+            if key not in self._seen:
+                self._seen.add(key)
+                fresh.append(row)
+        if fresh:
+            append_jsonl(self.folder / CASSETTE, fresh)
+            self.rows += len(fresh)
+
+
+@define(eq=False)
+class _RecordingSession:
+    owner: RecordingEnvironment
+    inner: Session
+    scenario: str
+    _rows: list[tuple[tuple[str, str, str, str], dict[str, Any]]] = field(factory=list, init=False)
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        before = self.inner.digest()
+        text = json.dumps(arguments)  # taken before the tool can change anything
+        key = (self.scenario, before, tool, fingerprint(arguments, {}))
+        try:
+            outcome = self.inner.call(tool, arguments)
+        except InfrastructureFailure:
+            raise
+        except Exception as error:  # the tool's own failure: recorded as execution would report it
+            outcome = Outcome("execution_error", code=type(error).__name__, message=str(error))
+        if outcome.kind == "infrastructure_error":
+            return outcome
+        status = _KIND_STATUS.get(outcome.kind, "raised")
+        row: dict[str, Any] = {"scenario": self.scenario, "tool": tool, "arguments": json.loads(text), "status": status}
+        if status == "raised":
+            row["error"] = outcome.message
+        if status != "raised" or outcome.value is not None:
+            row["value"] = outcome.value
+        row |= {"kind": outcome.kind, "code": outcome.code}
+        after = self.inner.digest()
+        if before or after:
+            row |= {"state": before, "next": after}
+        self._rows.append((key, row))
+        return outcome
+
+    def digest(self) -> str:
+        return self.inner.digest()
+
+    def close(self) -> None:
+        self.owner.keep(self._rows)
+        self._rows = []
+        self.inner.close()
+
+
+def definition(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as ``function_definitions.json`` holds it."""
+    out: dict[str, Any] = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": dict(spec.parameters),
+    }
+    if spec.result is not None:
+        out["returns"] = dict(spec.result)
+        if spec.result_field is not None:
+            out["returns"]["index"] = spec.result_field
+    flags = {flag: True for flag in _FLAGS if getattr(spec, flag)}
+    if spec.result_field is not None and spec.result is None:
+        flags["result_field"] = spec.result_field  # type: ignore[assignment]
+    return {**out, "callwright": flags} if flags else out
