@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
 from attrs import define, field
 
 from callwright.environment import Environment, Outcome, Session
@@ -95,11 +96,18 @@ class FunctionSession:
         """SHA-256 of the state as canonical JSON."""
         from pydantic_core import to_jsonable_python
 
-        plain = to_jsonable_python(self.state, fallback=lambda value: vars(value))
+        plain = to_jsonable_python(self.state, fallback=_fields)
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of an object that pydantic does not know, attrs classes (which have slots) included."""
+    if attrs.has(type(value)):
+        return {attribute.name: getattr(value, attribute.name) for attribute in attrs.fields(type(value))}
+    return vars(value)
 
 
 def _conforms(environment: FunctionEnvironment, session: FunctionSession) -> tuple[Environment, Session]:

@@ -299,8 +299,8 @@ class RewardRecipe:
         except Exception as error:
             raise ComponentError(
                 f"reward component {component.name or type(component).__name__!r} raised "
-                f"{type(error).__name__}: {error} (task {attempt.task.id!r}). This is a bug of the component; the completion was: "
-                f"{attempt.completion.text[:400]!r}"
+                f"{type(error).__name__}: {error} (task {attempt.task.id!r}). This is a bug of the component; "
+                f"the completion was: {attempt.completion.text[:400]!r}"
             ) from error
         if not score.low <= score.value <= score.high:  # also catches NaN
             raise ComponentError(

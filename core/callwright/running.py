@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from callwright.pipeline import build_pipeline, create_trainer
 from callwright.pipeline_recipe import load_recipe
 from callwright.plugins import Registry, default_registry
+from callwright.progress import SILENT, Reporter
 from callwright.runs import Run, describe_process
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def run_recipe(
     extra_rewards: Sequence[RewardComponent] = (),
     registry: Registry | None = None,
     command: str = "",
+    reporter: Reporter = SILENT,
 ) -> Run:
     """Train by a recipe; go on where the run folder stops. Returns the finished run.
 
@@ -41,7 +43,7 @@ def run_recipe(
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     manifest = describe_process(registry, command=command, seed=loaded.recipe.seed, started=_now())
     run = Run.create(folder, recipe_text=loaded.effective_text(), manifest=manifest, command=command)
-    trainer.train(pipeline, run)
+    trainer.train(pipeline, run, reporter=reporter)
     registry.hook.callwright_run_finished(run=run)
     return run
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from callwright.progress import SILENT, Reporter
+
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
     from callwright.runs import Run
@@ -17,8 +19,9 @@ class Trainer(Protocol):
     def name(self) -> str:
         """The registered name."""
 
-    def train(self, pipeline: Pipeline, run: Run) -> None:
+    def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
         """Train until the recipe's last step, resuming from the run folder's newest checkpoint if there is one.
 
+        ``reporter`` hears of the stages and of what a person should know.
         Writes ``metrics.jsonl``, ``rollouts.jsonl``, ``evaluation.json`` and ``checkpoints/``.
         """

@@ -41,8 +41,8 @@ def record(
 ) -> None:
     """Record an environment, so that slow, paid or remote tools can be trained against offline.
 
-    The calls to record are the reference programs of a corpus' splits, the programs in a file of completions, or a plain
-    list of calls. Train against the result with the environment ``recorded`` (option ``data``).
+    The calls to record are the reference programs of a corpus' splits, the programs in a file of completions, or a
+    plain list of calls. Train against the result with the environment ``recorded`` (option ``data``).
     """
     registry = _registry(obj)
     if (corpus_name is None) == (environment_name is None):

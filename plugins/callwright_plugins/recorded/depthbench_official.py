@@ -1,8 +1,8 @@
 """The corpus ``depthbench-official``: TIER's released benchmark, read from the user's copy of it.
 
 The folder is either one with ``queries.json``, ``function_definitions.json`` and ``cassette.jsonl`` (plain or ``.gz``),
-or a clone of the released repository (or its ``data/depthbench``), which holds no recorded results: its completions can be
-parsed and validated, and every call is an infrastructure error.
+or a clone of the released repository (or its ``data/depthbench``), which holds no recorded results: its completions can
+be parsed and validated, and every call is an infrastructure error.
 """
 
 from __future__ import annotations

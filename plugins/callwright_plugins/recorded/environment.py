@@ -1,9 +1,9 @@
 """An environment that answers from a recording, and the recording itself.
 
 A recording is a folder with ``function_definitions.json`` (name -> definition) and ``cassette.jsonl`` (plain or
-``.gz``), a row per call: ``{"scenario", "tool", "arguments", "status", "value" | "error"}``. ``status`` is ``ok`` (it returned
-``value``), ``missing`` (no such tool) or ``raised`` (it failed with ``error``). For environments with state a row also
-has ``state`` and ``next``, the digests before and after; ``kind`` and ``code`` keep the exact outcome where it is known.
+``.gz``), a row per call: ``{"scenario", "tool", "arguments", "status", "value" | "error"}``. ``status`` is ``ok`` (it
+returned ``value``), ``missing`` (no such tool) or ``raised`` (it failed with ``error``). For environments with state a
+row also has ``state`` and ``next``, the digests before and after; ``kind`` and ``code`` keep the exact outcome.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class _RecordingSession:
             return outcome
         status = _KIND_STATUS.get(outcome.kind, "raised")
         row: dict[str, Any] = {"scenario": self.scenario, "tool": tool, "arguments": json.loads(text), "status": status}
-        if status == "raised":
+        if status == "raised" or outcome.message:
             row["error"] = outcome.message
         if status != "raised" or outcome.value is not None:
             row["value"] = outcome.value

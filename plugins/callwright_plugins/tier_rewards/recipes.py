@@ -90,7 +90,7 @@ def tier_no_execution() -> RewardRecipe:
 
 
 def tier_released() -> RewardRecipe:
-    """What the released code computes on a parsed program; ``docs/divergences.md`` says how it differs from the paper."""
+    """What the released code computes on a parsed program; ``docs/divergences.md`` has the differences to the paper."""
     return RewardRecipe(
         "tier-released",
         (

@@ -1,0 +1,211 @@
+"""Recording an environment and answering from the recording."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, evolve, field
+from click.testing import CliRunner
+
+import callwright as cw
+from callwright.errors import InfrastructureFailure
+from callwright_plugins.recorded.command import record
+from callwright_plugins.recorded.environment import RecordedEnvironment
+from callwright_plugins.recorded.fingerprint import fingerprint, remember
+from callwright_plugins.recorded.recording import RecordingEnvironment
+
+
+@define
+class Account:
+    balance: int = 100
+    log: list[int] = field(factory=list)
+
+
+@cw.tool
+def pay(account: Account, /, amount: int) -> dict[str, int]:
+    """Pay an amount."""
+    if amount > account.balance:
+        raise cw.ToolError("insufficient_funds", "the balance is too small")
+    account.balance -= amount
+    return {"balance": account.balance}
+
+
+@cw.tool(read_only=True, result_field="balance")
+def balance(account: Account, /) -> dict[str, int]:
+    """The balance."""
+    return {"balance": account.balance}
+
+
+@cw.tool(read_only=True)
+def history(account: Account, /) -> list[int]:
+    """Nothing yet."""
+    return []
+
+
+def bank() -> cw.Environment:
+    return cw.environment(
+        "bank", tools=[pay, balance, history], state=lambda scenario, seed: Account(int(scenario or 100))
+    )
+
+
+SCRIPT: list[tuple[str, dict[str, Any]]] = [
+    ("balance", {}),
+    ("pay", {"amount": 30}),
+    ("pay", {"amount": 30}),
+    ("balance", {}),
+    ("pay", {"amount": 300}),
+    ("pay", {"amount": "much"}),
+    ("history", {}),
+    ("steal", {}),
+    ("balance", {}),
+]
+
+
+def play(environment: cw.Environment, scenario: str) -> list[tuple[Any, ...]]:
+    session = environment.open(scenario)
+    seen: list[tuple[Any, ...]] = [(session.digest(),)]
+    for tool, arguments in SCRIPT:
+        outcome = session.call(tool, dict(arguments))
+        seen.append((outcome.kind, outcome.value, outcome.code, outcome.message, session.digest()))
+    session.close()
+    return seen
+
+
+def test_a_recording_answers_like_the_environment(tmp_path: Path) -> None:
+    live = bank()
+    recording = RecordingEnvironment(live, tmp_path)
+    expected = {scenario: play(live, scenario) for scenario in ("100", "50")}
+    assert {scenario: play(recording, scenario) for scenario in expected} == expected
+    assert {scenario: play(RecordedEnvironment(tmp_path), scenario) for scenario in expected} == expected
+
+
+def test_recorded_tools_keep_their_specs(tmp_path: Path) -> None:
+    live = bank()
+    RecordingEnvironment(live, tmp_path)
+    recorded = RecordedEnvironment(tmp_path).tools
+    assert set(recorded) == set(live.tools)
+    for name, spec in live.tools.items():
+        assert recorded[name].read_only == spec.read_only
+        assert recorded[name].result_field == spec.result_field
+        assert recorded[name].parameters == spec.parameters
+
+
+def test_each_call_is_written_once(tmp_path: Path) -> None:
+    recording = RecordingEnvironment(bank(), tmp_path)
+    play(recording, "100")
+    first = (tmp_path / "cassette.jsonl").read_bytes()
+    assert recording.rows == len(first.splitlines())
+    play(recording, "100")
+    again = RecordingEnvironment(bank(), tmp_path)
+    play(again, "100")
+    assert again.rows == 0
+    assert (tmp_path / "cassette.jsonl").read_bytes() == first
+
+
+def test_an_unrecorded_call_masks_the_sample(tmp_path: Path) -> None:
+    recording = RecordingEnvironment(bank(), tmp_path)
+    session = recording.open("100")
+    session.call("balance", {})
+    session.close()
+    world = RecordedEnvironment(tmp_path)
+    task = cw.Task(
+        id="t", query="?", tools=world.tools, answer=cw.Answer(({"balance": 70},)), environment=world, scenario="100"
+    )
+    text = '<think>\n\n</think>\n<tool_call return="one">\n{"0": {"pay": {"amount": 30}}}\n</tool_call>'
+    for recipe in ("tier", "simple", "tier-released", "tier-no-parse"):
+        reward = cw.recipe(recipe).score(task, text)
+        assert reward.total is None
+        assert reward.masked is not None
+        assert "not_recorded" in reward.masked
+
+
+def test_the_programs_own_failure_is_not_masked(tmp_path: Path) -> None:
+    """A call that failed by the program's own fault decides the execution term, whatever the machinery does later."""
+    recording = RecordingEnvironment(bank(), tmp_path)
+    session = recording.open("100")
+    session.call("pay", {"amount": 300})
+    session.close()
+    world = RecordedEnvironment(tmp_path)
+    task = cw.Task(id="t", query="?", tools=world.tools, answer=cw.Answer((1,)), environment=world, scenario="100")
+    calls = '{"0": {"pay": {"amount": 300}}, "1": {"pay": {"amount": 1}}}'
+    text = f'<think>\n\n</think>\n<tool_call return="one">\n{calls}\n</tool_call>'
+    assert cw.recipe("tier").score(task, text).total == pytest.approx(0.4)
+    assert cw.recipe("simple").score(task, text).total is None
+
+
+def test_infrastructure_failures_are_not_recorded(tmp_path: Path) -> None:
+    @cw.tool
+    def flaky() -> int:
+        """Fails."""
+        raise InfrastructureFailure("the server is away")
+
+    recording = RecordingEnvironment(cw.environment("flaky", tools=[flaky]), tmp_path)
+    session = recording.open()
+    with pytest.raises(InfrastructureFailure):
+        session.call("flaky", {})
+    session.close()
+    assert recording.rows == 0
+    assert not (tmp_path / "cassette.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda folder: (folder / "function_definitions.json").unlink(), "function_definitions.json is missing"),
+        (lambda folder: (folder / "function_definitions.json").write_text("{"), "not valid JSON"),
+        (lambda folder: (folder / "function_definitions.json").write_text("[]"), "expected an object"),
+        (lambda folder: (folder / "cassette.jsonl").write_text('{"a": 1}\nx\n'), "cassette.jsonl:1"),
+        (lambda folder: (folder / "cassette.jsonl").write_text("\nnot json\n"), "cassette.jsonl:2: not valid JSON"),
+        (lambda folder: (folder / "cassette.jsonl.gz").write_bytes(b"not gzip"), "cannot be read"),
+    ],
+)
+def test_bad_recordings_are_named(tmp_path: Path, change: Callable[[Path], Any], says: str) -> None:
+    (tmp_path / "function_definitions.json").write_text(json.dumps({"f": {"parameters": {}}}))
+    change(tmp_path)
+    with pytest.raises(cw.DataError, match=says):
+        RecordedEnvironment(tmp_path)
+
+
+def test_compressed_recordings_are_read(tmp_path: Path) -> None:
+    play(RecordingEnvironment(bank(), tmp_path), "100")
+    data = (tmp_path / "cassette.jsonl").read_bytes()
+    (tmp_path / "cassette.jsonl").unlink()
+    (tmp_path / "cassette.jsonl.gz").write_bytes(gzip.compress(data))
+    assert play(RecordedEnvironment(tmp_path), "100") == play(bank(), "100")
+
+
+def test_fingerprints_tell_values_apart_and_do_not_depend_on_identity() -> None:
+    values = [1, 1.0, True, "1", None, "null", [], {}, [[]], [1], [1.0], {"a": 1}, {"a": "1"}, ["a", "b"], ["a,b"]]
+    values += [[{"k": index, "text": "x" * 100}] for index in range(5)]
+    prints = [fingerprint(value, {}) for value in values]
+    assert len(set(prints)) == len(values)
+    known: dict[int, str] = {}
+    kept = [remember(value, known, {}) for value in values]
+    assert [fingerprint(value, known) for value in kept] == prints
+    assert fingerprint({"b": 1, "a": 2}, {}) == fingerprint({"a": 2, "b": 1}, {})
+
+
+def test_the_command_records_programs_and_calls(tmp_path: Path) -> None:
+    corpus = cw.corpus("toolworld-mini-v1")
+    folder = tmp_path / "world"
+    options = ["--corpus", "toolworld-mini-v1", "--split", "evaluation", "-o", str(folder), "--json"]
+    result = CliRunner().invoke(record, options, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["programs"] == corpus.splits["evaluation"]
+    world = RecordedEnvironment(folder)
+    parser, tier = cw.parser("json"), cw.recipe("tier")
+    for task in corpus["evaluation"]:
+        assert task.program is not None
+        replayed = evolve(task, environment=world)
+        assert tier.score(replayed, parser.render(task.program)).total == pytest.approx(1.0)
+    calls = tmp_path / "calls.jsonl"
+    calls.write_text(json.dumps({"scenario": corpus["evaluation"][0].scenario, "tool": "Nope", "arguments": {}}) + "\n")
+    options = ["--environment", "toolworld-mini-v1", "--calls", str(calls), "-o", str(tmp_path / "calls")]
+    result = CliRunner().invoke(record, options, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "calls" / "cassette.jsonl").read_text())["status"] == "missing"
