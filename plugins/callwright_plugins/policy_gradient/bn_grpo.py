@@ -1,0 +1,93 @@
+"""Batch-normalised GRPO (TIER, arXiv 2605.16790, section 2.3): the algorithm that the TIER paper trains with.
+
+What is batch-normalised is the token loss; advantages are normalised by group, as in GRPO:
+
+    A(x, y) = (R(x, y) - mean_G(x)) / (std_G(x) + eps),           eps = 1e-4
+
+With rho_t = pi_theta(y_t) / pi_old(y_t), T_y the active tokens of completion y, and
+
+    KL_t = exp(r_t) - r_t - 1,      r_t = log pi_ref(y_t) - log pi_theta(y_t)
+
+the loss is one sum over all tokens of the batch, divided by their number, so that every token weighs the same:
+
+    L = 1 / (sum_i T_i)  sum_(x,y) sum_t [ -min(rho_t A, clip(rho_t, 1-epsilon, 1+epsilon_high) A) + lambda KL_t ]
+
+with lambda = 0.04. "Batch" is the paper's local batch: the whole batch if the normaliser of the whole batch is given
+to each micro-batch, else each micro-batch by itself.
+"""
+
+from __future__ import annotations
+
+import torch
+from attrs import field, frozen
+from attrs.converters import optional as optional_conversion
+from attrs.validators import optional
+from torch import Tensor
+
+from callwright.algorithm import LossOutput, TokenBatch
+from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+
+
+@frozen(kw_only=True)
+class BatchNormalisedGRPO:
+    """GRPO with a token-level loss over the batch. TRL calls the loss ``loss_type="bnpo"``.
+
+    ``epsilon`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio below and above; left out, ``epsilon_high`` is
+    ``epsilon``. ``kl_weight`` >= 0 is the paper's lambda; ``unbiased_kl`` multiplies the KL term by the ratio, as TRL
+    1.16 does by default and the paper does not. ``std`` says what the deviation of rewards is taken over: ``"group"``
+    (the paper), ``"batch"`` (all rewards of the batch) or ``"none"`` (no division). ``std_epsilon`` >= 0 is added to
+    the deviation. Raises :class:`callwright.UsageError` for an option out of its range.
+    """
+
+    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
+    epsilon_high: float | None = field(
+        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
+    )
+    kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
+    unbiased_kl: bool = field(default=False, validator=switch)
+    std: terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
+    std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
+    name: str = field(default="bn-grpo", init=False)
+
+    def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
+        """The rewards ``[B, G]`` as they are: lengths do not matter."""
+        return rewards
+
+    def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        rewards, valid = terms.readable_rewards(rewards, valid)
+        advantages = rewards - terms.mean_reward(rewards, valid)  # R - mean_G
+        if self.std != "none":
+            advantages = advantages / (terms.deviation(rewards, valid, self.std) + self.std_epsilon)
+        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        return torch.where(teaches, advantages, 0)
+
+    def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B]`` bool: every group with a valid sample. There is no dynamic sampling."""
+        return valid.bool().any(1)
+
+    def normaliser(self, mask: Tensor) -> float:
+        """``sum_i T_i``: the active tokens of ``mask`` ``[B*G, L]``; at least 1."""
+        return float((mask != 0).sum().clamp(min=1))
+
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        """The loss over the active tokens ``[B*G, L]`` of a batch."""
+        active = terms.active_tokens(batch)  # [N, L]
+        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(y_t)
+        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(y_t)
+        advantages = batch.advantages.detach().to(logprobs).unsqueeze(1)  # A(x, y), [N, 1]
+
+        ratio = torch.exp(logprobs - old_logprobs)  # rho_t
+        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
+        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        if self.kl_weight > 0:
+            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
+            divergence = terms.k3(logprobs, ref_logprobs)  # KL_t
+            if self.unbiased_kl:
+                divergence = ratio * divergence
+            token_loss = token_loss + self.kl_weight * divergence
+
+        tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i T_i
+        loss = terms.inside(token_loss, active).sum() / tokens
+        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))

@@ -1,0 +1,113 @@
+"""Decoupled clip and dynamic sampling policy optimisation (DAPO; Yu et al. 2025, arXiv 2503.14476, section 3).
+
+Four changes to GRPO:
+
+1. Clip-higher (equation 10). The ratio is bounded by 1 - epsilon_low and 1 + epsilon_high, the second being larger, so
+   that an unlikely token has room to become likely.
+2. Dynamic sampling (equation 11). A group whose completions all fare the same has advantages 0; others are drawn in
+   its place until the batch is full. The paper's test is 0 < correct < G; with graded rewards it is: not all equal.
+3. Token-level loss (equation 12). One sum over all tokens divided by their number:
+
+       L = -1 / (sum_i |o_i|)  sum_i sum_t min(rho_it A_i, clip(rho_it, 1-epsilon_low, 1+epsilon_high) A_i)
+
+4. Overlong shaping (equation 13). In the last L_cache tokens before the limit L_max a punishment is added:
+
+       0                                      |y| <= L_max - L_cache
+       ((L_max - L_cache) - |y|) / L_cache    L_max - L_cache < |y| <= L_max
+       -1                                     L_max < |y|
+
+There is no KL term; a weight above 0 adds the k3 estimate, as in GRPO.
+"""
+
+from __future__ import annotations
+
+import torch
+from attrs import field, frozen
+from attrs.validators import optional
+from torch import Tensor
+
+from callwright.algorithm import LossOutput, TokenBatch
+from callwright.errors import UsageError
+from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient.options import count, number, real, switch
+
+
+@frozen(kw_only=True)
+class DAPO:
+    """DAPO with all four of its parts. TRL's ``loss_type="dapo"`` is the third, and with ``epsilon_high`` the first.
+
+    ``epsilon_low`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio. ``kl_weight`` >= 0 and ``unbiased_kl`` are
+    those of GRPO. ``std_epsilon`` >= 0 is added to the group's deviation (the paper adds nothing, TRL 1e-4).
+    ``dynamic_sampling`` leaves groups of equal rewards out. ``overlong_buffer`` is L_cache in tokens: left out, a fifth
+    of the limit (the paper's 4,096 of 20,480); 0 for no shaping. ``overlong_penalty`` >= 0 scales the punishment (the
+    paper's rewards are -1 and 1: for rewards in [0, 1] a penalty of 0.5 weighs as much). Raises
+    :class:`callwright.UsageError` for an option out of its range.
+    """
+
+    epsilon_low: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
+    epsilon_high: float = field(default=0.28, converter=real, validator=number(above=0))
+    kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    unbiased_kl: bool = field(default=False, validator=switch)
+    std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
+    dynamic_sampling: bool = field(default=True, validator=switch)
+    overlong_buffer: int | None = field(default=None, validator=optional(count))
+    overlong_penalty: float = field(default=1.0, converter=real, validator=number(at_least=0))
+    name: str = field(default="dapo", init=False)
+
+    def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
+        """Rewards ``[B, G]`` plus the overlong punishment of completions of ``lengths`` ``[B, G]`` tokens.
+
+        Raises :class:`callwright.UsageError` if the buffer is longer than the limit: everything would be punished.
+        """
+        buffer = max_length // 5 if self.overlong_buffer is None else self.overlong_buffer  # L_cache
+        if buffer > max_length:
+            raise UsageError(
+                f"{self.name}: overlong_buffer is {buffer} tokens, but a completion may only have {max_length}; "
+                "every completion would be punished for its length"
+            )
+        if buffer == 0:
+            return rewards
+        rewards = rewards if rewards.is_floating_point() else rewards.float()
+        soft = ((max_length - buffer) - lengths.to(rewards)) / buffer
+        return rewards + self.overlong_penalty * soft.clamp(-1, 0)
+
+    def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B, G]`` from (shaped) rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        rewards, valid = terms.readable_rewards(rewards, valid)
+        advantages = rewards - terms.mean_reward(rewards, valid)  # R_i - mean(R)
+        advantages = advantages / (terms.deviation(rewards, valid, "group") + self.std_epsilon)
+        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        return torch.where(teaches, advantages, 0)
+
+    def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B]`` bool: the groups whose valid rewards ``[B, G]`` are not all equal.
+
+        Give it the rewards before shaping: a group that fails throughout, at different lengths, has nothing to teach
+        but brevity.
+        """
+        rewards, valid = terms.readable_rewards(rewards, valid)
+        return terms.varied_groups(rewards, valid) if self.dynamic_sampling else valid.any(1)
+
+    def normaliser(self, mask: Tensor) -> float:
+        """``sum_i |o_i|``: the active tokens of ``mask`` ``[B*G, L]``; at least 1."""
+        return float((mask != 0).sum().clamp(min=1))
+
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        """The loss over the active tokens ``[B*G, L]`` of a batch."""
+        active = terms.active_tokens(batch)  # [N, L]
+        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = batch.advantages.detach().to(logprobs).unsqueeze(1)  # A_i, [N, 1]
+
+        ratio = torch.exp(logprobs - old_logprobs)  # rho_it
+        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon_low, self.epsilon_high)
+        if self.kl_weight > 0:
+            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
+            divergence = terms.k3(logprobs, ref_logprobs)  # KL_it
+            if self.unbiased_kl:
+                divergence = ratio * divergence
+            token_loss = token_loss + self.kl_weight * divergence
+
+        tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i |o_i|
+        loss = terms.inside(token_loss, active).sum() / tokens
+        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon_low, self.epsilon_high))

@@ -1,0 +1,96 @@
+"""Group relative policy optimisation (Shao et al. 2024, "DeepSeekMath", section 4.1, equations 3 and 4).
+
+For each prompt, G completions are sampled from the old policy and rewarded. The advantage of completion i is
+
+    A_i = (R_i - mean(R)) / (std(R) + eps)                        mean and std over the prompt's group
+
+and is the same for all its tokens. With the ratio and the k3 estimate of the KL divergence from a frozen reference
+
+    rho_it = pi_theta(o_it) / pi_old(o_it)
+    KL_it  = exp(r_it) - r_it - 1,      r_it = log pi_ref(o_it) - log pi_theta(o_it)
+
+the loss is a mean over the tokens of each sequence, then a mean over sequences, so that every sequence weighs the
+same and the tokens of a short one weigh more:
+
+    L = -1/N sum_i 1/|o_i| sum_t [ min(rho_it A_i, clip(rho_it, 1-epsilon, 1+epsilon_high) A_i) - kl_weight KL_it ]
+"""
+
+from __future__ import annotations
+
+import torch
+from attrs import field, frozen
+from attrs.converters import optional as optional_conversion
+from attrs.validators import optional
+from torch import Tensor
+
+from callwright.algorithm import LossOutput, TokenBatch
+from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+
+
+@frozen(kw_only=True)
+class GRPO:
+    """GRPO with the loss of its paper. TRL calls the loss ``loss_type="grpo"``.
+
+    ``epsilon`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio below and above; left out, ``epsilon_high`` is
+    ``epsilon``. ``kl_weight`` >= 0 is the paper's beta; ``unbiased_kl`` multiplies the KL term by the ratio, which
+    makes its gradient that of the divergence itself (DeepSeek-V3.2; the default of TRL 1.16, and not of the paper).
+    ``std`` says what the deviation of rewards is taken over: ``"group"`` (the paper), ``"batch"`` (all rewards of the
+    batch, so that nearly equal groups are not blown up) or ``"none"`` (no division, so that a group's weight does not
+    depend on how hard its prompt is). ``std_epsilon`` >= 0 is added to the deviation. Raises
+    :class:`callwright.UsageError` for an option out of its range.
+    """
+
+    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
+    epsilon_high: float | None = field(
+        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
+    )
+    kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
+    unbiased_kl: bool = field(default=False, validator=switch)
+    std: terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
+    std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
+    name: str = field(default="grpo", init=False)
+
+    def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
+        """The rewards ``[B, G]`` as they are: lengths do not matter."""
+        return rewards
+
+    def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        rewards, valid = terms.readable_rewards(rewards, valid)
+        advantages = rewards - terms.mean_reward(rewards, valid)  # R_i - mean(R)
+        if self.std != "none":
+            advantages = advantages / (terms.deviation(rewards, valid, self.std) + self.std_epsilon)
+        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        return torch.where(teaches, advantages, 0)
+
+    def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B]`` bool: every group with a valid sample. GRPO has no dynamic sampling."""
+        return valid.bool().any(1)
+
+    def normaliser(self, mask: Tensor) -> float:
+        """N: the sequences of the batch with at least one active token in ``mask`` ``[B*G, L]``; at least 1."""
+        return float((mask != 0).any(1).sum().clamp(min=1))
+
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        """The loss over the active tokens ``[B*G, L]`` of a batch. A sequence without one is as if never sampled."""
+        active = terms.active_tokens(batch)  # [N, L]
+        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = batch.advantages.detach().to(logprobs).unsqueeze(1)  # A_i, [N, 1]
+
+        ratio = torch.exp(logprobs - old_logprobs)  # rho_it
+        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
+        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        if self.kl_weight > 0:
+            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
+            divergence = terms.k3(logprobs, ref_logprobs)  # KL_it
+            if self.unbiased_kl:
+                divergence = ratio * divergence
+            token_loss = token_loss + self.kl_weight * divergence
+
+        lengths = active.sum(1)  # |o_i|, [N]
+        sequence_loss = terms.inside(token_loss, active).sum(1) / lengths.clamp(min=1)
+        sequences = (lengths > 0).sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # N
+        loss = sequence_loss.sum() / sequences
+        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))

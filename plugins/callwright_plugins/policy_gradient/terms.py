@@ -1,0 +1,167 @@
+"""The terms that the losses are made of: small pure functions of tensors, without options or state.
+
+Shapes: ``B`` prompts, ``G`` completions a prompt, ``L`` completion tokens, ``N = B*G`` rows. Log-probabilities are in
+nats. What stands in inactive positions is never read: it may be NaN or infinite, and no gradient flows into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from callwright.algorithm import TokenBatch
+from callwright.errors import UsageError
+
+#: What the deviation of rewards is taken over: each prompt's group, all rewards of the batch, or none (no division).
+Std = Literal["group", "batch", "none"]
+
+#: Rewards of a group that lie within this of one another count as equal: they differ by rounding, and dividing the
+#: differences by their own deviation would make a gradient of it.
+EQUAL_REWARDS: Final = 1e-6
+
+
+# Rewards ------------------------------------------------------------------------------------------------------------
+
+
+def readable_rewards(rewards: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+    """Rewards ``[B, G]`` with 0 in place of masked samples, and ``valid`` ``[B, G]`` as bool.
+
+    Raises :class:`callwright.UsageError` for other shapes, and for a valid sample whose reward is not a finite number:
+    it would spread over its whole group, and from there into the weights.
+    """
+    if rewards.dim() != 2 or rewards.shape != valid.shape:
+        raise UsageError(
+            "rewards and valid must both have the shape [prompts, completions per prompt], but have "
+            f"{list(rewards.shape)} and {list(valid.shape)}"
+        )
+    valid = valid.bool()
+    rewards = torch.where(valid, rewards if rewards.is_floating_point() else rewards.float(), 0)
+    if not bool(rewards.isfinite().all()):
+        prompt, completion = (~rewards.isfinite()).nonzero()[0].tolist()
+        raise UsageError(
+            f"the reward of prompt {prompt}, completion {completion} is {rewards[prompt, completion].item()}, although "
+            "the sample is marked valid; a sample without a reward must be masked"
+        )
+    return rewards, valid
+
+
+def mean_reward(rewards: Tensor, valid: Tensor) -> Tensor:
+    """``[B, 1]``: the mean of each group over its valid samples; 0 where there is none."""
+    return torch.where(valid, rewards, 0).sum(1, keepdim=True) / valid.sum(1, keepdim=True).clamp(min=1)
+
+
+def deviation(rewards: Tensor, valid: Tensor, over: Literal["group", "batch"]) -> Tensor:
+    """The unbiased standard deviation (divisor ``n - 1``, as ``torch.std`` and TRL) over valid samples.
+
+    ``[B, 1]`` over groups, ``[1, 1]`` over the batch; 0 for fewer than two valid samples.
+    """
+    if over == "batch":
+        return deviation(rewards.reshape(1, -1), valid.reshape(1, -1), "group")
+    squares = torch.where(valid, rewards - mean_reward(rewards, valid), 0).square()
+    return (squares.sum(1, keepdim=True) / (valid.sum(1, keepdim=True) - 1).clamp(min=1)).sqrt()
+
+
+def varied_groups(rewards: Tensor, valid: Tensor) -> Tensor:
+    """``[B]`` bool: whether the valid rewards of a group differ. Fewer than two valid samples cannot."""
+    highest = torch.where(valid, rewards, -torch.inf).amax(1)
+    lowest = torch.where(valid, rewards, torch.inf).amin(1)
+    return highest - lowest > EQUAL_REWARDS  # -inf for a group without a valid sample
+
+
+def zero_variance_fraction(rewards: Tensor, valid: Tensor) -> float:
+    """The share, in ``[0, 1]``, of groups whose valid rewards ``[B, G]`` are all equal: they teach nothing.
+
+    Groups without a valid sample are not counted, since they say nothing about the rewards. 0 where no group is left.
+    """
+    rewards, valid = readable_rewards(rewards, valid)
+    seen = valid.any(1)
+    equal = seen & ~varied_groups(rewards, valid)
+    return float(equal.sum() / seen.sum().clamp(min=1))
+
+
+# Tokens -------------------------------------------------------------------------------------------------------------
+
+
+def active_tokens(batch: TokenBatch) -> Tensor:
+    """``[N, L]`` bool: the tokens that are trained on.
+
+    Raises :class:`callwright.UsageError` where shapes do not fit: torch would broadcast most such mistakes silently.
+    """
+    shape = batch.logprobs.shape
+    if len(shape) != 2:
+        raise UsageError(f"logprobs must have the shape [sequences, tokens], but has {list(shape)}")
+    for field in ("old_logprobs", "mask", "ref_logprobs", "entropy"):
+        values = getattr(batch, field)
+        if values is not None and values.shape != shape:
+            raise UsageError(f"{field} has the shape {list(values.shape)}, but logprobs has {list(shape)}")
+    if batch.advantages.shape != shape[:1]:
+        raise UsageError(
+            f"advantages has the shape {list(batch.advantages.shape)}, but must have one value for each of the "
+            f"{shape[0]} sequences: flatten [B, G] to [B*G]"
+        )
+    if batch.normaliser is not None and not batch.normaliser > 0:
+        raise UsageError(f"normaliser must be greater than 0, but is {batch.normaliser!r}")
+    return batch.mask != 0
+
+
+def inside(values: Tensor, active: Tensor) -> Tensor:
+    """``values`` where ``active``, else 0. A product with the mask would let NaN and infinity in padding through."""
+    return torch.where(active, values, 0)
+
+
+def clipped_surrogate(ratio: Tensor, advantages: Tensor, low: float, high: float) -> Tensor:
+    """``min(rho A, clip(rho, 1 - low, 1 + high) A)``: ``[N, L]`` from ratios ``[N, L]`` and advantages ``[N, 1]``."""
+    return torch.minimum(ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages)
+
+
+def k3(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
+    """``exp(r) - r - 1`` with ``r = log pi_ref - log pi_theta``: nats, never negative (Schulman 2017). ``[N, L]``."""
+    r = ref_logprobs - logprobs
+    return torch.expm1(r) - r  # exp(r) - 1 loses every digit of a small r
+
+
+def reference(batch: TokenBatch, algorithm: str, kl_weight: float) -> Tensor:
+    """The reference log-probabilities ``[N, L]``. Raises :class:`callwright.UsageError` where the batch has none."""
+    if batch.ref_logprobs is None:
+        raise UsageError(
+            f"{algorithm}: kl_weight is {kl_weight:g}, but the batch holds no ref_logprobs; compute them with the "
+            "frozen reference model, or set kl_weight = 0"
+        )
+    return batch.ref_logprobs.detach()
+
+
+@torch.no_grad()
+def diagnostics(batch: TokenBatch, active: Tensor, ratio: Tensor, low: float, high: float) -> Mapping[str, float]:
+    """What a person wants to see of a step; all means are over active tokens, and 0 where there is none.
+
+    ``ratio_mean``, ``ratio_max``: of ``pi_theta / pi_old``. ``clip_fraction_low``: tokens below ``1 - low`` with a
+    negative advantage, ``clip_fraction_high``: above ``1 + high`` with a positive one (those whose gradient is cut);
+    ``clip_fraction``: both. ``kl`` (k3, nats) where the batch has reference log-probabilities, ``entropy`` (nats) where
+    it has entropies. ``active_tokens``: the weight with which the means of micro-batches combine to those of the whole
+    (``ratio_max`` combines by maximum). The values leave the device together, in one transfer.
+    """
+    tokens = active.sum()
+
+    def mean(values: Tensor) -> Tensor:
+        return inside(values, active).sum() / tokens.clamp(min=1)
+
+    advantages = batch.advantages.to(ratio).unsqueeze(1)
+    ratios = inside(ratio, active)
+    low_clipped = mean(((ratio < 1 - low) & (advantages < 0)).to(ratio))
+    high_clipped = mean(((ratio > 1 + high) & (advantages > 0)).to(ratio))
+    values = {
+        "ratio_mean": mean(ratio),
+        "ratio_max": ratios.amax() if ratios.numel() else ratios.sum(),
+        "clip_fraction_low": low_clipped,
+        "clip_fraction_high": high_clipped,
+        "clip_fraction": low_clipped + high_clipped,
+        "active_tokens": tokens,
+    }
+    if batch.ref_logprobs is not None:
+        values["kl"] = mean(k3(inside(batch.logprobs, active), inside(batch.ref_logprobs, active)))
+    if batch.entropy is not None:
+        values["entropy"] = mean(batch.entropy)
+    return dict(zip(values, torch.stack([value.to(ratio) for value in values.values()]).tolist(), strict=True))

@@ -1,0 +1,65 @@
+"""Options from a recipe: what is taken, and what is said about the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from callwright import UsageError, load_plugins
+from callwright_plugins import policy_gradient
+
+registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points=False)
+
+
+def test_defaults_are_the_papers() -> None:
+    grpo, bn_grpo, dapo = (registry.create("algorithm", name) for name in ("grpo", "bn-grpo", "dapo"))
+    assert (grpo.epsilon, grpo.kl_weight, grpo.std, grpo.std_epsilon) == (0.2, 0.04, "group", 1e-4)
+    assert (bn_grpo.epsilon, bn_grpo.kl_weight, bn_grpo.std, bn_grpo.std_epsilon) == (0.2, 0.04, "group", 1e-4)
+    assert not grpo.unbiased_kl
+    assert not bn_grpo.unbiased_kl
+    assert (dapo.epsilon_low, dapo.epsilon_high, dapo.kl_weight) == (0.2, 0.28, 0.0)
+    assert (dapo.dynamic_sampling, dapo.overlong_buffer, dapo.overlong_penalty) == (True, None, 1.0)
+
+
+def test_whole_numbers_of_a_recipe_become_floats() -> None:
+    algorithm = registry.create("algorithm", "grpo", kl_weight=0, epsilon_high=1)
+    assert (type(algorithm.kl_weight), type(algorithm.epsilon_high)) == (float, float)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("grpo", {"epsilon": 0}, "grpo: epsilon must be a number greater than 0 and less than 1, but is 0.0"),
+        ("grpo", {"epsilon": 1.0}, "grpo: epsilon must be a number greater than 0 and less than 1, but is 1.0"),
+        ("grpo", {"epsilon": True}, "grpo: epsilon must be a number greater than 0 and less than 1, but is True"),
+        ("bn-grpo", {"epsilon_high": -0.1}, "bn-grpo: epsilon_high must be a number greater than 0, but is -0.1"),
+        ("bn-grpo", {"kl_weight": -1}, "bn-grpo: kl_weight must be a number of at least 0, but is -1.0"),
+        ("bn-grpo", {"kl_weight": "0.04"}, "bn-grpo: kl_weight must be a number of at least 0, but is '0.04'"),
+        ("bn-grpo", {"std_epsilon": float("nan")}, "bn-grpo: std_epsilon must be a number of at least 0, but is nan"),
+        ("grpo", {"kl_weight": float("inf")}, "grpo: kl_weight must be a number of at least 0, but is inf"),
+        ("grpo", {"std": "prompt"}, "grpo: std must be 'group', 'batch' or 'none', but is 'prompt'"),
+        ("grpo", {"std": ["group"]}, r"grpo: std must be 'group', 'batch' or 'none', but is \['group'\]"),
+        ("grpo", {"unbiased_kl": 1}, "grpo: unbiased_kl must be true or false, but is 1"),
+        ("dapo", {"overlong_buffer": 1.5}, "dapo: overlong_buffer must be a whole number, 0 or more, but is 1.5"),
+        ("dapo", {"overlong_buffer": -1}, "dapo: overlong_buffer must be a whole number, 0 or more, but is -1"),
+        ("dapo", {"overlong_buffer": False}, "dapo: overlong_buffer must be a whole number, 0 or more, but is False"),
+        ("dapo", {"dynamic_sampling": "yes"}, "dapo: dynamic_sampling must be true or false, but is 'yes'"),
+        ("dapo", {"std": "batch"}, "There is no option of the algorithm 'dapo' named 'std'"),
+        ("grpo", {"klweight": 0.1}, "Did you mean 'kl_weight'"),
+        ("grpo", {"name": "mine"}, "There is no option of the algorithm 'grpo' named 'name'"),
+    ],
+)
+def test_a_wrong_option_is_named(name: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        registry.create("algorithm", name, **options)
+
+
+def test_torch_is_not_imported_before_an_algorithm_is_made() -> None:
+    program = (
+        "import sys; from callwright.plugins import load_plugins; from callwright_plugins import policy_gradient; "
+        "load_plugins(extra={'policy-gradient': policy_gradient}, entry_points=False).names('algorithm'); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,55 @@
+"""docs/algorithms.md: its programs run, and its tables name every algorithm, option, default and diagnostic."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import torch
+
+from callwright import TokenBatch, load_plugins
+from callwright_plugins import policy_gradient
+from callwright_plugins.policy_gradient.dapo import DAPO
+
+PAGE = (Path(__file__).parents[3] / "docs" / "algorithms.md").read_text(encoding="utf-8")
+registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points=False)
+
+
+def options_table(heading: str) -> dict[str, Any]:
+    """Option and default of the table that follows a heading."""
+    table = PAGE.split(heading, 1)[1].split("\n\n", 2)[1]
+    values = {"none": None, "true": True, "false": False, '"group"': "group"}
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", table, flags=re.MULTILINE)
+    return {name: values[default] if default in values else float(default) for name, default in rows}
+
+
+@pytest.mark.parametrize(
+    ("heading", "name"),
+    [("Of `grpo` and `bn-grpo`:", "grpo"), ("Of `grpo` and `bn-grpo`:", "bn-grpo"), ("Of `dapo`:", "dapo")],
+)
+def test_options_and_defaults(heading: str, name: str) -> None:
+    factory = registry.spec("algorithm", name).load()
+    assert options_table(heading) == {field.name: field.default for field in attrs.fields(factory) if field.init}
+
+
+def test_every_algorithm_is_listed() -> None:
+    assert re.findall(r"^\| \[`([\w-]+)`\]", PAGE, flags=re.MULTILINE) == ["grpo", "bn-grpo", "dapo"]
+    assert registry.names("algorithm") == sorted(["grpo", "bn-grpo", "dapo"])
+
+
+def test_every_diagnostic_is_listed() -> None:
+    values = torch.zeros(1, 1, requires_grad=True)
+    batch = TokenBatch(values, values, values, torch.zeros(1), ref_logprobs=values, entropy=values)
+    table = PAGE.split("## Diagnostics", 1)[1].split("##", 1)[0]
+    first_cells = " ".join(re.findall(r"^\| (`.*?`) \|", table, flags=re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", first_cells)) == set(DAPO().loss(batch).diagnostics)
+
+
+def test_programs_run(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    for program in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
+        exec(compile(program, "algorithms.md", "exec"), names)
+    assert capsys.readouterr().out.startswith("0.0187")
