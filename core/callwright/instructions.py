@@ -91,4 +91,4 @@ def tier_instructions(parser: Parser, rules: Sequence[str]) -> str:
     """The five situations, one example for each and the rules; ``rules`` are those of the form's body."""
     examples = [f"### {title}\n\n{parser.render(example)}" for title, example in _EXAMPLES]
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate((*_RULES, *rules, *_LAST_RULES), 1))
-    return "\n\n".join((*_SITUATIONS, *examples, "## Rules", numbered)) + "\n"
+    return "\n\n".join((*_SITUATIONS, *examples, "## Rules", numbered))

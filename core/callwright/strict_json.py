@@ -181,7 +181,8 @@ def _read(text: str, decoder: json.JSONDecoder) -> Any:
     body = text.strip(WHITE_SPACE)
     value, end = decoder.raw_decode(body)
     if end != len(body):
-        raise json.JSONDecodeError("There is text after the value", body, end)
+        after = len(body) - len(body[end:].lstrip(WHITE_SPACE))
+        raise json.JSONDecodeError("There is text after the value", body, after)
     return value
 
 

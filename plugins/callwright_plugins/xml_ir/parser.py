@@ -1,0 +1,93 @@
+"""``<api id="0"><name>TOOL</name><param name="p" type="string">value</param></api>`` (TIER, appendix A.1)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from callwright.envelope import read_envelope, write_envelope
+from callwright.express import check_program
+from callwright.instructions import tier_instructions
+from callwright.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
+from callwright.program import Program
+from callwright_plugins.xml_ir.document import find_start_tag, read_document
+from callwright_plugins.xml_ir.reader import Fault, Reader
+from callwright_plugins.xml_ir.writer import write_body
+
+
+@frozen
+class XmlParser:
+    """TIER's XML form.
+
+    The body is a sequence of ``<api id="N">`` elements, or a single ``<none/>``. Each has one ``<name>`` and any number
+    of ``<param name="…" type="…">``; lists hold ``<item type="…">``, objects ``<field name="…" type="…">``, to any
+    depth. The types are ``string`` (``str``), ``integer`` (``int``), ``float``, ``number``, ``boolean`` (``bool``),
+    ``null``, ``array`` (``list``) and ``object`` (``dict``). A reference is
+    ``<response api_id="0" api_name="TOOL" field="path" type="placeholder"/>`` in place of a value; ``field`` may be
+    left out, and so may the type of the element around it. Calls run in the order of their ids. White space around
+    a value does not count, except in a string with ``xml:space="preserve"``. The XML is read strictly: a bare ``&`` or
+    ``<`` in a value is a failure, and so are comments, CDATA sections, declarations and processing instructions.
+
+    Cannot be expressed: ids that do not ascend; references to ids that no call has, because a reference names its tool;
+    references with a path of keys that hold ``.``, ``[`` or ``]``; text with characters that XML does not have (most
+    control characters, U+FFFE, U+FFFF, halves of surrogate pairs); an empty tool name or one with white space
+    around it; numbers that are not finite; a thought with ``</think>`` directly before a tool-call tag; anything
+    beyond the limits. A literal string that looks like a reference can be expressed.
+    """
+
+    limits: ParseLimits = DEFAULT_LIMITS
+    name: ClassVar[str] = "xml"
+
+    def parse(self, text: str) -> Program | ParseFailure:
+        """Read a completion. Failures of the envelope, and then:
+
+        ``forbidden_markup``, ``invalid_xml``, ``lone_surrogate`` (``syntax``); ``empty_body``, ``none_and_calls``,
+        ``unexpected_element``, ``unexpected_text``, ``unexpected_attribute``, ``missing_attribute``, ``missing_type``,
+        ``missing_response``, ``invalid_id``, ``duplicate_id``, ``empty_call``, ``several_tools`` (``structure``);
+        ``invalid_value``, ``unknown_type``, ``duplicate_key``, ``invalid_reference``, ``reference_mismatch``
+        (``arguments``); ``too_many_calls``, ``too_deep``, ``number_too_long`` (``limit``).
+        """
+        envelope = read_envelope(text, self.limits)
+        if isinstance(envelope, ParseFailure):
+            return envelope
+        root = read_document(envelope.body, envelope.start)
+        if isinstance(root, ParseFailure):
+            return root
+        reader = Reader(root, self.limits)
+        try:
+            calls = reader.calls()
+        except Fault as error:
+            fault = error.with_traceback(None)  # its traceback would hold this frame, and this frame holds it
+        else:
+            if reader.unusable is None:
+                return Program(calls, envelope.returns or "one", envelope.thought)
+            fault = reader.unusable
+        number = next((n for n, element in enumerate(root.iter()) if element is fault.element), 0)
+        start, end = find_start_tag(envelope.body, number - 1) if number else (0, len(envelope.body))
+        return ParseFailure(fault.stage, fault.code, fault.message, (envelope.start + start, envelope.start + end))
+
+    def render(self, program: Program) -> str:
+        """Write a completion, one line a call. Raises :class:`callwright.CannotExpress`."""
+        check_program(program, self.limits, "ascending", "elements")
+        return write_envelope(program, write_body(program), self.limits)
+
+    def instructions(self) -> str:
+        """The part of the system prompt that teaches this form."""
+        return tier_instructions(self, _RULES)
+
+
+_RULES = (
+    "The body is well-formed XML without comments, declarations or CDATA. Inside a value & is written &amp; and < is "
+    "written &lt;.",
+    'Each call is one <api id="…"> element. Number them 0, 1, 2 and so on, each id once, in the order in which the '
+    "calls must run.",
+    "An <api> element holds one <name> with the exact name of the tool, and one <param> element for each argument.",
+    'A <param> has the attribute name and, around a value that is written out, the attribute type: "string", '
+    '"integer", "float", "boolean", "null", "array" or "object", as the tool\'s schema asks for.',
+    "An array holds one <item> with a type for each element; an object holds one <field> with a name and a type for "
+    "each of its keys. Both may be nested.",
+    'For the result of an earlier call write <response api_id="0" api_name="TOOL_NAME_0" type="placeholder"/> in '
+    'place of the value, with field="…" for one field of that result. Refer only to earlier calls of the same block.',
+    "If no call is to be made, the body is <none/>.",
+)
