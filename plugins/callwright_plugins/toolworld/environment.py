@@ -1,0 +1,144 @@
+"""The environment: sessions that answer calls in microseconds, because nothing in this world ever changes."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from callwright.environment import Environment, Outcome, Session
+from callwright.errors import UsageError
+from callwright.tool import FunctionTool, ToolError, ToolSpec
+from callwright_plugins.toolworld import NAME, world
+from callwright_plugins.toolworld.tools import FUNCTIONS, Context
+
+_SPECS: Final[Mapping[str, ToolSpec]] = MappingProxyType({name: tool.spec for name, tool in FUNCTIONS.items()})
+#: What a call needs, without the way through the specification.
+_READY: Final[dict[str, tuple[Callable[..., Any], frozenset[str]]]] = {
+    name: (tool.function, frozenset(tool.spec.parameters["properties"])) for name, tool in FUNCTIONS.items()
+}
+
+
+def scenario_of(context: Context) -> str:
+    """The text that opens a session with this context: ``location|hour|currency|home``."""
+    return f"{context.location}|{context.hour}|{context.currency}|{context.home}"
+
+
+def read_scenario(scenario: str) -> Context:
+    """The context of a scenario. Raises :class:`callwright.UsageError` for a text that is not one."""
+    parts = scenario.split("|")
+    if len(parts) == 4:
+        location, hour, currency, home = parts
+        if location in world.CITIES and home in world.CITIES and currency in world.CURRENCIES and hour in _HOURS_OF_DAY:
+            return Context(location, int(hour), currency, home)
+    raise UsageError(
+        f"{scenario[:80]!r} is no scenario of {NAME}; one is 'location|hour|currency|home', such as 'Paris|18|EUR|Oslo'"
+    )
+
+
+_HOURS_OF_DAY: Final = frozenset(map(str, range(24)))
+
+
+def random_context(rng: random.Random) -> Context:
+    """A context whose user is away from home, at one of the hours that queries mention."""
+    location, home = world.shuffled(rng, world.CITIES)[:2]
+    return Context(location, world.pick(rng, world.HOURS), world.pick(rng, world.CURRENCIES), home)
+
+
+class ToolWorldSession:
+    """One user's view of the world. All tools only read, so the state is the context and no call changes it."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """Run one tool.
+
+        ``unknown_tool``; ``execution_error`` with the codes ``missing_argument``, ``unexpected_argument``,
+        ``not_a_string``, ``not_a_number``, ``out_of_range``, ``not_a_table``, ``missing_column`` and ``unknown_`` with
+        city, cuisine, make, colour, dealer, item or currency; ``empty`` for a table without rows.
+        """
+        ready = _READY.get(tool)
+        if ready is None:
+            return Outcome("unknown_tool", None, "unknown_tool", f"there is no tool called {tool[:40]!r}")
+        function, names = ready
+        if arguments.keys() != names:
+            return _misfit(tool, names, arguments)
+        try:
+            value = function(self._context, **arguments)
+        except ToolError as error:
+            return Outcome("execution_error", None, error.code, error.message)
+        return Outcome("ok" if value else "empty", value)
+
+    def digest(self) -> str:
+        """SHA-256 of the world's name and the context."""
+        return _digest(self._context)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _misfit(tool: str, names: frozenset[str], arguments: Mapping[str, Any]) -> Outcome:
+    missing = sorted(names - arguments.keys())
+    if missing:
+        return Outcome("execution_error", None, "missing_argument", f"{tool} needs {', '.join(missing)}")
+    extra = ", ".join(repr(name[:40]) for name in sorted(arguments.keys() - names))
+    return Outcome("execution_error", None, "unexpected_argument", f"{tool} does not take {extra}")
+
+
+_digests: Final[dict[Context, str]] = {}
+
+
+def _digest(context: Context) -> str:
+    digest = _digests.get(context)
+    if digest is None:
+        digest = _digests[context] = hashlib.sha256(f"{NAME}|{scenario_of(context)}".encode()).hexdigest()
+    return digest
+
+
+class ToolWorld:
+    """The environment ``toolworld-mini-v1``. Its tables are made once per process and shared by all sessions."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[str, Context] = {}
+
+    @property
+    def name(self) -> str:
+        """``toolworld-mini-v1``."""
+        return NAME
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """The thirty tools by name."""
+        return _SPECS
+
+    @property
+    def functions(self) -> Mapping[str, FunctionTool]:
+        """The same tools with their functions, for use outside of sessions."""
+        return MappingProxyType(FUNCTIONS)
+
+    @property
+    def pure(self) -> bool:
+        """True: tools read, and what they hand out is never changed afterwards."""
+        return True
+
+    def open(self, scenario: str = "", seed: int = 0) -> ToolWorldSession:
+        """A session for ``location|hour|currency|home``; without a scenario the seed draws one.
+
+        Raises :class:`callwright.UsageError` for another text.
+        """
+        context = self._contexts.get(scenario)
+        if context is None:
+            if not scenario:
+                return ToolWorldSession(random_context(random.Random(f"{NAME}/context/{seed}")))
+            context = self._contexts[scenario] = read_scenario(scenario)
+        return ToolWorldSession(context)
+
+
+def _conforms(environment: ToolWorld, session: ToolWorldSession) -> tuple[Environment, Session]:
+    """Checked by mypy only: both classes fit their protocols."""
+    return environment, session

@@ -1,0 +1,116 @@
+"""Making one task of a composition: a hidden context, the answer, the offered tools, a reference program."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final
+
+from callwright.answer import answers_match
+from callwright.corpus import Answer, Task
+from callwright.execution import execute
+from callwright.program import Call, Program, Reference
+from callwright_plugins.toolworld.environment import ToolWorld, random_context, scenario_of
+from callwright_plugins.toolworld.family import Family, Values
+from callwright_plugins.toolworld.shortcuts import shortcuts
+from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, TWINS, Context
+from callwright_plugins.toolworld.world import pick, shuffled
+
+#: Contexts that are tried for a composition before it is given up.
+_CONTEXTS: Final = 24
+_OFFERED: Final = 5
+_DISTRACTORS: Final = 2
+
+
+def make_task(
+    task_id: str, split: str, family: Family, values: Values, environment: ToolWorld, rng: random.Random
+) -> Task | None:
+    """A task of a composition; ``None`` if every context that was tried lets a shortcut through."""
+    filled, query = family.ask(values, rng)
+    program = reordered(family.build(filled), rng)
+    for _ in range(_CONTEXTS):
+        context = random_context(rng)
+        answer = sound_answer(program, context, environment)
+        if answer is not None:
+            break
+    else:
+        return None
+    shape = program.structure
+    if family.conjunctive:
+        shape = "conjunctive" if shape == "linear" else "mixed"
+    return Task(
+        id=task_id,
+        query=query,
+        tools={name: environment.tools[name] for name in _offer(family, program, rng)},
+        answer=answer,
+        environment=environment,
+        scenario=scenario_of(context),
+        split=split,
+        depth=program.depth,
+        chain=program.chain,
+        structure=shape,
+        returns=program.returns,
+        program=program,
+        facts={
+            "family": family.name,
+            "domain": family.domain,
+            "kind": family.kind,
+            "composition": family.key(values),
+            "values": filled,
+        },
+    )
+
+
+def sound_answer(program: Program, context: Context, environment: ToolWorld) -> Answer | None:
+    """What a program answers; ``None`` if one of its results is empty, or a shortcut answers the same."""
+    scenario = scenario_of(context)
+    trace = execute(program, environment, environment.tools, scenario=scenario)
+    if any(step.outcome.kind != "ok" for step in trace.steps):
+        return None
+    answer = Answer(trace.returned)
+    for _, shortcut in shortcuts(program, context):
+        other = execute(shortcut, environment, environment.tools, scenario=scenario)
+        if other.executed and answers_match(answer, other.returned):
+            return None
+    return answer
+
+
+def reordered(program: Program, rng: random.Random) -> Program:
+    """The program in a random valid order: filters of a chain permuted, independent calls in any order."""
+    calls = list(program.calls)
+    places = [place for place, call in enumerate(calls) if call.tool in FILTERS]
+    conditions = [_condition(calls[place]) for place in places]
+    for place, (tool, name, value) in zip(places, shuffled(rng, conditions), strict=True):
+        table = FILTERS[tool]
+        calls[place] = Call(calls[place].id, tool, {table: calls[place].arguments[table], name: value})
+    number: dict[int, int] = {}
+    out: list[Call] = []
+    while len(out) < len(calls):
+        ready = [
+            call
+            for call in calls
+            if call.id not in number and all(reference.call in number for _, reference in call.located)
+        ]
+        call = pick(rng, ready)
+        arguments = {
+            name: Reference(number[value.call]) if isinstance(value, Reference) else value
+            for name, value in call.arguments.items()
+        }
+        number[call.id] = len(out)
+        out.append(Call(len(out), call.tool, arguments))
+    return Program(tuple(out), program.returns)
+
+
+def _condition(call: Call) -> tuple[str, str, Any]:
+    """A filter without its table. All filters of one chain call their table the same."""
+    ((name, value),) = ((name, value) for name, value in call.arguments.items() if name != FILTERS[call.tool])
+    return call.tool, name, value
+
+
+def _offer(family: Family, program: Program, rng: random.Random) -> list[str]:
+    """What is needed and at least two others, twins first, in a random order."""
+    needed = list(dict.fromkeys([*family.needed, *(call.tool for call in program.calls)]))
+    barred = {*needed, *family.withheld}
+    twins = {twin for tool in (*needed, *family.withheld) for twin in TWINS.get(tool, ()) if twin not in barred}
+    others = [name for name in FUNCTIONS if name not in barred and name not in twins]
+    distractors = [*shuffled(rng, sorted(twins))[:_DISTRACTORS], *shuffled(rng, others)]
+    return shuffled(rng, [*needed, *distractors[: max(_OFFERED - len(needed), _DISTRACTORS)]])
