@@ -1,0 +1,58 @@
+"""What the options before the command say, and the plugins that they leave."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from pathlib import Path
+
+import click
+from attrs import define, field
+
+from callwright.errors import PluginError
+from callwright.plugins import Registry, load_plugins
+
+
+@define(eq=False)
+class App:
+    """``ctx.obj`` of every command, those of plugins included. Plugins are loaded when ``registry`` is first read."""
+
+    blocked: list[str] = field(factory=list)
+    modules: list[str] = field(factory=list)
+    trace_hooks: bool = False
+    traceback: bool = False
+    verbosity: int = 0
+    argv: tuple[str, ...] = ()
+    _registry: Registry | None = None
+
+    @property
+    def registry(self) -> Registry:
+        """The plugins of this invocation. Raises :class:`callwright.NameClash` and :class:`callwright.UnknownName`."""
+        if self._registry is None:
+            registry = load_plugins(blocked=self.blocked)
+            for name in self.modules:
+                registry.add(_import(name), name=name)
+            if self.trace_hooks:
+                registry.trace(lambda line: click.echo(line, err=True))
+            self._registry = registry
+        return self._registry
+
+    @property
+    def command(self) -> str:
+        """The command line that started this process, for the report."""
+        return shlex.join(["callwright", *self.argv])
+
+    def plugin_options(self) -> list[str]:
+        """The ``-p`` options as they were given, for a command line that goes on with this one."""
+        return [part for name in (*(f"no:{name}" for name in self.blocked), *self.modules) for part in ("-p", name)]
+
+
+def _import(name: str) -> object:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last, so that nothing in this folder can stand in for another module
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # somebody else's module: whatever goes wrong in it is reported as its own
+        raise PluginError(f"-p {name}: the module cannot be imported: {type(error).__name__}: {error}") from error

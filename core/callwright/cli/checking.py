@@ -1,0 +1,161 @@
+"""What ``callwright plugins check`` looks at."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from attrs import frozen
+
+from callwright import hookspecs
+from callwright.errors import CallwrightError, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from callwright.plugins import Lazy, PluginInfo, Registry
+
+#: Kinds whose components say their own name, which must be the registered one.
+_NAMED: Final = frozenset({"parser", "environment", "sampler", "algorithm", "trainer", "corpus", "reward recipe"})
+
+
+@frozen
+class Finding:
+    """One result. ``skipped``: it could not be looked at here, and ``message`` says what would be needed."""
+
+    level: Literal["ok", "warning", "skipped", "error"]
+    plugin: str
+    what: str
+    message: str = ""
+
+
+def check_plugin(registry: Registry, info: PluginInfo, *, quick: bool = False) -> Iterator[Finding]:
+    """Everything that is found about one plugin."""
+    hooks = list(_check_hooks(info))
+    yield from hooks
+    if info.error:
+        if not any(finding.level == "error" for finding in hooks):
+            yield Finding("error", info.name, "loading", info.error)
+        return
+    for kind, lazy in registry.components():
+        if lazy.plugin == info.name:
+            yield from _check_component(registry, kind, lazy, quick)
+
+
+# Hooks ----------------------------------------------------------------------------------------------------------------
+
+
+def _check_hooks(info: PluginInfo) -> Iterator[Finding]:
+    try:
+        module = importlib.import_module(info.module.partition(":")[0])
+    except Exception as error:  # the plugin's own code
+        yield Finding("error", info.name, "import", f"{type(error).__name__}: {error}")
+        return
+    specs = {name: value for name, value in vars(hookspecs).items() if hasattr(value, "callwright_spec")}
+    for name, function in vars(module).items():
+        marked = hasattr(function, "callwright_impl")
+        if not marked and not (name.startswith("callwright_") and inspect.isfunction(function)):
+            continue
+        what = f"hook {name}"
+        if name not in specs:
+            if not name.startswith("callwright_"):
+                continue
+            near = difflib.get_close_matches(name, specs, n=1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            yield Finding("error", info.name, what, f"there is no such hook.{meant}")
+        elif not marked:
+            yield Finding("error", info.name, what, "is not marked with @callwright.hookimpl, so it is never called")
+        else:
+            yield from _check_arguments(info.name, what, function, specs[name])
+
+
+def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterator[Finding]:
+    offered = list(inspect.signature(spec).parameters)
+    wrong = False
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            continue
+        if name not in offered:
+            near = difflib.get_close_matches(name, offered, n=1)
+            listed = ", ".join(offered) or "none"
+            meant = f" Did you mean {near[0]!r}?" if near else ""
+            yield Finding("error", plugin, what, f"there is no argument {name!r}.{meant} The hook has: {listed}")
+            wrong = True
+        elif parameter.default is not inspect.Parameter.empty:
+            yield Finding("error", plugin, what, f"the argument {name!r} has a default, so it is never passed")
+            wrong = True
+    if not wrong:
+        yield Finding("ok", plugin, what)
+
+
+# Components -----------------------------------------------------------------------------------------------------------
+
+
+def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> Iterator[Finding]:
+    what = f"{kind} {lazy.name}"
+    if not lazy.summary:
+        yield Finding("warning", lazy.plugin, what, "has no summary")
+    try:
+        factory = lazy.load()
+    except MissingExtra as error:
+        yield Finding("skipped", lazy.plugin, what, str(error))
+        return
+    except CallwrightError as error:
+        yield Finding("error", lazy.plugin, what, str(error))
+        return
+    if kind == "command":
+        import click
+
+        fits = isinstance(factory, click.Command)
+        message = "" if fits else f"is {type(factory).__name__}, not a click.Command"
+        yield Finding("ok" if fits else "error", lazy.plugin, what, message)
+        return
+    if quick:
+        yield Finding("ok", lazy.plugin, what)
+        return
+    yield from _check_made(registry, kind, lazy, what)
+
+
+def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[Finding]:
+    try:
+        made = registry.create(kind, lazy.name)
+    except MissingExtra as error:
+        yield Finding("skipped", lazy.plugin, what, str(error))
+        return
+    except UsageError as error:  # it needs options, data or a server that nobody has named
+        yield Finding("skipped", lazy.plugin, what, str(error))
+        return
+    except Exception as error:
+        yield Finding("error", lazy.plugin, what, f"making it raised {type(error).__name__}: {error}")
+        return
+    name = getattr(made, "name", None)
+    if kind in _NAMED and name != lazy.name:
+        yield Finding("error", lazy.plugin, what, f"calls itself {name!r}; it must have its registered name")
+        return
+    conformance = _conformance()
+    if conformance is None:
+        yield Finding("ok", lazy.plugin, what)
+        return
+    try:
+        conformance(kind, made)
+    except Exception as error:  # an assertion of the kit, or a bug of the component
+        yield from (Finding("error", lazy.plugin, what, line) for line in _lines(error))
+    else:
+        yield Finding("ok", lazy.plugin, what)
+
+
+def _conformance() -> Any:
+    """``callwright.testing.check_component``, if this installation has it."""
+    try:
+        return getattr(importlib.import_module("callwright.testing"), "check_component", None)
+    except ImportError:
+        return None
+
+
+def _lines(error: BaseException) -> Iterator[str]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _lines(inner)
+    else:
+        yield " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,67 @@
+"""The pipeline of commands that are given components by name instead of a recipe file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from callwright.errors import UsageError
+from callwright.reward import RewardRecipe
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.plugins import Registry
+    from callwright.sampler import Sampler
+
+#: For evaluation, which asks only whether the answer is right.
+NO_REWARD: Final = RewardRecipe("none", (), normalise=False)
+
+
+def make_pipeline(
+    registry: Registry,
+    corpus: str,
+    options: Mapping[str, Any],
+    *,
+    ir: str = "json",
+    reward: str | None = None,
+    seed: int = 0,
+) -> Pipeline:
+    """A pipeline without an algorithm; without ``reward`` it judges and does not score.
+
+    Raises :class:`callwright.UnknownName` for a name that nobody registered.
+    """
+    from callwright.pipeline import Pipeline
+    from callwright.pipeline_recipe import parse_recipe, write_toml
+
+    made = registry.create("corpus", corpus, **options)
+    split = next(iter(made.splits), "train")
+    data = {
+        "seed": seed,
+        "corpus": {**options, "name": corpus, "train": split, "evaluation": split},
+        "ir": {"name": ir},
+        "reward": {"name": reward or NO_REWARD.name},
+    }
+    return Pipeline(
+        loaded=parse_recipe(write_toml(data), "the command line"),
+        registry=registry,
+        corpus=made,
+        parser=registry.create("parser", ir),
+        reward=registry.create("reward recipe", reward) if reward else NO_REWARD,
+    )
+
+
+def make_sampler(registry: Registry, name: str, options: Mapping[str, Any], *, ir: str) -> Sampler:
+    """A sampler; one that writes programs itself (it takes an option ``ir``) gets the form of the pipeline."""
+    factory = registry.spec("sampler", name).load()
+    given = dict(options)
+    try:
+        if "ir" in inspect.signature(factory).parameters:
+            given.setdefault("ir", ir)
+    except (TypeError, ValueError):  # something that Python cannot look into
+        pass
+    try:
+        made: Sampler = registry.create("sampler", name, **given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"sampler {name!r}: {error}") from error
+    return made

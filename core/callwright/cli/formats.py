@@ -1,0 +1,286 @@
+"""JSON Schemas of the file formats. Tests hold every file that the program writes against them.
+
+Rows may gain keys in later versions, so no schema of a written row forbids others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from callwright.errors import UnknownName
+
+Schema = dict[str, Any]
+
+STRING: Final[Schema] = {"type": "string"}
+NUMBER: Final[Schema] = {"type": "number"}
+COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
+FLAG: Final[Schema] = {"type": "boolean"}
+
+#: Name and one line about each format.
+FORMATS: Final[Mapping[str, str]] = {
+    "recipe": "a pipeline recipe (TOML): recipe.toml of a run folder, callwright run",
+    "manifest": "manifest.json of a run folder: versions, plugins, seed, command",
+    "metrics": "a row of metrics.jsonl: one step of training",
+    "rollouts": "a row of rollouts.jsonl: one sampled completion with its reward",
+    "evaluation": "evaluation.json of a run folder: before, during and after training",
+    "result": "what callwright evaluate --json prints, and one evaluation of a run",
+    "verdicts": "a row of verdicts.jsonl, which callwright evaluate -o writes",
+    "score-input": "a row that callwright score reads",
+    "score-output": "a row that callwright score writes",
+    "recording": "a row of a recorded environment: one call and what it returned",
+    "task": "a task as it is shown and exchanged",
+}
+
+
+def schema_of(name: str) -> Schema:
+    """The schema of a format. Raises :class:`callwright.UnknownName`."""
+    if name not in FORMATS:
+        raise UnknownName("format", name, FORMATS)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": name,
+        "description": FORMATS[name],
+        **_MAKERS[name](),
+    }
+
+
+def nullable(schema: Schema) -> Schema:
+    """The schema or ``null``."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def rows_of(schema: Schema) -> Schema:
+    """A list of such values."""
+    return {"type": "array", "items": schema}
+
+
+def table_of(schema: Schema) -> Schema:
+    """An object of any keys with such values."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def record(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """An object with these keys."""
+    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+
+
+def said(schema: Schema, description: str) -> Schema:
+    """A schema with a description."""
+    return {**schema, "description": description}
+
+
+def _recipe() -> Schema:
+    from callwright.pipeline_recipe import PipelineRecipe
+
+    schema = PipelineRecipe.model_json_schema()
+    for key, inner in schema["properties"].items():  # a component may be given by its name alone
+        if "$ref" in inner:
+            rest = {name: value for name, value in inner.items() if name != "$ref"}
+            schema["properties"][key] = {"anyOf": [{"type": "string"}, {"$ref": inner["$ref"]}], **rest}
+        elif any("$ref" in branch for branch in inner.get("anyOf", ())):
+            inner["anyOf"].insert(0, {"type": "string"})
+    model = schema["properties"]["model"]
+    schema["properties"]["model"] = {
+        "anyOf": [{"type": "string"}, {"type": "object"}],
+        "description": model.get("description", ""),
+    }
+    return schema
+
+
+def _manifest() -> Schema:
+    plugin = record({"name": STRING, "distribution": STRING, "version": STRING})
+    return record(
+        {"python": STRING, "platform": STRING, "versions": table_of(STRING), "plugins": rows_of(plugin)},
+        {"command": STRING, "seed": {"type": "integer"}, "started": {"type": "string", "format": "date-time"}},
+    )
+
+
+def _shares() -> dict[str, Schema]:
+    return {
+        "parsed": said(nullable(SHARE), "share of completions that are programs"),
+        "executed": said(nullable(SHARE), "share of completions whose every call executed"),
+        "answered": said(nullable(SHARE), "share of right answers"),
+        "calls": said(nullable(NUMBER), "mean number of calls of the programs"),
+        "calls_due": said(nullable(NUMBER), "mean number of calls of the reference programs"),
+    }
+
+
+def _metrics() -> Schema:
+    return record(
+        {
+            "step": said({"type": "integer", "minimum": 1}, "counted from 1"),
+            "reward": said(nullable(NUMBER), "mean total"),
+        },
+        {
+            "reward_std": nullable(NUMBER),
+            "scores": said(table_of(nullable(NUMBER)), "mean value of each reward component"),
+            **_shares(),
+            "multi_call": said({"type": "object", "properties": _shares()}, "the same, of tasks of two or more calls"),
+            "length": said(nullable(NUMBER), "mean number of tokens of a completion"),
+            "truncated": nullable(SHARE),
+            "tokens": COUNT,
+            "rollouts": COUNT,
+            "masked": said(COUNT, "rollouts whose machinery failed"),
+            "groups": said(COUNT, "groups that were trained on"),
+            "zero_variance": said(nullable(SHARE), "share of groups whose rewards are all equal"),
+            "resampling_rounds": COUNT,
+            "loss": NUMBER,
+            "gradient_norm": NUMBER,
+            "learning_rate": NUMBER,
+            "kl": said(NUMBER, "nats a token, against the frozen reference"),
+            "entropy": said(NUMBER, "nats a token"),
+            "ratio_mean": NUMBER,
+            "ratio_max": NUMBER,
+            "clip_fraction": SHARE,
+            "clip_fraction_low": SHARE,
+            "clip_fraction_high": SHARE,
+            "alarm": said(nullable(STRING), "what is going wrong, in words"),
+        },
+    )
+
+
+def _evidence() -> Schema:
+    return record(
+        {"code": STRING, "reason": STRING},
+        {"call": {"type": "integer"}, "path": STRING, "expected": STRING, "found": STRING},
+    )
+
+
+def _score() -> Schema:
+    parts = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "weight": NUMBER, "evidence": rows_of(_evidence())}
+    return record(parts)
+
+
+def _reward() -> tuple[dict[str, Schema], dict[str, Schema]]:
+    required = {
+        "total": said(nullable(NUMBER), "null if the machinery failed"),
+        "scores": said(table_of(_score()), "the sum of weight * value is the total"),
+        "stage": said({"enum": ["format", "parse", "execution", "answer", "done"]}, "where the first point was lost"),
+    }
+    return required, {"masked": said(STRING, "why the total is null")}
+
+
+def _score_output() -> Schema:
+    required, optional = _reward()
+    return record({"id": {"type": ["string", "integer"]}, **required}, optional)
+
+
+def _rollouts() -> Schema:
+    required, optional = _reward()
+    return record(
+        {"step": COUNT, "task": STRING, "completion": STRING, **required},
+        {
+            "depth": COUNT,
+            "structure": STRING,
+            "query": STRING,
+            "prompt": STRING,
+            "truncated": FLAG,
+            "advantage": NUMBER,
+            "answered": FLAG,
+            "failure": said(STRING, "empty for a right answer"),
+            **optional,
+        },
+    )
+
+
+def _result() -> Schema:
+    cell = record(
+        {"accuracy": SHARE, "n": COUNT, "low": SHARE, "high": SHARE},
+        {"valid_accuracy": said(SHARE, "right, and every call fits its schema")},
+    )
+    return record(
+        {
+            "overall": said(nullable(SHARE), "share of right answers"),
+            "by_depth": said(table_of(cell), 'by number of calls: "0", "1", …'),
+            "by_structure": table_of(cell),
+            "failures": said(table_of(table_of(COUNT)), "the commonest, by depth"),
+        },
+        {"n": COUNT, "masked": COUNT, "valid_overall": nullable(SHARE)},
+    )
+
+
+def _evaluation() -> Schema:
+    result = _result()
+    during = {**result, "properties": {"step": COUNT, **result["properties"]}}
+    return record({"before": nullable(result), "after": nullable(result)}, {"during": rows_of(during)})
+
+
+def _verdicts() -> Schema:
+    return record(
+        {
+            "id": STRING,
+            "task": STRING,
+            "depth": COUNT,
+            "structure": STRING,
+            "answer": FLAG,
+            "valid": FLAG,
+            "failure": STRING,
+            "masked": FLAG,
+            "completion": STRING,
+        }
+    )
+
+
+def _score_input() -> Schema:
+    return record(
+        {
+            "id": said({"type": ["string", "integer"]}, "given back with the reward"),
+            "task": said({"type": ["string", "integer"]}, "the id of the task in the corpus"),
+            "completion": STRING,
+        },
+        {
+            "step": said(COUNT, "for rewards with a schedule: how far training is"),
+            "total_steps": said(COUNT, "for rewards with a schedule: of how many steps"),
+        },
+    )
+
+
+def _recording() -> Schema:
+    return record(
+        {
+            "scenario": STRING,
+            "tool": STRING,
+            "arguments": {"type": "object"},
+            "status": said(STRING, "ok; missing: no such tool; raised: an execution error; or the kind of an outcome"),
+        },
+        {
+            "value": said({}, "what an executed call returned"),
+            "error": said(nullable(STRING), "what a failed one said"),
+        },
+    )
+
+
+def _task() -> Schema:
+    return record(
+        {
+            "id": STRING,
+            "split": STRING,
+            "depth": said(COUNT, "number of calls of the reference program"),
+            "chain": said(COUNT, "calls on its longest dependency chain"),
+            "structure": {"enum": ["none", "single", "parallel", "linear", "funnel", "tree", "conjunctive", "mixed"]},
+            "returns": {"enum": ["one", "all"]},
+            "scenario": STRING,
+            "prompt": said(STRING, "the query"),
+            "target_tools": rows_of(STRING),
+            "distractors": said(rows_of(STRING), "offered tools that the reference does not call"),
+            "program": said(nullable(STRING), "the reference program in the json form"),
+            "answer": said({"type": "array"}, "the expected values; empty where nothing is to be called"),
+        }
+    )
+
+
+_MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
+    "recipe": _recipe,
+    "manifest": _manifest,
+    "metrics": _metrics,
+    "rollouts": _rollouts,
+    "evaluation": _evaluation,
+    "result": _result,
+    "verdicts": _verdicts,
+    "score-input": _score_input,
+    "score-output": _score_output,
+    "recording": _recording,
+    "task": _task,
+}

@@ -1,0 +1,60 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
+    """``("p=0.9", "ir=json")`` as a table. Values are TOML; what is not TOML is a string.
+
+    Raises :class:`click.UsageError` for a pair without ``=``.
+    """
+    found = {}
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign or not key.strip():
+            raise click.UsageError(f"{option} {pair}: expected KEY=VALUE")
+        found[key.strip()] = _value(text)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+
+
+def stack(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order in which help lists them."""
+
+    def apply(function: Command) -> Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return apply
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+ir_option = click.option("--ir", default="json", show_default=True, metavar="NAME", help="The form of the completions.")
+reward_option = click.option(
+    "--recipe", "reward", default="tier", show_default=True, metavar="NAME", help="The reward recipe."
+)
+data_option = click.option("--data", metavar="DIR", help="Where the corpus finds its files: its option 'data'.")
+corpus_settings = click.option(
+    "--corpus-option", "corpus_options", multiple=True, metavar="K=V", help="An option of the corpus. May be repeated."
+)
+seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
+
+
+def corpus_keys(data: str | None, pairs: Sequence[str]) -> dict[str, Any]:
+    """The options of a corpus from ``--data`` and ``--corpus-option``."""
+    return {**({"data": data} if data is not None else {}), **key_values(pairs, "--corpus-option")}

@@ -1,0 +1,184 @@
+"""``callwright plugins list | show | check``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import asdict
+
+from callwright.cli import options
+from callwright.cli.app import App
+from callwright.cli.failures import say, visible
+
+if TYPE_CHECKING:
+    from callwright.plugins import Lazy, PluginInfo, Registry
+
+
+@click.command("list")
+@options.json_option
+@click.pass_obj
+def list_(app: App, as_json: bool) -> None:
+    """The installed plugins: where they come from, what they register, whether they work."""
+    registry = app.registry
+    rows = [_row(registry, info) for info in registry.plugins]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    from callwright.cli.screen import screen, table, text
+
+    shown = table("plugin", "from", "registers", "listens to")
+    for row in rows:
+        origin = f"{row['distribution']} {row['version']}".strip() or row["module"]
+        if row["error"] or row["blocked"]:
+            state = text("broken", "red") if row["error"] else text("left out", "dim")
+            shown.add_row(text(row["name"]), text(origin), state, "")
+            continue
+        counted = Counter(component["kind"] for component in row["components"])
+        registers = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in counted.items())
+        events = ", ".join(event.removeprefix("callwright_") for event in row["events"])
+        shown.add_row(text(row["name"]), text(origin), text(registers), text(events))
+    screen().print(shown)
+
+
+@click.command("show")
+@click.argument("name")
+@options.json_option
+@click.pass_obj
+def show(app: App, name: str, as_json: bool) -> None:
+    """The plugin NAME, or every component of that name with its options."""
+    registry = app.registry
+    info = next((info for info in registry.plugins if info.name == name), None)
+    components = [(kind, lazy) for kind, lazy in registry.components() if lazy.name == name]
+    if info is None and not components:
+        from callwright.errors import UnknownName
+
+        known = {lazy.name for _, lazy in registry.components()} | {info.name for info in registry.plugins}
+        raise UnknownName("plugin or component", name, known)
+    found: dict[str, Any] = {}
+    if info is not None:
+        found["plugin"] = _row(registry, info)
+    if components:
+        found["components"] = [_component(kind, lazy) for kind, lazy in components]
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        _draw(found)
+
+
+@click.command("check")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--quick", is_flag=True, help="Do not make the components, only find them.")
+@options.json_option
+@click.pass_obj
+def check(app: App, names: tuple[str, ...], quick: bool, as_json: bool) -> None:
+    """Check the plugins NAME (default: all): what will not work, and what a coming version will break.
+
+    Hook functions are compared with the hook specifications, every component is imported and made, and those that can
+    be made without options go through the checks of callwright.testing. The exit status is 1 if anything is wrong.
+    """
+    from callwright.cli.checking import check_plugin
+    from callwright.errors import UnknownName
+
+    registry = app.registry
+    known = {info.name: info for info in registry.plugins}
+    for name in names:
+        if name not in known:
+            raise UnknownName("plugin", name, known)
+    findings = [
+        finding
+        for name, info in known.items()
+        if (not names or name in names) and not info.blocked
+        for finding in check_plugin(registry, info, quick=quick)
+    ]
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            if finding.level == "ok":
+                continue
+            click.echo(visible(f"{finding.level}: {finding.plugin}: {finding.what}: {finding.message}"))
+        counted = Counter(finding.level for finding in findings)
+        click.echo(f"{counted['ok']} checks passed, {counted['skipped']} skipped, {counted['error']} errors")
+    if any(finding.level == "error" for finding in findings):
+        click.get_current_context().exit(1)
+
+
+def _plural(kind: str, count: int) -> str:
+    if count == 1:
+        return kind
+    return {"corpus": "corpora"}.get(kind, f"{kind}s")
+
+
+def _row(registry: Registry, info: PluginInfo) -> dict[str, Any]:
+    from callwright.plugins import EVENTS
+
+    components = [
+        {"kind": kind, "name": lazy.name, "summary": lazy.summary, "extra": lazy.extra}
+        for kind, lazy in registry.components()
+        if lazy.plugin == info.name
+    ]
+    events = [hook for hook in info.hooks if hook in EVENTS]
+    return {**asdict(info), "hooks": list(info.hooks), "components": components, "events": events}
+
+
+def _component(kind: str, lazy: Lazy) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "kind": kind,
+        "name": lazy.name,
+        "plugin": lazy.plugin,
+        "summary": lazy.summary,
+        "extra": lazy.extra,
+        "target": lazy.target if isinstance(lazy.target, str) else repr(lazy.target),
+        "options": None,
+        "description": "",
+    }
+    from callwright.errors import CallwrightError
+
+    try:
+        factory = lazy.load()
+    except CallwrightError as error:
+        say(f"warning: {error}")
+        return row
+    row["description"] = inspect.getdoc(factory) or ""
+    try:
+        parameters = inspect.signature(factory).parameters if callable(factory) else {}
+    except (TypeError, ValueError):
+        return row
+    row["options"] = {
+        name: None if parameter.default is inspect.Parameter.empty else repr(parameter.default)
+        for name, parameter in parameters.items()
+        if name != "registry" and parameter.kind is not inspect.Parameter.VAR_KEYWORD and kind != "command"
+    }
+    return row
+
+
+def _draw(found: dict[str, Any]) -> None:
+    from callwright.cli.screen import screen, table, text
+
+    console = screen()
+    if "plugin" in found:
+        row = found["plugin"]
+        console.print(text(f"plugin {row['name']}", "bold"))
+        origin = f"{row['distribution']} {row['version']}".strip()
+        console.print(text(f"{row['module']}{f', {origin}' if origin else ''}", "dim"))
+        if row["error"]:
+            console.print(text(row["error"], "red"))
+        if row["events"]:
+            console.print(text(f"listens to {', '.join(row['events'])}"))
+        if row["components"]:
+            shown = table("kind", "name", "", "needs")
+            for part in row["components"]:
+                extra = f"callwright[{part['extra']}]" if part["extra"] else ""
+                shown.add_row(part["kind"], text(part["name"], "bold"), text(part["summary"]), text(extra))
+            console.print(shown)
+    for part in found.get("components", ()):
+        console.print(text(f"{part['kind']} {part['name']}", "bold"))
+        console.print(text(f"of the plugin {part['plugin']}, {part['target']}", "dim"))
+        console.print(text(part["description"] or part["summary"]))
+        for name, default in (part["options"] or {}).items():
+            console.print(text(f"  {name}" + (" (must be given)" if default is None else f" = {default}")))
+        console.print()

@@ -1,0 +1,264 @@
+"""The root command, and groups that know their commands without importing them."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+import callwright
+from callwright.cli.app import App
+from callwright.cli.failures import NO_READER, report, silence_stdout
+from callwright.errors import NameClash, PluginError
+from callwright.plugins import Lazy
+
+_HERE = "callwright.cli"
+#: The core's own commands, in the order in which they are listed.
+CORE: Final = (
+    Lazy("run", f"{_HERE}.run:run", "train by a pipeline recipe, or go on with a run"),
+    Lazy("score", f"{_HERE}.score:score", "score a file of completions"),
+    Lazy("evaluate", f"{_HERE}.evaluate:evaluate", "accuracy of a sampler on a corpus, by depth and structure"),
+    Lazy("explain", f"{_HERE}.explain:explain", "one completion, the whole walk, where each point was lost"),
+    Lazy("plugins list", f"{_HERE}.plugins:list_", "the installed plugins"),
+    Lazy("plugins show", f"{_HERE}.plugins:show", "a plugin, or a component by its name"),
+    Lazy("plugins check", f"{_HERE}.plugins:check", "whether plugins fit the hooks and their components work"),
+    Lazy("schema", f"{_HERE}.schema:schema", "the JSON Schema of a file format"),
+    Lazy("doctor", f"{_HERE}.doctor:doctor", "what is installed, what is missing, what is broken"),
+)
+#: What groups are for, where no command of the group's own name says it.
+GROUPS: Final = {
+    "plugins": "list, show and check plugins",
+    "env": "work with environments",
+    "corpus": "work with corpora",
+}
+
+
+def command_table(app: App) -> dict[str, Lazy]:
+    """Every command by its words (``"env record"``): the core's first, then those of plugins by name.
+
+    Raises :class:`callwright.NameClash` if a plugin takes a name of the core.
+    """
+    table = {lazy.name: lazy for lazy in CORE}
+    for name in app.registry.names("command"):
+        lazy = app.registry.spec("command", name)
+        if any(name == core.name or _inside(name, core.name) or _inside(core.name, name) for core in CORE):
+            raise NameClash(
+                f"plugin {lazy.plugin!r} registers the command {name!r}, which is Callwright's own. "
+                f"Leave it out: callwright -p no:{lazy.plugin} …"
+            )
+        table[name] = lazy
+    return table
+
+
+def _inside(name: str, group: str) -> bool:
+    return name.startswith(f"{group} ")
+
+
+class LazyGroup(click.Group):
+    """A group over the words of a table of commands; one is imported when it is run or asked for its help.
+
+    ``prefix`` are the words before (``"env "``). ``base`` is a click group of the same name that a plugin registered
+    whole: its commands are offered too.
+    """
+
+    def __init__(self, *args: Any, prefix: str = "", base: click.Group | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prefix, self.base = prefix, base
+
+    def _table(self, ctx: click.Context) -> Mapping[str, Lazy]:
+        app = ctx.find_object(App)
+        assert app is not None
+        cached: dict[str, Lazy] | None = ctx.find_root().meta.get("callwright.commands")
+        if cached is None:
+            cached = ctx.find_root().meta["callwright.commands"] = command_table(app)
+        return cached
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The next words, in the order of the table."""
+        here = [name.removeprefix(self.prefix) for name in self._table(ctx) if name.startswith(self.prefix)]
+        words = [name.partition(" ")[0] for name in here]
+        return list(dict.fromkeys([*words, *(self.base.list_commands(ctx) if self.base else ())]))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of this word; imports its module."""
+        table, path = self._table(ctx), self.prefix + name
+        own = _load(table[path]) if path in table else None
+        if not any(_inside(key, path) for key in table):
+            return own or (self.base.get_command(ctx, name) if self.base else None)
+        if own is not None and not isinstance(own, click.Group):
+            raise NameClash(f"the command {path!r} of plugin {table[path].plugin!r} cannot also be a group of commands")
+        return LazyGroup(name, prefix=f"{path} ", base=own, help=_sentence(self._summary(ctx, name)))
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        table, path = self._table(ctx), self.prefix + name
+        if path in table:
+            return table[path].summary
+        if path in GROUPS:
+            return GROUPS[path]
+        inner = [key.removeprefix(f"{path} ").partition(" ")[0] for key in table if _inside(key, path)]
+        if inner:
+            return ", ".join(dict.fromkeys(inner))
+        command = self.base.get_command(ctx, name) if self.base else None
+        return command.get_short_help_str(100) if command else ""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from their registered summaries."""
+        rows = [(name, self._summary(ctx, name)) for name in self.list_commands(ctx)]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name where there is no such command."""
+        name = args[0]
+        if name.startswith("-") or self.get_command(ctx, name) is not None or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
+
+
+def _load(lazy: Lazy) -> click.Command:
+    command = lazy.load()
+    if not isinstance(command, click.Command):
+        raise PluginError(
+            f"plugin {lazy.plugin!r}: the command {lazy.name!r} is {type(command).__name__}, not a click.Command"
+        )
+    return command
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else ".") if text else ""
+
+
+class Root(LazyGroup):
+    """The root group: every failure ends in one line and an exit status."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run and leave the process; with ``standalone_mode=False`` exceptions reach the caller instead."""
+        app = extra.setdefault("obj", None) or App()
+        extra["obj"] = app
+        app.argv = tuple(sys.argv[1:] if args is None else args)
+        app.traceback = app.traceback or _traceback_wanted()
+        try:
+            status = super().main(
+                args,
+                prog_name,
+                complete_var,
+                standalone_mode=False,
+                windows_expand_args=windows_expand_args,
+                **extra,
+            )
+            sys.stdout.flush()
+        except Exception as error:  # one place for all: a command line never shows a traceback unasked
+            if not standalone_mode:
+                raise
+            status = report(error, with_traceback=app.traceback)
+            if isinstance(error, OSError):
+                silence_stdout()
+        except KeyboardInterrupt as error:
+            if not standalone_mode:
+                raise
+            status = report(error)
+        if not standalone_mode:
+            return status
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command; what it returns is not an exit status (``ctx.exit`` is)."""
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            silence_stdout()  # before click sees it, which would leave with 1
+            ctx.exit(NO_READER)
+
+
+def _traceback_wanted() -> bool:
+    import os
+
+    return os.environ.get("CALLWRIGHT_TRACEBACK", "") not in ("", "0")
+
+
+def _plugin_option(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    app = ctx.ensure_object(App)
+    for value in values:
+        kind, sign, name = value.partition(":")
+        if not sign:
+            app.modules.append(value)
+        elif kind == "no" and name:
+            app.blocked.append(name)
+        else:
+            raise click.BadParameter("expected no:NAME (leave a plugin out) or MODULE (add one)", ctx, parameter)
+
+
+def _flag(attribute: str) -> Any:
+    def remember(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(ctx.ensure_object(App), attribute, value)
+
+    return remember
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "-p",
+    "plugins",
+    multiple=True,
+    metavar="no:NAME|MODULE",
+    is_eager=True,
+    expose_value=False,
+    callback=_plugin_option,
+    help="Leave the plugin NAME out, or add a module as a plugin. May be repeated.",
+)
+@click.option(
+    "--trace-hooks",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_flag("trace_hooks"),
+    help="Write every hook call and its result to stderr.",
+)
+@click.option(
+    "--traceback",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_flag("traceback"),
+    help="Show where an error came from (also CALLWRIGHT_TRACEBACK=1).",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="What is logged to stderr. Default: warning.",
+)
+@click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
+@click.option("-v", "--verbose", count=True, help="Log more: -v is info, -vv is debug.")
+@click.version_option(callwright.__version__, prog_name="callwright")
+@click.pass_obj
+def root(app: App, log_level: str | None, log_json: bool, verbose: int) -> None:
+    """Teach language models to use tools by reinforcement learning."""
+    from callwright.cli.failures import say
+    from callwright.cli.logging import configure
+
+    app.verbosity = verbose
+    configure(level=log_level, json_lines=log_json, verbosity=verbose)
+    for plugin in app.registry.plugins:
+        if plugin.error:
+            say(f"warning: {plugin.error}")

@@ -1,0 +1,89 @@
+"""``callwright run``: train by a pipeline recipe, or go on with a run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callwright.cli import options
+from callwright.cli.app import App
+from callwright.cli.failures import Stopped, say
+
+if TYPE_CHECKING:
+    from callwright.runs import Run
+
+
+@click.command("run")
+@click.argument("recipe", metavar="RECIPE")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe. May be repeated."
+)
+@click.option("-o", "--output", metavar="DIR", help="The run folder. Default: runs/<name of the recipe>-<time>.")
+@click.option("--dry-run", is_flag=True, help="Check the recipe and its components and print it; train nothing.")
+@options.json_option
+@click.pass_obj
+def run(app: App, recipe: str, overrides: tuple[str, ...], output: str | None, dry_run: bool, as_json: bool) -> None:
+    """Train by RECIPE: a TOML file, the name of a shipped recipe, or a run folder to go on with.
+
+    A run that was stopped or killed goes on where it was when the command is given its folder again, and ends in the
+    same bytes as if it had not been. At the end the run's report.html is written.
+    """
+    from callwright.cli.bars import reporter
+    from callwright.pipeline_recipe import load_recipe
+    from callwright.running import default_folder, run_recipe
+
+    if (Path(recipe) / "recipe.toml").is_file():
+        if output is not None and Path(output) != Path(recipe):
+            raise click.UsageError(f"{recipe} is a run folder; it is its own --output")
+        recipe, output = str(Path(recipe) / "recipe.toml"), recipe
+    loaded = load_recipe(recipe, overrides)
+    if dry_run:
+        _check(app, recipe, overrides, as_json)
+        return
+    folder = Path(output) if output else default_folder(loaded.recipe.name)
+    go_on = shlex.join(["callwright", *app.plugin_options(), "run", str(folder)])
+    begun = (folder / "recipe.toml").exists()
+    say(f"{'going on with' if begun else 'run folder'} {folder}")
+    try:
+        with reporter() as bars:
+            finished = run_recipe(
+                recipe, output=folder, overrides=overrides, registry=app.registry, command=app.command, reporter=bars
+            )
+    except KeyboardInterrupt as stop:
+        if not (folder / "recipe.toml").exists():
+            raise
+        raise Stopped(f"stopped; nothing is lost; go on with: {go_on}") from stop
+    _show(finished, as_json)
+
+
+def _check(app: App, recipe: str, overrides: tuple[str, ...], as_json: bool) -> None:
+    from callwright.pipeline import build_pipeline, create_trainer
+    from callwright.pipeline_recipe import load_recipe
+
+    loaded = load_recipe(recipe, overrides)
+    pipeline = build_pipeline(loaded, app.registry)
+    trainer = create_trainer(loaded, app.registry)
+    if as_json:
+        sizes = dict(pipeline.corpus.splits)
+        made = {"trainer": trainer.name, "splits": sizes, "reward_terms": list(pipeline.reward.weights)}
+        click.echo(json.dumps({"recipe": loaded.recipe.model_dump(mode="json"), **made}, indent=2))
+    else:
+        click.echo(loaded.effective_text(), nl=False)
+
+
+def _show(finished: Run, as_json: bool) -> None:
+    evaluation = finished.read_json("evaluation.json") or {}
+    page = finished.path / "report.html"
+    if as_json:
+        shown = {"run": str(finished.path), "report": str(page) if page.exists() else None, "evaluation": evaluation}
+        click.echo(json.dumps(shown, indent=2))
+        return
+    from callwright.cli.screen import before_and_after, screen
+
+    if evaluation.get("before") or evaluation.get("after"):
+        screen().print(before_and_after(evaluation))
+    click.echo(f"report: {page}" if page.exists() else f"run: {finished.path}")

@@ -1,0 +1,261 @@
+"""``callwright score``: a file of completions in, a file of rewards out, in constant memory."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from attrs import define, field
+
+from callwright.cli import options
+from callwright.cli.app import App
+from callwright.cli.failures import Stopped, say
+from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
+from callwright.reward import evidence_json
+
+if TYPE_CHECKING:
+    from callwright.corpus import Task
+    from callwright.pipeline import Pipeline
+    from callwright.reward import Reward, Score, WeightedScore
+
+
+@click.command("score")
+@click.argument("source", metavar="IN.jsonl")
+@click.option("--corpus", required=True, metavar="NAME", help="The corpus that the tasks are of.")
+@options.data_option
+@options.corpus_settings
+@options.ir_option
+@options.reward_option
+@click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
+@options.seed_option
+@options.json_option
+@click.pass_obj
+def score(
+    app: App,
+    source: str,
+    corpus: str,
+    data: str | None,
+    corpus_options: tuple[str, ...],
+    ir: str,
+    reward: str,
+    output: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Score completions.
+
+    IN.jsonl ('-': stdin; '.gz' is read too) has rows {"id", "task", "completion"}, and for rewards with a schedule
+    "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for each, in the same order; a
+    row whose machinery failed has a null total and "masked". A row that cannot be scored is reported on stderr with its
+    line and left out; the exit status is then 1. Without -o a summary is printed.
+    """
+    from callwright.cli.components import make_pipeline
+
+    pipeline = make_pipeline(
+        app.registry, corpus, options.corpus_keys(data, corpus_options), ir=ir, reward=reward, seed=seed
+    )
+    if output and is_same_file(source, output):
+        raise click.UsageError(f"IN and OUT are the same file: {output}")
+    tally = Tally()
+    with ExitStack() as stack:
+        rows = stack.enter_context(RowFile(source))
+        sink = stack.enter_context(RowSink(output)) if output else None
+        try:
+            for line in scored(pipeline, rows, tally):
+                if sink is not None:
+                    sink.write(line)
+        except KeyboardInterrupt as stop:
+            kept = f"; the rewards of {tally.rows} rows are in {output}" if sink and output != "-" else ""
+            raise Stopped(f"stopped after line {rows.number} of {source}{kept}") from stop
+    if output:
+        say(tally.sentence())
+    if as_json:
+        click.echo(json.dumps(tally.to_json(), indent=2), err=output == "-")
+    elif not output:
+        _draw(tally, title=f"{reward} on {corpus}")
+    if tally.bad:
+        click.get_current_context().exit(1)
+
+
+def scored(pipeline: Pipeline, rows: RowFile, tally: Tally) -> Iterator[str]:
+    """The output lines of the rows that can be scored; the others are reported as they come."""
+    tasks: dict[str, Task] = {}
+    writer = RewardWriter()
+    for row in rows:
+        try:
+            if isinstance(row, BadRow):
+                raise row
+            row_id, task, completion, progress = _read(pipeline, tasks, row)
+        except BadRow as bad:
+            tally.bad += 1
+            say(f"{rows.name}:{rows.number}: {bad}")
+            continue
+        reward = pipeline.score(pipeline.attempt(task, completion, progress))
+        tally.add(reward)
+        yield writer.line(row_id, reward)
+
+
+def _read(pipeline: Pipeline, tasks: dict[str, Task], row: dict[str, Any]) -> tuple[str | int, Task, str, Any]:
+    row_id, name, completion = row.get("id"), row.get("task"), row.get("completion")
+    if type(row_id) is not str and type(row_id) is not int:
+        raise BadRow(_expected(row, "id", "a string or an integer"))
+    if type(completion) is not str:
+        raise BadRow(_expected(row, "completion", "a string"))
+    if type(name) is int:
+        name = str(name)
+    if type(name) is not str:
+        raise BadRow(_expected(row, "task", "the id of a task"))
+    task = tasks.get(name)
+    if task is None:
+        task = tasks[name] = _find(pipeline, name)
+    return row_id, task, completion, _progress(row) if "step" in row or "total_steps" in row else None
+
+
+def _expected(row: dict[str, Any], key: str, what: str) -> str:
+    if key not in row:
+        return f"the row has no {key!r}"
+    return f"{key!r} is {type(row[key]).__name__}, expected {what}"
+
+
+def _find(pipeline: Pipeline, name: str) -> Task:
+    from callwright.errors import UnknownName
+
+    try:
+        return pipeline.corpus.task(name)
+    except UnknownName as error:  # its own message lists every task
+        known = f"{len(error.known)} tasks" if error.known else "tasks"
+        shown = name if len(name) <= 60 else name[:59] + "…"
+        raise BadRow(f"there is no task {shown!r} among the {known} of {pipeline.corpus.name}") from error
+
+
+def _progress(row: dict[str, Any]) -> Any:
+    from callwright.attempt import Progress
+
+    step, total = row.get("step"), row.get("total_steps")
+    if type(step) is not int or type(total) is not int or not 0 <= step <= total:
+        raise BadRow("'step' and 'total_steps' must be integers, 0 <= step <= total_steps")
+    return Progress(step, total)
+
+
+class RewardWriter:
+    """Writes ``{"id": …, **reward.to_json()}`` as a line of JSON, remembering how common scores look.
+
+    A line is the same text as ``json.dumps`` of that object; a test says so.
+    """
+
+    _LIMIT: Final = 4096
+
+    def __init__(self) -> None:
+        self._heads: dict[tuple[str, float, float, float, float], str] = {}
+        self._closed: dict[tuple[str, int], tuple[Score, str]] = {}
+
+    def line(self, row_id: str | int, reward: Reward) -> str:
+        """The line, with its line end."""
+        scores = ", ".join([self._score(name, weighted) for name, weighted in reward.scores.items()])
+        masked = "" if reward.masked is None else f', "masked": {json.dumps(reward.masked)}'
+        total = "null" if reward.total is None else repr(float(reward.total))
+        head = f'{{"id": {json.dumps(row_id)}, "total": {total}, "scores": {{{scores}}}, "stage": "{reward.stage}"'
+        return f"{head}{masked}}}\n"
+
+    def _score(self, name: str, weighted: WeightedScore) -> str:
+        score = weighted.score
+        if weighted.closed:  # the core keeps one score for each closed gate
+            known = self._closed.get((name, id(score)))
+            if known is None or known[0] is not score:
+                if len(self._closed) >= self._LIMIT:
+                    self._closed.clear()
+                known = self._closed[name, id(score)] = score, self._open(name, score, weighted.weight)
+            return known[1]
+        return self._open(name, score, weighted.weight)
+
+    def _open(self, name: str, score: Score, weight: float) -> str:
+        key = (name, score.value, score.low, score.high, weight)
+        head = self._heads.get(key)
+        if head is None:
+            if len(self._heads) >= self._LIMIT:
+                self._heads.clear()
+            shown = {"value": score.value, "low": score.low, "high": score.high, "weight": weight}
+            head = self._heads[key] = f'{json.dumps(name)}: {json.dumps(shown)[:-1]}, "evidence": '
+        if not score.evidence:
+            return head + "[]}"
+        return head + json.dumps([evidence_json(evidence) for evidence in score.evidence]) + "}"
+
+
+@define
+class Tally:
+    """What a summary says of all rows."""
+
+    rows: int = 0
+    bad: int = 0
+    masked: int = 0
+    total: float = 0.0
+    sums: dict[str, float] = field(factory=dict)
+    ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
+    stages: Counter[str] = field(factory=Counter)
+
+    def add(self, reward: Reward) -> None:
+        """Count one reward. Masked ones are counted and take no part in any mean."""
+        self.rows += 1
+        if reward.total is None:
+            self.masked += 1
+            return
+        self.total += reward.total
+        self.stages[reward.stage] += 1
+        sums = self.sums
+        for name, weighted in reward.scores.items():
+            if name in sums:
+                sums[name] += weighted.score.value
+            else:
+                sums[name] = weighted.score.value
+                self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
+
+    @property
+    def counted(self) -> int:
+        """Rows that have a total."""
+        return self.rows - self.masked
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as ``callwright score --json`` prints it."""
+        count = self.counted
+        return {
+            "rows": self.rows,
+            "bad": self.bad,
+            "masked": self.masked,
+            "mean_total": self.total / count if count else None,
+            "components": {
+                name: {"mean": value / count, "low": low, "high": high, "weight": weight}
+                for (name, value), (low, high, weight) in zip(self.sums.items(), self.ranges.values(), strict=True)
+            },
+            "stages": {stage: self.stages[stage] for stage in _stages(self.stages)},
+        }
+
+    def sentence(self) -> str:
+        """The summary in one line."""
+        mean = f", mean total {self.total / self.counted:.4f}" if self.counted else ""
+        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}"
+
+
+def _stages(counts: Counter[str]) -> list[str]:
+    from callwright.reward import STAGES
+
+    return [stage for stage in (*STAGES, "done") if stage in counts]
+
+
+def _draw(tally: Tally, title: str) -> None:
+    from callwright.cli.screen import percent, screen, table, text
+
+    console = screen()
+    parts = table("component", "mean", "range", "weight", right=(1, 2, 3), title=title)
+    for name, part in tally.to_json()["components"].items():
+        parts.add_row(text(name), f"{part['mean']:.4f}", f"{part['low']:g}–{part['high']:g}", f"{part['weight']:.4g}")
+    console.print(parts)
+    stages = table("first point lost at", "rows", "share", right=(1, 2))
+    for stage in _stages(tally.stages):
+        label = "nowhere" if stage == "done" else stage
+        stages.add_row(label, f"{tally.stages[stage]:,}", percent(tally.stages[stage] / tally.counted))
+    console.print(stages)
+    console.print(tally.sentence())

@@ -1,0 +1,26 @@
+"""The report of a run: one HTML file that explains itself, opens anywhere and loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from callwright.hookspecs import hookimpl
+from callwright.plugins import Lazy
+
+if TYPE_CHECKING:
+    from callwright.runs import Run
+
+
+@hookimpl
+def callwright_run_finished(run: Run) -> None:
+    """Write ``report.html`` into the run folder."""
+    from callwright_plugins.report.page import write_report
+
+    write_report(run)
+
+
+@hookimpl
+def callwright_commands() -> Iterable[Lazy]:
+    """``callwright report``."""
+    yield Lazy("report", "callwright_plugins.report.command:report", "write the report of a run, finished or not")

@@ -1,0 +1,23 @@
+"""``callwright report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from callwright.runs import Run
+
+
+@click.command("report")
+@click.argument("run", metavar="RUN")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it. Default: report.html in the run folder.")
+@click.option("--open/--no-open", "show", default=False, help="Show it in the browser.")
+def report(run: str, output: str | None, show: bool) -> None:
+    """Write the report of the run folder RUN as one HTML file. A run that was stopped has one, too."""
+    from callwright_plugins.report.page import write_report
+
+    path = write_report(Run.open(Path(run)), Path(output) if output else None)
+    click.echo(path)
+    if show:
+        click.launch(str(path.resolve()))

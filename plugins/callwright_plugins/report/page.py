@@ -1,0 +1,137 @@
+"""The page: one HTML file that loads nothing, works without scripts, in light and dark, on paper and on a phone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from callwright.runs import Run, write_atomically
+from callwright_plugins.report.markup import attribute, cut, safe
+from callwright_plugins.report.reading import RunData, read_run, table
+from callwright_plugins.report.sections import accuracy, examples, learning, reproduction
+from callwright_plugins.report.verdict import Verdict, alarms, notices, verdict
+
+
+def write_report(run: Run, output: Path | None = None) -> Path:
+    """Write the report of a run, finished or not, and return where it is (default: ``report.html`` in its folder).
+
+    The same run folder gives the same bytes. Raises :class:`callwright.RunError` if the file cannot be written.
+    """
+    path = output or run.path / "report.html"
+    write_atomically(path, render(read_run(run)))
+    return path
+
+
+def render(data: RunData) -> str:
+    """The whole page."""
+    script = _asset("script.js")
+    # The policy names this script by its hash: should text of a model ever slip through unescaped, it would not run.
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    sources = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
+    policy = f"{sources}; base-uri 'none'; form-action 'none'"
+    said = verdict(data)
+    body = "\n".join(
+        part
+        for part in (
+            _header(data, said),
+            _notices(data),
+            *accuracy(data),
+            *learning(data),
+            *examples(data),
+            *reproduction(data),
+        )
+        if part
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{attribute(policy)}">
+<title>{safe(data.name)} – Callwright run</title>
+<style>
+{_asset("style.css")}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+<footer>{_footer(data)}</footer>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return resources.files("callwright_plugins.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _header(data: RunData, said: Verdict) -> str:
+    facts = "".join(f"<div><dt>{safe(key)}</dt><dd>{safe(value)}</dd></div>" for key, value in _facts(data))
+    details = "".join(f"<p>{safe(sentence)}</p>" for sentence in said.details)
+    about = data.recipe.get("description")
+    tone = {1: "better", -1: "worse"}.get(said.direction, "")
+    description = f'<p class="about">{safe(cut(about, 600))}</p>' if isinstance(about, str) and about else ""
+    return f"""<header>
+<p class="eyebrow">Callwright run <span class="state">{safe(said.state)}</span></p>
+<h1>{safe(data.name)}</h1>
+{description}
+<div class="verdict {tone}"><p class="headline">{safe(said.headline)}</p>{details}</div>
+<dl class="facts">{facts}</dl>
+</header>"""
+
+
+def _facts(data: RunData) -> Iterator[tuple[str, object]]:
+    for key, shown in (
+        ("corpus", "Corpus"),
+        ("ir", "Form"),
+        ("reward", "Reward"),
+        ("algorithm", "Algorithm"),
+        ("trainer", "Trainer"),
+    ):
+        name = data.component(key).get("name")
+        if name is not None:
+            yield shown, name
+    if data.metrics:
+        planned = data.planned
+        yield "Steps", f"{data.steps:,} of {planned:,}" if planned and planned != data.steps else f"{data.steps:,}"
+    seed = data.manifest.get("seed", data.recipe.get("seed"))
+    if seed is not None:
+        yield "Seed", seed
+    started = data.manifest.get("started")
+    if isinstance(started, str):
+        yield "Started", started.replace("T", " ").replace("+00:00", " UTC")
+
+
+def _notices(data: RunData) -> str:
+    raised = [
+        f"<li><strong>{safe(_steps(alarm.first, alarm.last))}</strong> {safe(cut(alarm.text, 1200))}</li>"
+        for alarm in alarms(data)
+    ]
+    remarks = [f"<li>{safe(text)}</li>" for text in (*notices(data), *data.notes)]
+    parts = []
+    if raised:
+        shown, more = raised[:3], len(raised) - 3
+        if more > 0:
+            shown.append(f"<li>{more} more in metrics.jsonl</li>")
+        parts.append(f'<section class="alarm"><h2>Alarm</h2><ul>{"".join(shown)}</ul></section>')
+    if remarks:
+        parts.append(f'<section class="notice"><h2>Worth knowing</h2><ul>{"".join(remarks)}</ul></section>')
+    return "\n".join(parts)
+
+
+def _steps(first: int, last: int) -> str:
+    return f"Step {first:,}:" if first == last else f"Steps {first:,}–{last:,}:"
+
+
+def _footer(data: RunData) -> str:
+    version = table(data.manifest.get("versions")).get("callwright")
+    made = f"Callwright {safe(version)}" if version else "Callwright"
+    command = shlex.join(["callwright", "report", str(data.path)])
+    return f"{made}. Written from the files of the run folder; again with <code>{safe(command)}</code>"

@@ -1,0 +1,157 @@
+"""The scripted samplers. Each draws from a generator of its own, made from seed, task and number of the completion.
+
+So the same seed gives the same text on every machine, in any order of the tasks and under every ``PYTHONHASHSEED``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, ClassVar
+
+from attrs import evolve
+
+from callwright.answer import answers_match
+from callwright.attempt import Attempt
+from callwright.corpus import Task
+from callwright.errors import DataError, UsageError
+from callwright.parser import Parser
+from callwright.plugins import Registry
+from callwright.program import Call, Program
+from callwright.sampler import Completion, SamplingRequest
+from callwright.tool import ToolSpec
+from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
+
+
+class Scripted:
+    """What the scripted samplers share: a program for each task and draw, written in the form ``ir``."""
+
+    name: ClassVar[str] = ""
+
+    def __init__(self, registry: Registry, ir: str = "json") -> None:
+        self.parser: Parser = registry.create("parser", ir)
+
+    def sample(
+        self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[Completion]]:
+        """``[B][n]`` completions. The temperature plays no part.
+
+        Raises :class:`callwright.DataError` for a task without a reference program where one is needed, and
+        :class:`callwright.CannotExpress` for a program that the form cannot write.
+        """
+        return [
+            [
+                Completion(self.parser.render(self.program(request.task, Random(f"{seed}/{request.task.id}/{draw}"))))
+                for draw in range(n)
+            ]
+            for request in requests
+        ]
+
+    def program(self, task: Task, rng: Random) -> Program:
+        """The program for one draw."""
+        raise NotImplementedError
+
+
+class Gold(Scripted):
+    """The reference program, every time."""
+
+    name = "gold"
+
+    def program(self, task: Task, rng: Random) -> Program:
+        """The task's own program. Raises :class:`callwright.DataError` if it has none."""
+        if task.program is None:
+            raise DataError(f"task {task.id!r} has no reference program, which the sampler {self.name!r} writes")
+        return task.program
+
+
+class NoCall(Scripted):
+    """The empty program, every time."""
+
+    name = "no-call"
+
+    def program(self, task: Task, rng: Random) -> Program:
+        """No calls."""
+        return Program((), thought="None of the tools is needed.")
+
+
+class NoisyGold(Gold):
+    """The reference program in which each call is right with probability ``p``, independently.
+
+    A spoiled call names another offered tool or has one argument changed to another value that fits the schema. If the
+    spoiled program still reaches the right answer, other spoilings of the same calls are drawn, up to ``TRIES`` times:
+    so a task of ``k`` calls is answered with probability ``p ** k``, wherever a change can be felt at all.
+    """
+
+    name = "noisy-gold"
+    TRIES: ClassVar[int] = 12
+
+    def __init__(self, registry: Registry, p: float = 0.9, ir: str = "json") -> None:
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1:
+            raise UsageError(f"the option 'p' of the sampler 'noisy-gold' is a probability, not {p!r}")
+        super().__init__(registry, ir)
+        self.p = float(p)
+
+    def program(self, task: Task, rng: Random) -> Program:
+        """The reference, spoiled."""
+        gold = super().program(task, rng)
+        spoiled = [index for index in range(len(gold.calls)) if rng.random() >= self.p]
+        program = gold
+        for _ in range(self.TRIES if spoiled else 0):
+            calls = list(gold.calls)
+            for index in spoiled:
+                calls[index] = _spoil(calls[index], task, rng)
+            program = evolve(gold, calls=tuple(calls))
+            if not self._answers(task, program):
+                break
+        return program
+
+    def _answers(self, task: Task, program: Program) -> bool:
+        trace = Attempt(task, self.parser.render(program), self.parser).trace
+        return trace is not None and trace.executed and answers_match(task.answer, trace.returned)
+
+
+class RandomValid(Scripted):
+    """``calls`` calls of random offered tools with random arguments that fit their schemas, unrelated to the query.
+
+    Tools that no literal can call (a required table, a pattern that is hard to meet) are left out; if none is left, the
+    program is empty.
+    """
+
+    name = "random-valid"
+
+    def __init__(self, registry: Registry, calls: int = 1, ir: str = "json") -> None:
+        if type(calls) is not int or calls < 0:
+            raise UsageError(f"the option 'calls' of the sampler 'random-valid' is a number of calls, not {calls!r}")
+        super().__init__(registry, ir)
+        self.calls = calls
+
+    def program(self, task: Task, rng: Random) -> Program:
+        """Random calls."""
+        offered = _offered(task)
+        calls: list[Call] = []
+        while offered and len(calls) < self.calls:
+            spec = rng.choice(offered)
+            try:
+                calls.append(Call(len(calls), spec.name, random_arguments(spec, rng)))
+            except NoValue:
+                offered.remove(spec)
+        return Program(tuple(calls), thought="Any tool will do.")
+
+
+def _offered(task: Task) -> list[ToolSpec]:
+    return [spec for _, spec in sorted(task.tools.items()) if not spec.hidden]
+
+
+def _spoil(call: Call, task: Task, rng: Random) -> Call:
+    """Another tool with the same arguments, or the same tool with one argument changed; each half of the time."""
+    others = [spec.name for spec in _offered(task) if spec.name != call.tool]
+    changes = sorted(call.arguments)
+    if others and (not changes or rng.random() < 0.5):
+        return evolve(call, tool=rng.choice(others))
+    if not changes:
+        return evolve(call, arguments={"unexpected": True})
+    key = rng.choice(changes)
+    spec = task.tools.get(call.tool)
+    properties = spec.parameters.get("properties") if spec else None
+    schema: Any = properties.get(key, {}) if isinstance(properties, dict) else {}
+    return evolve(call, arguments={**call.arguments, key: another_value(schema, call.arguments[key], rng)})

@@ -1,0 +1,163 @@
+"""``callwright evaluate``: accuracy, intervals, and going on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import Result
+
+import callwright as cw
+from callwright.cli.formats import schema_of
+
+Invoke = Callable[..., Result]
+SUMS = ("--corpus", "sums-v1")
+
+
+def test_gold_is_right_everywhere(invoke: Invoke) -> None:
+    result = invoke("evaluate", *SUMS, "--sampler", "gold", "--json")
+    found = json.loads(result.stdout)
+    assert found["overall"] == 1.0
+    assert {depth: (cell["accuracy"], cell["n"]) for depth, cell in found["by_depth"].items()} == {
+        "0": (1.0, 4),
+        "1": (1.0, 4),
+        "2": (1.0, 4),
+    }
+    assert set(found["by_structure"]) == {"none", "single", "linear"}
+    assert found["failures"] == {}
+    low, high = found["by_depth"]["0"]["low"], found["by_depth"]["0"]["high"]
+    assert 0.5 < low < 0.52
+    assert high == 1.0
+
+
+def test_the_result_fits_its_schema(invoke: Invoke) -> None:
+    import jsonschema_rs
+
+    found = json.loads(invoke("evaluate", *SUMS, "--sampler", "no-call", "--json").stdout)
+    jsonschema_rs.validator_for(schema_of("result")).validate(found)
+    assert found["overall"] == pytest.approx(1 / 3)
+    assert found["failures"]["1"] == {"answer:abstained": 4}
+
+
+def test_a_table_for_people(invoke: Invoke) -> None:
+    result = invoke("evaluate", *SUMS, "--sampler", "gold", "--split", "train", "--limit", "5")
+    assert result.exit_code == 0
+    assert "gold on sums-v1, train" in result.stdout
+    assert "depth 2" in result.stdout
+    assert "100.0%" in result.stdout
+
+
+def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) -> None:
+    recipe.write_text(recipe.read_text() + '\n[sampler]\nname = "noisy-gold"\np = 0.0\n')
+    found = json.loads(invoke("evaluate", "--recipe", recipe, "--json").stdout)
+    assert found["overall"] == pytest.approx(1 / 3)
+    found = json.loads(invoke("evaluate", "--recipe", recipe, "--sampler-option", "p=1.0", "--json").stdout)
+    assert found["overall"] == 1.0
+    found = json.loads(invoke("evaluate", "--recipe", recipe, "--set", "sampler=gold", "--json").stdout)
+    assert found["overall"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ((), 2, "either --recipe RECIPE or --corpus NAME"),
+        ((*SUMS, "--recipe", "x"), 2, "either --recipe RECIPE or --corpus NAME"),
+        (SUMS, 2, "name what makes the completions: --sampler NAME"),
+        ((*SUMS, "--sampler", "golt"), 2, "error: There is no sampler named 'golt'. Did you mean 'gold'?"),
+        ((*SUMS, "--sampler", "gold", "--split", "test"), 2, "no split 'test'; choose one with --split: train, valid"),
+        ((*SUMS, "--sampler", "gold", "--sampler-option", "p"), 2, "--sampler-option p: expected KEY=VALUE"),
+        ((*SUMS, "--sampler", "gold", "--sampler-option", "q=1"), 2, "There is no option of the sampler 'gold' named"),
+        ((*SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=2"), 2, "is a probability, not 2"),
+        ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set goes with --recipe"),
+        (("--recipe", "x", "--ir", "json"), 2, "use --set with a recipe"),
+        (("--recipe", "no-such-recipe", "--sampler", "gold"), 2, "error: no-such-recipe: there is no such file."),
+    ],
+)
+def test_requests_that_cannot_be_met(invoke: Invoke, words: tuple[str, ...], status: int, said: str) -> None:
+    result = invoke("evaluate", *words)
+    assert result.exit_code == status
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def evaluation(folder: Path) -> tuple[str, ...]:
+    return ("evaluate", *SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=0.5", "--batch", "5", "-o", str(folder))
+
+
+def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    invoke(*evaluation(whole))
+    lines = (whole / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 12
+    for kept in range(13):
+        for torn in (b"", b'{"id": "to'):
+            broken.mkdir(exist_ok=True)
+            (broken / "settings.json").write_bytes((whole / "settings.json").read_bytes())
+            (broken / "verdicts.jsonl").write_bytes(b"".join(lines[:kept]) + torn)
+            (broken / "evaluation.json").unlink(missing_ok=True)
+            result = invoke(*evaluation(broken))
+            assert result.exit_code == 0, result.stderr
+            for name in ("verdicts.jsonl", "evaluation.json", "settings.json"):
+                assert (broken / name).read_bytes() == (whole / name).read_bytes()
+            if kept >= 5:
+                assert f"going on after {kept if kept == 12 else kept // 5 * 5} of 12 tasks" in result.stderr
+
+
+def test_what_was_done_is_not_sampled_again(
+    invoke: Invoke, registry: cw.Registry, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    gold = registry.create("sampler", "gold")
+
+    class Counting:
+        name = "counting"
+
+        def sample(self, requests: list[cw.SamplingRequest], **options: object) -> list[list[cw.Completion]]:
+            if len(asked) == 4:
+                raise KeyboardInterrupt
+            asked.extend(request.task.id for request in requests)
+            return gold.sample(requests)
+
+    def samplers() -> list[cw.Lazy]:
+        return [cw.Lazy("counting", Counting)]
+
+    registry.add(SimpleNamespace(callwright_samplers=cw.hookimpl(samplers)), name="counting")
+    words = ("evaluate", *SUMS, "--sampler", "counting", "--batch", "4", "-o", str(tmp_path / "e"))
+    stopped = invoke(*words)
+    assert stopped.exit_code == 130
+    assert stopped.stderr.endswith(f"stopped; nothing in {tmp_path / 'e'} is lost; the same command goes on\n")
+    asked.append("between")
+    assert invoke(*words).exit_code == 0
+    assert asked.pop(4) == "between"
+    assert asked == [f"validation-{index}" for index in range(12)]
+
+
+def test_a_folder_of_another_evaluation_is_left_alone(invoke: Invoke, tmp_path: Path) -> None:
+    invoke(*evaluation(tmp_path / "e"))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "e").iterdir()}
+    result = invoke(*evaluation(tmp_path / "e"), "--seed", "5")
+    assert result.exit_code == 1
+    assert "holds an evaluation with other settings (seed)" in result.stderr
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "thesis.tex").write_text("precious")
+    result = invoke(*evaluation(tmp_path / "f"))
+    assert result.exit_code == 1
+    assert "is not empty and holds no evaluation" in result.stderr
+    assert {path.name: path.read_bytes() for path in (tmp_path / "e").iterdir()} == before
+
+
+def test_verdicts_fit_their_schema_and_can_be_scored(invoke: Invoke, tmp_path: Path) -> None:
+    import jsonschema_rs
+
+    invoke(*evaluation(tmp_path / "e"))
+    verdicts = tmp_path / "e" / "verdicts.jsonl"
+    rows = [json.loads(line) for line in verdicts.read_text().splitlines()]
+    validator = jsonschema_rs.validator_for(schema_of("verdicts"))
+    for row in rows:
+        validator.validate(row)
+    scored = invoke("score", verdicts, "--corpus", "sums-v1", "--recipe", "sums", "-o", "-")
+    totals = [json.loads(line)["total"] for line in scored.stdout.splitlines()]
+    assert [total == 1.0 for total in totals] == [row["answer"] for row in rows]

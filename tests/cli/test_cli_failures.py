@@ -1,0 +1,113 @@
+"""Every way to fail ends in one clear line and the right exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callwright.cli.failures import describe, visible
+
+Invoke = Callable[..., Result]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "line"),
+    [
+        ("memory", 1, "error: out of memory\n"),
+        ("disk", 1, "error: out.jsonl: No space left on device\n"),
+        ("bug", 70, "error: unexpected RuntimeError: two lines (where: run it again as callwright --traceback …)\n"),
+        ("escape", 2, "error: a name with ␛[31m in it\n"),
+        ("interrupt", 130, "\nstopped\n"),
+        ("extra", 3, None),
+    ],
+)
+def test_failures_of_a_command(invoke: Invoke, how: str, status: int, line: str | None) -> None:
+    result = invoke("world", "fail", how)
+    assert result.exit_code == status
+    assert result.stdout == ""
+    if line is not None:
+        assert result.stderr == line
+    else:
+        assert "pip install 'callwright[train]'" in result.stderr
+
+
+def test_a_traceback_is_shown_when_asked_for(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Traceback" not in invoke("world", "fail", "bug").stderr
+    assert "Traceback" in invoke("--traceback", "world", "fail", "bug").stderr
+    monkeypatch.setenv("CALLWRIGHT_TRACEBACK", "1")
+    result = invoke("world", "fail", "bug")
+    assert "Traceback" in result.stderr
+    assert result.exit_code == 70
+
+
+def test_usage_errors_are_those_of_click(invoke: Invoke) -> None:
+    result = invoke("score", "in.jsonl")
+    assert result.exit_code == 2
+    assert "Usage:" in result.stderr
+
+
+@given(st.text())
+def test_visible_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
+    shown = visible(text)
+    assert len(shown) == len(text)  # so that columns still mean the same
+    for character in shown:
+        assert character in "\n\t\u00ad\u200d" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    assert visible(shown) == shown
+    shown.encode("utf-8")
+
+
+@pytest.mark.parametrize("text", ["naïve – “quotes” 日本語 👩‍👧", "two\nlines\tand a tab", ""])
+def test_visible_text_is_left_alone(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_a_closed_pipe_is_no_error_message() -> None:
+    assert describe(BrokenPipeError(32, "Broken pipe")) == (141, "")
+
+
+def test_the_reader_of_the_output_goes_away(start: Start, tmp_path: Path) -> None:
+    rows = tmp_path / "in.jsonl"
+    rows.write_text('{"id": 1, "task": "train-1", "completion": "x"}\n' * 4000)
+    process = start("score", rows, "--corpus", "sums-v1", "--recipe", "sums", "-o", "-")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert process.wait() == 141
+    assert errors == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_stdout_on_a_full_disk(start: Start) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        process = start("schema", "recipe", stdout=full)
+        _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors == "error: No space left on device\n"
+
+
+def test_ctrl_c_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path) -> None:
+    source, target = tmp_path / "pipe", tmp_path / "out.jsonl"
+    os.mkfifo(source)
+    process = start("score", source, "--corpus", "sums-v1", "--recipe", "sums", "-o", target)
+    with source.open("w") as pipe:
+        pipe.write('{"id": "a", "task": "train-1", "completion": "x"}\n' * 3)
+        pipe.flush()
+        time.sleep(1.0)  # it reads the rows and waits for more
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert process.returncode == 130
+    assert errors == f"stopped after line 3 of {source}; the rewards of 3 rows are in {target}\n"
+    assert len(target.read_text().splitlines()) == 3

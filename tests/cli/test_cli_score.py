@@ -1,0 +1,358 @@
+"""``callwright score``: the interface that others rely on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import callwright as cw
+from callwright.cli import rows as row_files
+from callwright.cli.formats import schema_of
+from callwright.cli.rows import BadRow, RowFile, RowSink
+from callwright.cli.score import RewardWriter, Tally
+from callwright.errors import DataError, RunError
+
+Invoke = Callable[..., Result]
+Gold = Callable[[str], str]
+Write = Callable[..., Path]
+SUMS = ("--corpus", "sums-v1", "--recipe", "sums")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def row(row_id: str | int, task: str, completion: str) -> dict[str, Any]:
+    return {"id": row_id, "task": task, "completion": completion}
+
+
+def test_rows_come_out_in_order_with_their_rewards(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path, registry: cw.Registry
+) -> None:
+    given_rows = [
+        row("a", "train-2", gold("train-2")),
+        row(7, "train-1", gold("train-1").replace('"b": 1', '"b": 2')),
+        row("c", "train-0", "no program at all"),
+        row("a", "train-0", gold("train-0")),
+    ]
+    out = tmp_path / "out.jsonl"
+    result = invoke("score", write_rows(given_rows), *SUMS, "-o", out)
+    assert result.exit_code == 0, result.stderr
+    found = read(out)
+    assert [one["id"] for one in found] == ["a", 7, "c", "a"]
+    assert [one["total"] for one in found] == [1.0, 0.25, 0.0, 1.0]
+    assert [one["stage"] for one in found] == ["done", "answer", "format", "done"]
+    recipe, corpus = registry.create("reward recipe", "sums"), registry.create("corpus", "sums-v1")
+    for one, source in zip(found, given_rows, strict=True):
+        reward = recipe.score(corpus.task(source["task"]), source["completion"], registry=registry)
+        assert one == {"id": source["id"], **reward.to_json()}
+    assert result.stderr == "4 rows scored, 0 of them masked, 0 bad, mean total 0.5625\n"
+
+
+def test_output_fits_its_schema(invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path) -> None:
+    import jsonschema_rs
+
+    given_rows = [row(1, "train-1", gold("train-1")), row("2", "train-2", "x"), row("3", "train-1", _outage())]
+    source, out = write_rows(given_rows), tmp_path / "out.jsonl"
+    invoke("score", source, *SUMS, "-o", out)
+    reader = jsonschema_rs.validator_for(schema_of("score-input"))
+    written = jsonschema_rs.validator_for(schema_of("score-output"))
+    for one in read(source):
+        reader.validate(one)
+    assert len(read(out)) == 3
+    for one in read(out):
+        written.validate(one)
+
+
+def _outage() -> str:
+    return '<think>\n</think>\n<tool_call return="one">{"0": {"outage": {"x": 1}}}</tool_call>'
+
+
+def test_a_row_whose_machinery_failed_is_masked(invoke: Invoke, write_rows: Write, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    result = invoke("score", write_rows([row(1, "train-1", _outage())]), *SUMS, "-o", out)
+    assert result.exit_code == 0
+    assert result.stderr == "1 rows scored, 1 of them masked, 0 bad\n"
+    (found,) = read(out)
+    assert found["total"] is None
+    assert "the server does not answer" in found["masked"]
+
+
+BAD_ROWS = [
+    ("not json", "not valid JSON: Expecting value at column 1"),
+    ('{"id": 1', "not valid JSON: "),
+    ("[1, 2]", "expected an object, found list"),
+    ('{"task": "train-1", "completion": "x"}', "the row has no 'id'"),
+    ('{"id": null, "task": "train-1", "completion": "x"}', "'id' is NoneType, expected a string or an integer"),
+    ('{"id": true, "task": "train-1", "completion": "x"}', "'id' is bool, expected a string or an integer"),
+    ('{"id": 1, "completion": "x"}', "the row has no 'task'"),
+    ('{"id": 1, "task": ["train-1"], "completion": "x"}', "'task' is list, expected the id of a task"),
+    ('{"id": 1, "task": "train-1"}', "the row has no 'completion'"),
+    ('{"id": 1, "task": "train-1", "completion": 5}', "'completion' is int, expected a string"),
+    ('{"id": 1, "task": "train-99", "completion": "x"}', "there is no task 'train-99' among the 24 tasks of sums-v1"),
+    ('{"id": 1, "task": "\\u001b[31m", "completion": "x"}', "there is no task '\\x1b[31m' among the 24 tasks"),
+    ('{"id": 1, "task": "train-1", "completion": "x", "step": 3}', "'step' and 'total_steps' must be integers"),
+    ('{"id": 1, "task": "train-1", "completion": "x", "step": 3, "total_steps": 2}', "'step' and 'total_steps' must"),
+    ("[" * 100_000, "not valid JSON: nested too deeply"),
+    ('{"id": 1, "n": ' + "9" * 5000 + "}", "not valid JSON: "),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_ROWS, ids=[reason[:40] for _, reason in BAD_ROWS])
+def test_a_bad_row_is_reported_with_its_line_and_the_others_are_scored(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path, line: str, reason: str
+) -> None:
+    good = row("good", "train-1", gold("train-1"))
+    source, out = write_rows([good, "", line, good]), tmp_path / "out.jsonl"
+    result = invoke("score", source, *SUMS, "-o", out)
+    assert result.exit_code == 1
+    first, last = result.stderr.splitlines()
+    assert first.startswith(f"{source}:3: {reason}")
+    assert last == "2 rows scored, 0 of them masked, 1 bad, mean total 1.0000"
+    assert [one["id"] for one in read(out)] == ["good", "good"]
+
+
+def test_bytes_that_are_not_utf8_are_a_bad_row(invoke: Invoke, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b'\xef\xbb\xbf{"id": 1, "task": "train-0", "completion": "x"}\n{"id": "\xff"}\n')
+    result = invoke("score", source, *SUMS)
+    assert result.exit_code == 1
+    assert f"{source}:2: not valid JSON: " in result.stderr
+    assert "1 rows scored" in result.stdout  # the mark at the beginning of the file does no harm
+
+
+def test_stdin_stdout_and_compressed_files(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path
+) -> None:
+    source = write_rows([row(number, "train-1", gold("train-1")) for number in range(3)])
+    plain = invoke("score", source, *SUMS, "-o", "-")
+    assert [json.loads(line)["id"] for line in plain.stdout.splitlines()] == [0, 1, 2]
+    assert invoke("score", "-", *SUMS, "-o", "-", input=source.read_bytes()).stdout == plain.stdout
+    packed, out = tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl.gz"
+    packed.write_bytes(gzip.compress(source.read_bytes()))
+    assert invoke("score", packed, *SUMS, "-o", out).exit_code == 0
+    assert gzip.decompress(out.read_bytes()).decode() == plain.stdout
+
+
+def test_an_integer_task_is_its_text(invoke: Invoke, write_rows: Write) -> None:
+    result = invoke("score", write_rows([{"id": 1, "task": 5, "completion": "x"}]), *SUMS)
+    assert "there is no task '5'" in result.stderr
+
+
+def test_a_summary_without_output(invoke: Invoke, gold: Gold, write_rows: Write) -> None:
+    source = write_rows([row(1, "train-1", gold("train-1")), row(2, "train-1", "x")])
+    drawn = invoke("score", source, *SUMS)
+    assert drawn.exit_code == 0
+    assert "2 rows scored, 0 of them masked, 0 bad, mean total 0.5000" in drawn.stdout
+    summary = json.loads(invoke("score", source, *SUMS, "--json").stdout)
+    assert summary == {
+        "rows": 2,
+        "bad": 0,
+        "masked": 0,
+        "mean_total": 0.5,
+        "components": {
+            "format": {"mean": 0.5, "low": 0.0, "high": 1.0, "weight": 0.25},
+            "answer": {"mean": 0.5, "low": 0.0, "high": 1.0, "weight": 0.75},
+        },
+        "stages": {"format": 1, "done": 1},
+    }
+
+
+def test_no_rows_at_all(invoke: Invoke, write_rows: Write) -> None:
+    summary = json.loads(invoke("score", write_rows([]), *SUMS, "--json").stdout)
+    assert summary["rows"] == 0
+    assert summary["mean_total"] is None
+    assert invoke("score", write_rows([]), *SUMS).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("nothing.jsonl", *SUMS), 2, "error: nothing.jsonl cannot be read: No such file or directory"),
+        ((".", *SUMS), 2, "error: . is a folder, not a file of rows"),
+        (("IN", "--corpus", "suns-v1"), 2, "error: There is no corpus named 'suns-v1'. Did you mean 'sums-v1'?"),
+        (("IN", "--corpus", "sums-v1", "--recipe", "sumz"), 2, "error: There is no reward recipe named 'sumz'."),
+        (("IN", *SUMS, "--ir", "jason"), 2, "error: There is no parser named 'jason'. Did you mean 'json'?"),
+        (("IN", *SUMS, "--corpus-option", "colour=1"), 2, "error: There is no option of the corpus 'sums-v1' named"),
+        (("IN", *SUMS, "-o", "no/such/folder/out"), 1, "error: no/such/folder/out cannot be written: No such file"),
+        (("IN", *SUMS, "-o", "."), 1, "error: . cannot be written: Is a directory"),
+    ],
+)
+def test_requests_that_cannot_be_met(
+    invoke: Invoke, write_rows: Write, words: tuple[str, ...], status: int, said: str
+) -> None:
+    source = write_rows([row(1, "train-1", "x")])
+    result = invoke("score", *(str(source) if word == "IN" else word for word in words))
+    assert result.exit_code == status
+    assert result.stderr.startswith(said)
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_options_of_the_corpus(invoke: Invoke, write_rows: Write) -> None:
+    source = write_rows([row(1, "train-20", "x")])
+    assert invoke("score", source, *SUMS).exit_code == 1
+    assert invoke("score", source, *SUMS, "--corpus-option", "count=30", "--data", "somewhere").exit_code == 0
+
+
+def test_the_input_is_not_emptied(invoke: Invoke, write_rows: Write) -> None:
+    source = write_rows([row(1, "train-1", "x")])
+    before = source.read_text()
+    result = invoke("score", source, *SUMS, "-o", source)
+    assert result.exit_code == 2
+    assert "IN and OUT are the same file" in result.stderr
+    assert source.read_text() == before
+
+
+def test_an_earlier_output_survives_a_request_that_cannot_be_met(
+    invoke: Invoke, write_rows: Write, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("precious\n")
+    invoke("score", tmp_path / "nothing", *SUMS, "-o", out)
+    invoke("score", write_rows([]), "--corpus", "suns", "-o", out)
+    assert out.read_text() == "precious\n"
+
+
+def test_a_component_that_raises_stops_the_run_and_keeps_what_was_scored(
+    invoke: Invoke, write_rows: Write, tmp_path: Path
+) -> None:
+    result = invoke("score", write_rows([row(1, "train-1", "x")]), "--corpus", "sums-v1", "--recipe", "buggy")
+    assert result.exit_code == 5
+    assert "reward component 'buggy' of 'buggy' raised ZeroDivisionError: a bug (task 'train-1')" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_damaged_archive(invoke: Invoke, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl"
+    lines = "".join(json.dumps(row(n, "train-1", f"x{n * 7919}")) + "\n" for n in range(5000))
+    packed = gzip.compress(lines.encode())
+    source.write_bytes(packed[: len(packed) // 2])
+    result = invoke("score", source, *SUMS, "-o", out)
+    assert result.exit_code == 2
+    assert "cannot be read after line" in result.stderr
+    scored = read(out)
+    assert 0 < len(scored) < 5000
+    assert [one["id"] for one in scored] == list(range(len(scored)))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk(invoke: Invoke, write_rows: Write) -> None:
+    result = invoke("score", write_rows([row(1, "train-1", "x")]), *SUMS, "-o", "/dev/full")
+    assert result.exit_code == 1
+    assert result.stderr == "error: /dev/full cannot be written: No space left on device. The rows that fitted are kept\n"
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_a_disk_that_fills_up_leaves_whole_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    target, lines, room = tmp_path / name, [f'{{"id": {number}}}\n' for number in range(50_000)], [400_000]
+    genuine = row_files.os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        taken = min(len(data), room[0], 100_000)
+        room[0] -= taken
+        if not taken:
+            raise OSError(28, "No space left on device")
+        return genuine(descriptor, data[:taken])
+
+    if name.endswith(".gz"):
+        room[0] = 100 + len(gzip.compress("".join(lines[:25_000]).encode(), 6))
+    monkeypatch.setattr(row_files.os, "write", write)
+    with pytest.raises(RunError, match="No space left"), RowSink(str(target)) as sink:
+        for line in lines:
+            sink.write(line)
+    data = target.read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    kept = text.splitlines(keepends=True)
+    assert 0 < len(kept) < len(lines)
+    assert kept == lines[: len(kept)]
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    import tracemalloc
+
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text(f'{{"id": 1, "task": "train-1", "completion": "{"x" * 200}"}}\n' * 20_000)
+
+    def copy() -> int:
+        tracemalloc.start()
+        with RowFile(str(source)) as given_rows, RowSink(str(target)) as sink:
+            for one in given_rows:
+                sink.write(f"{one}\n")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert copy() < 4_000_000
+    assert source.stat().st_size > 1_000_000
+
+
+def test_a_file_of_rows_that_vanishes(tmp_path: Path) -> None:
+    with pytest.raises(DataError), RowFile(str(tmp_path / "nothing")):
+        pass
+
+
+def test_rows_and_their_numbers(write_rows: Write) -> None:
+    with RowFile(str(write_rows(['{"a": 1}', "", "nonsense", '{"b": 2}']))) as given_rows:
+        found = [(given_rows.number, one) for one in given_rows]
+    assert [number for number, _ in found] == [1, 3, 4]
+    assert isinstance(found[1][1], BadRow)
+
+
+_TEXT = st.text(max_size=12)
+_EVIDENCE = st.builds(
+    cw.Evidence, _TEXT, _TEXT, call=st.none() | st.integers(0, 9), path=_TEXT, expected=_TEXT, found=_TEXT
+)
+_VALUES = st.floats(allow_nan=False, allow_infinity=False)
+_WEIGHTED = st.builds(
+    cw.WeightedScore,
+    st.builds(cw.Score, _VALUES, _VALUES, _VALUES, st.lists(_EVIDENCE, max_size=3).map(tuple)),
+    _VALUES,
+    st.booleans(),
+)
+_REWARDS = st.builds(
+    cw.Reward,
+    st.none() | _VALUES,
+    st.dictionaries(_TEXT, _WEIGHTED, max_size=4),
+    st.sampled_from(["format", "parse", "execution", "answer", "done"]),
+    st.none() | _TEXT,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(st.tuples(st.text() | st.integers(), _REWARDS), max_size=4))
+def test_a_line_is_what_json_would_write(pairs: list[tuple[str | int, cw.Reward]]) -> None:
+    writer = RewardWriter()
+    for row_id, reward in [*pairs, *pairs]:  # the second time from what is remembered
+        assert writer.line(row_id, reward) == json.dumps({"id": row_id, **reward.to_json()}) + "\n"
+
+
+def test_what_a_writer_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RewardWriter, "_LIMIT", 10)
+    writer = RewardWriter()
+    for number in range(100):
+        closed = cw.WeightedScore(cw.Score(0.0, evidence=(cw.Evidence("gate_closed", "x"),)), 1.0, closed=True)
+        reward = cw.Reward(1.0, {"a": cw.WeightedScore(cw.Score(number / 100), 1.0), "b": closed})
+        assert json.loads(writer.line(number, reward))["scores"]["a"]["value"] == number / 100
+    assert len(writer._heads) <= 10
+    assert len(writer._closed) <= 10
+
+
+def test_masked_rows_take_no_part_in_means() -> None:
+    tally = Tally()
+    full = {"a": cw.WeightedScore(cw.Score(1.0), 1.0)}
+    tally.add(cw.Reward(1.0, full))
+    tally.add(cw.Reward(None, {"a": cw.WeightedScore(cw.Score(0.0), 1.0)}, masked="down"))
+    assert tally.to_json()["mean_total"] == 1.0
+    assert tally.to_json()["components"]["a"]["mean"] == 1.0
+    assert tally.sentence() == "2 rows scored, 1 of them masked, 0 bad, mean total 1.0000"
