@@ -1,0 +1,30 @@
+"""The local trainer: reinforcement learning of a Hugging Face model on the CPU or one GPU, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from callwright.hookspecs import hookimpl
+from callwright.plugins import Lazy
+
+
+@hookimpl
+def callwright_trainers() -> Iterable[Lazy]:
+    """Register the trainer; torch is imported when it trains."""
+    yield Lazy(
+        "local",
+        "callwright_plugins.local_trainer.trainer:LocalTrainer",
+        summary="warm start, group sampling and policy gradient in one process, on CPU or one GPU; resumes bit for bit",
+        extra="train",
+    )
+
+
+@hookimpl
+def callwright_samplers() -> Iterable[Lazy]:
+    """Register the sampler."""
+    yield Lazy(
+        "local-model",
+        "callwright_plugins.local_trainer.local_model:LocalModelSampler",
+        summary="completions of a Hugging Face causal language model directory, or of a run's final checkpoint",
+        extra="train",
+    )

@@ -1,0 +1,37 @@
+"""What warm start and reinforcement learning share: AdamW, learning rates, one clipped step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+
+Schedule = Literal["constant", "linear", "cosine"]
+
+
+def adamw(model: Any, weight_decay: float, betas: tuple[float, float]) -> torch.optim.AdamW:
+    """AdamW over all weights; its learning rate is set anew at every step."""
+    return torch.optim.AdamW(model.parameters(), lr=0.0, betas=betas, weight_decay=weight_decay)
+
+
+def learning_rate(step: int, steps: int, peak: float, warm_up: int, schedule: Schedule, floor: float = 0.1) -> float:
+    """The rate of ``step`` (from 0) of ``steps``: rises for ``warm_up`` steps, then stays or falls to a ``floor``."""
+    if step < warm_up:
+        return peak * (step + 1) / warm_up
+    if schedule == "constant":
+        return peak
+    done = (step - warm_up) / max(1, steps - warm_up)
+    left = 1 - done if schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+    return peak * (floor + (1 - floor) * left)
+
+
+def clipped_step(optimiser: torch.optim.AdamW, model: Any, rate: float, clip_norm: float) -> float:
+    """One step with the gradients that have accumulated; returns their norm before clipping, and clears them."""
+    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm))
+    if math.isfinite(norm):
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+    return norm

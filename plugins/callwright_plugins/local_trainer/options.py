@@ -1,0 +1,170 @@
+"""The options of the local trainer, and of the model table that belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from callwright.errors import UnknownName, UsageError
+
+_Options = TypeVar("_Options", bound=BaseModel)
+
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["float32", "bfloat16"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class WarmStart(_Table):
+    """Supervised training on rendered programs before the reinforcement learning. 0 steps for none."""
+
+    steps: int = Field(default=0, ge=0, description="Optimiser steps.")
+    batch: int = Field(default=24, ge=1, description="Demonstrations a step.")
+    micro_batches: int = Field(default=1, ge=1, description="Parts in which a batch is trained on.")
+    learning_rate: float = Field(default=3e-3, gt=0, description="Peak learning rate; falls linearly to a tenth.")
+    warm_up: int = Field(default=50, ge=0, description="Steps in which the learning rate rises from 0.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+    clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
+    count: int = Field(default=6000, ge=1, description="How many demonstrations are asked of the corpus.")
+    demonstrations: dict[str, Any] = Field(
+        default_factory=dict, description="Options of the corpus's demonstrations, such as how sloppy they are."
+    )
+    max_tokens: int = Field(
+        default=4096, ge=2, description="Longest demonstration, prompt included; others are an error."
+    )
+
+
+class Options(_Table):
+    """Options of ``trainer = "local"``."""
+
+    steps: int = Field(default=100, ge=0, description="Steps of reinforcement learning.")
+    prompts: int = Field(default=6, ge=1, description="Prompts a step (P).")
+    group: int = Field(default=16, ge=1, description="Completions a prompt (G).")
+    depths: list[int] | None = Field(
+        default=None,
+        description="Depths to draw tasks from, each as often as it is listed; all tasks alike if left out.",
+    )
+    temperature: float = Field(default=1.0, gt=0, description="Of sampling, and of the trained distribution.")
+    max_new_tokens: int = Field(
+        default=256, ge=1, description="Longest completion; without an end by then it is truncated."
+    )
+    learning_rate: float = Field(default=3e-4, gt=0, description="Of AdamW, after the warm-up.")
+    warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="constant", description="After the warm-up: constant, linear or cosine, down to a tenth."
+    )
+    betas: tuple[float, float] = Field(default=(0.9, 0.95), description="Of AdamW, in the warm start too.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+    clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
+    iterations: int = Field(default=1, ge=1, description="Optimiser steps on one batch of rollouts (mu).")
+    micro_batches: int = Field(default=2, ge=1, description="Parts, sorted by length, in which a batch is trained on.")
+    sampling_rows: int = Field(default=256, ge=1, description="Completions sampled at a time.")
+    shared_prefix: bool = Field(default=True, description="Compute a prompt once for its group where the model allows.")
+    resampling_rounds: int = Field(
+        default=4, ge=0, description="How often a step draws other prompts for groups that the algorithm does not keep."
+    )
+    retries: int = Field(
+        default=1, ge=0, description="How often an attempt that the machinery failed is executed again."
+    )
+    evaluate_every: int = Field(default=0, ge=0, description="Steps between evaluations; 0: only before and after.")
+    evaluation_tasks: int | None = Field(
+        default=None, ge=1, description="Tasks per depth; all of the split if left out."
+    )
+    evaluation_batch: int = Field(default=128, ge=1, description="Tasks evaluated at a time.")
+    checkpoint_every: int = Field(
+        default=25, ge=1, description="Steps between checkpoints, of the warm start 4 times that."
+    )
+    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept, beside the final one.")
+    rollouts_per_step: int = Field(default=4, ge=0, description="Rollouts a step that are written to rollouts.jsonl.")
+    alarm_window: int = Field(default=15, ge=2, description="Steps over which the alarm looks.")
+    threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
+    device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
+    dtype: Precision = Field(
+        default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
+    )
+    warm_start: WarmStart = Field(default_factory=WarmStart)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _warm_start_shorthand(cls, value: Any) -> Any:
+        if isinstance(value, dict) and type(value.get("warm_start")) is int:
+            return {**value, "warm_start": {"steps": value["warm_start"]}}
+        return value
+
+
+class Tiny(_Table):
+    """A small Llama made from scratch. Defaults: 0.13 million parameters with a vocabulary of 250."""
+
+    width: int = Field(default=64, ge=8, description="Of the residual stream.")
+    layers: int = Field(default=3, ge=1, description="Blocks of attention and feed-forward.")
+    heads: int = Field(default=4, ge=1, description="Attention heads; twice their number divides the width.")
+    ffn: int = Field(default=128, ge=8, description="Width inside the feed-forward layers.")
+    positions: int = Field(default=1024, ge=16, description="Longest prompt and completion together.")
+    embedding_std: float = Field(default=0.3, gt=0, description="Deviation of the first embeddings.")
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Tiny:
+        if self.width % (2 * self.heads):
+            raise ValueError(f"width {self.width} is not a multiple of twice the number of heads ({self.heads})")
+        return self
+
+
+class Model(_Table):
+    """The ``[model]`` table: a directory, or a tiny model."""
+
+    path: str | None = Field(default=None, description="A Hugging Face causal language model directory.")
+    tiny: Tiny | None = Field(default=None, description="A small model made from scratch.")
+    prompt: Literal["auto", "chat", "compact"] = Field(
+        default="auto", description="compact: the corpus's short prompt, which tiny models get; chat: messages."
+    )
+    chat_template_options: dict[str, Any] = Field(default_factory=dict, description="Passed to the chat template.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Model:
+        if (self.path is None) == (self.tiny is None):
+            raise ValueError('give either path = "DIRECTORY" or tiny = {}')
+        return self
+
+
+class UnknownOption(UnknownName):
+    """An option that does not exist; ``path`` leads to it from the table that was read."""
+
+    def __init__(self, kind: str, path: tuple[str, ...], known: Iterable[str]) -> None:
+        super().__init__(kind, path[-1], known)
+        self.path = path
+
+
+class WrongOption(UsageError):
+    """An option with an impossible value; ``path`` leads to it from the table that was read."""
+
+    def __init__(self, message: str, path: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
+    """Validate a table. Raises :class:`callwright.UsageError` for the first thing that is wrong, naming its key."""
+    try:
+        return model.model_validate(dict(given))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        path = tuple(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            table: Any = model
+            for key in path[:-1]:
+                table = _inner(table.model_fields[key].annotation)
+            where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
+            raise UnknownOption(where, path, table.model_fields) from error
+        key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
+        message = problem["msg"].removeprefix("Value error, ")
+        raise WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path) from error
+
+
+def _inner(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(part for part in annotation.__args__ if isinstance(part, type) and issubclass(part, BaseModel))

@@ -1,0 +1,35 @@
+"""``trainer = "local"``: what a recipe names. The work is in :mod:`.training`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callwright.progress import SILENT, Reporter
+from callwright_plugins.local_trainer.options import Options, read_options
+from callwright_plugins.local_trainer.randomness import steady
+from callwright_plugins.local_trainer.training import Training
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.runs import Run
+
+
+class LocalTrainer:
+    """Trains in this process, on the CPU or one GPU. Options: :class:`.options.Options`.
+
+    Raises :class:`callwright.UsageError` for an option that does not exist or has an impossible value.
+    """
+
+    name = "local"
+
+    def __init__(self, **options: Any) -> None:
+        self.options = read_options(Options, options, "the trainer 'local'")
+
+    def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
+        """Warm start, reinforcement learning and evaluation, from the newest checkpoint of ``run`` if there is one.
+
+        Raises :class:`callwright.CallwrightError` in all foreseen cases. Killed at any moment, the same call ends in
+        the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
+        """
+        with steady(self.options.threads, pipeline.loaded.recipe.seed):
+            Training(self.options, pipeline, run, reporter).run()

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from callwright.attempt import Attempt
+from callwright.pipeline import Pipeline, build_pipeline
+from callwright.pipeline_recipe import parse_recipe
+from callwright.plugins import Registry, load_plugins
+from callwright.reward import Evidence, RewardComponent, Score
+from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
+from callwright_plugins.local_trainer.policy import Policy
+from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+from callwright_plugins.toolworld.corpus import ToolWorldCorpus
+
+WORDS = ["Paris", "Rome", ' {"', '"}', "GetWeather", " in", " the", "0", "1"]
+
+SMALL = {
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.4,
+}
+
+RECIPE = """
+name = "small"
+seed = 7
+corpus = "toolworld-mini-v1"
+reward = "tier"
+
+[algorithm]
+name = "bn-grpo"
+kl_weight = 0.1
+
+[model.tiny]
+width = 16
+layers = 1
+heads = 2
+ffn = 16
+
+[trainer]
+name = "local"
+steps = 4
+prompts = 2
+group = 3
+max_new_tokens = 12
+checkpoint_every = 2
+evaluate_every = 2
+evaluation_batch = 8
+rollouts_per_step = 2
+
+[trainer.warm_start]
+steps = 12
+batch = 4
+warm_up = 2
+count = 20
+"""
+
+
+class Variety(RewardComponent):
+    """How many different tokens there are: untrained completions differ in it, so that every group has a gradient."""
+
+    name = "variety"
+
+    def score(self, attempt: Attempt) -> Score:
+        value = len(set(attempt.completion.token_ids)) / 12
+        return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
+
+
+@pytest.fixture
+def variety() -> RewardComponent:
+    return Variety()
+
+
+def _model(kind: str) -> Any:
+    torch.manual_seed(5)
+    if kind == "gpt2":
+        config = GPT2Config(vocab_size=300, n_embd=32, n_layer=2, n_head=4, n_positions=128, initializer_range=0.4)
+        return GPT2LMHeadModel(config).eval()
+    if kind == "mistral":
+        return MistralForCausalLM(MistralConfig(**SMALL, sliding_window=6)).eval()
+    config_class, model_class = {
+        "llama": (LlamaConfig, LlamaForCausalLM),
+        "qwen2": (Qwen2Config, Qwen2ForCausalLM),
+        "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+    }[kind]
+    return model_class(config_class(**SMALL)).eval()
+
+
+@pytest.fixture(scope="session")
+def make_policy() -> Callable[[str], Policy]:
+    """A policy of random weights with one of the architectures, and the small tokenizer."""
+
+    def make(kind: str) -> Policy:
+        tokenizer = build_tokenizer(WORDS)
+        model = _model(kind)
+        for config in (model.config, model.generation_config):
+            config.eos_token_id, config.pad_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id
+        return Policy(model, tokenizer, torch.device("cpu"))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def registry() -> Registry:
+    return make_registry()
+
+
+@pytest.fixture
+def fresh_registry() -> Callable[[], Registry]:
+    return make_registry
+
+
+def make_registry() -> Registry:
+    modules = (json_ir, tier_rewards, toolworld, policy_gradient, local_trainer)
+    return load_plugins(entry_points=False, extra={module.__name__: module for module in modules})
+
+
+@pytest.fixture(scope="session")
+def small_recipe() -> str:
+    return RECIPE
+
+
+@pytest.fixture(scope="session")
+def small_corpus() -> ToolWorldCorpus:
+    return ToolWorldCorpus(train=20, evaluation=1)
+
+
+@pytest.fixture
+def make_pipeline(registry: Registry, small_corpus: ToolWorldCorpus) -> Callable[..., Pipeline]:
+    """A pipeline of the small recipe with ``--set`` overrides."""
+
+    def make(*overrides: str, corpus: Any = None, **more: Any) -> Pipeline:
+        loaded = parse_recipe(RECIPE, "small.toml", overrides)
+        return build_pipeline(loaded, more.pop("registry", registry), corpus=corpus or small_corpus, **more)
+
+    return make

@@ -1,0 +1,60 @@
+"""A run killed with SIGKILL, in real processes, ends in the same bytes as one that was never stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PACKAGES = [str(HERE.parents[2] / "core"), str(HERE.parents[2] / "plugins")]
+
+
+def start(recipe: Path, folder: Path, moment: int) -> int:
+    path = os.pathsep.join([*PACKAGES, os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(HERE / "killed_run.py"), str(recipe), str(folder), str(moment)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Everything but times, and the training state, whose archive holds its own name."""
+    kept = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in kept
+        if path.name not in ("timings.jsonl", "training.pt")
+    }
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory, small_recipe: str) -> tuple[Path, Path, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("kill")
+    recipe = folder / "recipe.toml"
+    recipe.write_text(small_recipe.replace("checkpoint_every = 2", "checkpoint_every = 1"))
+    assert start(recipe, folder / "whole", -1) == 0
+    found = hashes(folder / "whole")
+    rows = [json.loads(line) for line in (folder / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert all(row["gradient_norm"] > 0 for row in rows)
+    assert {"metrics.jsonl", "evaluation.json", "checkpoints/final/model.safetensors"} <= found.keys()
+    return folder, recipe, found
+
+
+def test_killed_again_and_again_it_ends_in_the_same_bytes(uninterrupted: tuple[Path, Path, dict[str, str]]) -> None:
+    """Each attempt gets a few writes further, dies inside the next write, and leaves half of it behind."""
+    folder, recipe, expected = uninterrupted
+    rng = random.Random(11)
+    deaths = 0
+    while start(recipe, folder / "killed", rng.randrange(6, 13)):
+        deaths += 1
+        assert deaths < 30
+    assert deaths >= 3
+    assert hashes(folder / "killed") == expected

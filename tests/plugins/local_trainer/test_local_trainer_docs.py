@@ -1,0 +1,32 @@
+"""The page about the local trainer lists every option with its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from callwright_plugins.local_trainer.options import Options, Tiny, WarmStart
+
+PAGE = Path(__file__).parents[3] / "docs" / "local-trainer.md"
+
+
+def rows(table: type[BaseModel]) -> list[str]:
+    found = []
+    for name, field in table.model_fields.items():
+        if name == "warm_start":
+            continue
+        default = field.get_default(call_default_factory=True)
+        shown = "" if default is None else str(default).lower() if isinstance(default, bool) else repr(default)
+        shown = shown.replace("'", '"').replace("(", "[").replace(")", "]")
+        assert field.description, f"{name} has no description"
+        found.append(f"| `{name}` | {f'`{shown}`' if shown else ''} | {field.description} |")
+    return found
+
+
+@pytest.mark.parametrize("table", [Options, WarmStart, Tiny])
+def test_every_option_is_listed(table: type[BaseModel]) -> None:
+    page = PAGE.read_text(encoding="utf-8").splitlines()
+    missing = [row for row in rows(table) if row not in page]
+    assert not missing, "docs/local-trainer.md lacks:\n" + "\n".join(missing)
