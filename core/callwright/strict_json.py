@@ -31,7 +31,8 @@ _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 class Duplicated(NamedTuple):
     """Valid JSON with a key that its object already has; ``value`` holds the last of them.
 
-    ``depth`` is the number of brackets around the key (1: the outermost object). What that means, the form decides.
+    ``depth`` is the number of brackets around the key (1: the outermost object); of several such keys it is the one
+    that is nested least. What that means, the form decides.
     """
 
     value: Any
@@ -72,7 +73,7 @@ def decode(text: str, start: int, nesting: int) -> Any:
             value = _read(text, _KEEPING_LAST)
         except (json.JSONDecodeError, _Refused, RecursionError) as error:
             return _explain(error, text, start)
-        depth, key, (first, last) = _first_duplicate(text)
+        depth, key, (first, last) = _outermost_duplicate(text)
         value = Duplicated(value, depth, key, (start + first, start + last))
     half = None if text.isascii() else SURROGATE.search(text)
     if half is None and "\\u" in text and _ESCAPED_SURROGATE.search(text):
@@ -144,8 +145,9 @@ def _too_deep(text: str, start: int, nesting: int) -> ParseFailure | None:
     return None
 
 
-def _first_duplicate(text: str) -> tuple[int, str, Span]:
-    """Depth, key and span of the first key of valid JSON that its object already has."""
+def _outermost_duplicate(text: str) -> tuple[int, str, Span]:
+    """Depth, key and span of a key that its object already has: of the least nested in valid JSON, the first."""
+    found: tuple[int, str, Span] | None = None
     open_objects: list[set[str] | None] = []
     previous = ""
     for token in _TOKEN.finditer(text):
@@ -156,11 +158,12 @@ def _first_duplicate(text: str) -> tuple[int, str, Span]:
             open_objects.pop()
         elif symbol[0] == '"' and previous in ("{", ",") and open_objects and open_objects[-1] is not None:
             key = json.loads(symbol)
-            if key in open_objects[-1]:
-                return len(open_objects), key, token.span()
+            if key in open_objects[-1] and (found is None or len(open_objects) < found[0]):
+                found = len(open_objects), key, token.span()
             open_objects[-1].add(key)
         previous = symbol
-    raise AssertionError("the scanner reported a duplicate key, but there is none")
+    assert found is not None, "the scanner reported a duplicate key, but there is none"
+    return found
 
 
 def _find_scalar(text: str, wanted: str) -> Span:

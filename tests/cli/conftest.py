@@ -38,10 +38,11 @@ steps = 3
 @pytest.fixture
 def registry() -> cw.Registry:
     """The plugins that these tests need: the small world, the JSON form, the scripted samplers, the report."""
+    import cli_fakes
+
     import callwright_plugins.json_ir
     import callwright_plugins.report
     import callwright_plugins.scripted_samplers
-    import cli_fakes
 
     modules: Mapping[str, Any] = {
         "json-ir": callwright_plugins.json_ir,
@@ -69,8 +70,8 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """``start("run", …)`` in a process of its own, with the small world as a plugin."""
     begun: list[subprocess.Popen[str]] = []
 
-    def begin(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "PYTHONUNBUFFERED": "1"}
+    def begin(*words: str | Path, env: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(SUPPORT), **(env or {})}
         command = [sys.executable, "-m", "callwright", "-p", "cli_fakes", *map(str, words)]
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, text=True, env=environment, **{**streams, **options})

@@ -84,7 +84,18 @@ def test_requests_that_cannot_be_met(invoke: Invoke, words: tuple[str, ...], sta
 
 
 def evaluation(folder: Path) -> tuple[str, ...]:
-    return ("evaluate", *SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=0.5", "--batch", "5", "-o", str(folder))
+    return (
+        "evaluate",
+        *SUMS,
+        "--sampler",
+        "noisy-gold",
+        "--sampler-option",
+        "p=0.5",
+        "--batch",
+        "5",
+        "-o",
+        str(folder),
+    )
 
 
 def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, tmp_path: Path) -> None:
@@ -106,9 +117,7 @@ def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, t
                 assert f"going on after {kept if kept == 12 else kept // 5 * 5} of 12 tasks" in result.stderr
 
 
-def test_what_was_done_is_not_sampled_again(
-    invoke: Invoke, registry: cw.Registry, tmp_path: Path
-) -> None:
+def test_what_was_done_is_not_sampled_again(invoke: Invoke, registry: cw.Registry, tmp_path: Path) -> None:
     asked: list[str] = []
     gold = registry.create("sampler", "gold")
 

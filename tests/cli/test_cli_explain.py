@@ -115,7 +115,11 @@ def test_as_json(invoke: Invoke) -> None:
         ((*TASK,), 2, "give one completion"),
         ((*TASK, "--gold", "--completion", "x"), 2, "give one completion"),
         ((*TASK, "no-such-file"), 2, "error: no-such-file cannot be read: No such file or directory"),
-        (("--corpus", "sums-v1", "--recipe", "sums", "--task", "train-77", "--gold"), 2, "there is no task 'train-77' in"),
+        (
+            ("--corpus", "sums-v1", "--recipe", "sums", "--task", "train-77", "--gold"),
+            2,
+            "There is no task of sums-v1 named 'train-77'. Some of its 24: train-7, ",
+        ),
     ],
 )
 def test_requests_that_cannot_be_met(invoke: Invoke, words: tuple[str, ...], status: int, said: str) -> None:
@@ -133,15 +137,35 @@ def test_a_file_that_is_no_text(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_escape_sequences_of_a_model_do_not_reach_the_terminal(invoke: Invoke) -> None:
-    for text in ("\x1b]0;owned\x07", body('{"0": {"\\u001b[2J": {}}}'), body('{"0": {"add": {"a": "\\u202e", "b": 1}}}')):
+    for text in (
+        "\x1b]0;owned\x07",
+        body('{"0": {"\\u001b[2J": {}}}'),
+        body('{"0": {"add": {"a": "\\u202e", "b": 1}}}'),
+    ):
         output = invoke("explain", *TASK, "--completion", text).stdout
         assert "\x1b" not in output
         assert "\u202e" not in output
         assert "[bold]" not in output
 
 
-_PIECES = st.sampled_from(["<think>", "</think>", '<tool_call return="one">', "</tool_call>", '{"0": {"add": {"a": 1}}}',
-                           "\ud800", "\x1b[31m", "[red]", "日本", "\t", "\n", '"', "{", "}"])
+_PIECES = st.sampled_from(
+    [
+        "<think>",
+        "</think>",
+        '<tool_call return="one">',
+        "</tool_call>",
+        '{"0": {"add": {"a": 1}}}',
+        "\ud800",
+        "\x1b[31m",
+        "[red]",
+        "日本",
+        "\t",
+        "\n",
+        '"',
+        "{",
+        "}",
+    ]
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -168,8 +192,9 @@ _CACHE: list[cw.Registry] = []
 
 def _registry() -> cw.Registry:
     if not _CACHE:
-        import callwright_plugins.json_ir
         import cli_fakes
+
+        import callwright_plugins.json_ir
 
         modules = {"json-ir": callwright_plugins.json_ir, "fakes": cli_fakes}
         _CACHE.append(cw.load_plugins(extra=modules, entry_points=False))

@@ -52,7 +52,7 @@ def test_a_traceback_is_shown_when_asked_for(invoke: Invoke, monkeypatch: pytest
 
 
 def test_usage_errors_are_those_of_click(invoke: Invoke) -> None:
-    result = invoke("score", "in.jsonl")
+    result = invoke("score")
     assert result.exit_code == 2
     assert "Usage:" in result.stderr
 

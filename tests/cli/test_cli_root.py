@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
+import callwright_plugins.json_ir
 from callwright.cli.root import CORE
 
 Invoke = Callable[..., Result]
@@ -39,8 +40,22 @@ def test_help_lists_every_command_with_its_summary(invoke: Invoke, registry: cw.
     assert "fail, record" in result.stdout
 
 
-@pytest.mark.parametrize("words", [["run"], ["score"], ["evaluate"], ["explain"], ["schema"], ["doctor"], ["report"],
-                                   ["plugins", "list"], ["plugins", "show"], ["plugins", "check"], ["world", "fail"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["score"],
+        ["evaluate"],
+        ["explain"],
+        ["schema"],
+        ["doctor"],
+        ["report"],
+        ["plugins", "list"],
+        ["plugins", "show"],
+        ["plugins", "check"],
+        ["world", "fail"],
+    ],
+)
 def test_every_command_has_help(invoke: Invoke, words: list[str]) -> None:
     result = invoke(*words, "--help")
     assert result.exit_code == 0
@@ -152,7 +167,7 @@ def test_hooks_are_traced(invoke: Invoke, gold: Callable[[str], str], write_rows
     plugins = cw.load_plugins(
         extra={
             "fakes": cli_fakes,
-            "json-ir": __import__("callwright_plugins.json_ir", fromlist=["x"]),
+            "json-ir": callwright_plugins.json_ir,
             "watch": SimpleNamespace(callwright_attempt_scored=cw.hookimpl(scored)),
         },
         entry_points=False,

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.cli import rows as row_files
+from callwright.cli.bars import Bars, bars_for_bytes
 from callwright.cli.formats import schema_of
 from callwright.cli.rows import BadRow, RowFile, RowSink
-from callwright.cli.score import RewardWriter, Tally
+from callwright.cli.score import RewardWriter, Tally, watched
 from callwright.errors import DataError, RunError
 
 Invoke = Callable[..., Result]
@@ -97,10 +98,13 @@ BAD_ROWS = [
     ('{"id": 1, "task": ["train-1"], "completion": "x"}', "'task' is list, expected the id of a task"),
     ('{"id": 1, "task": "train-1"}', "the row has no 'completion'"),
     ('{"id": 1, "task": "train-1", "completion": 5}', "'completion' is int, expected a string"),
-    ('{"id": 1, "task": "train-99", "completion": "x"}', "there is no task 'train-99' among the 24 tasks of sums-v1"),
-    ('{"id": 1, "task": "\\u001b[31m", "completion": "x"}', "there is no task '\\x1b[31m' among the 24 tasks"),
+    (
+        '{"id": 1, "task": "train-99", "completion": "x"}',
+        "There is no task of sums-v1 named 'train-99'. Some of its 24: ",
+    ),
+    ('{"id": 1, "task": "\\u001b[31m", "completion": "x"}', "There is no task of sums-v1 named '\\x1b[31m'."),
     ('{"id": 1, "task": "train-1", "completion": "x", "step": 3}', "'step' and 'total_steps' must be integers"),
-    ('{"id": 1, "task": "train-1", "completion": "x", "step": 3, "total_steps": 2}', "'step' and 'total_steps' must"),
+    ('{"id": 1, "task": "train-1", "completion": "x", "step": 3, "total_steps": 0}', "'step' and 'total_steps' must"),
     ("[" * 100_000, "not valid JSON: nested too deeply"),
     ('{"id": 1, "n": ' + "9" * 5000 + "}", "not valid JSON: "),
 ]
@@ -129,9 +133,7 @@ def test_bytes_that_are_not_utf8_are_a_bad_row(invoke: Invoke, tmp_path: Path) -
     assert "1 rows scored" in result.stdout  # the mark at the beginning of the file does no harm
 
 
-def test_stdin_stdout_and_compressed_files(
-    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path
-) -> None:
+def test_stdin_stdout_and_compressed_files(invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path) -> None:
     source = write_rows([row(number, "train-1", gold("train-1")) for number in range(3)])
     plain = invoke("score", source, *SUMS, "-o", "-")
     assert [json.loads(line)["id"] for line in plain.stdout.splitlines()] == [0, 1, 2]
@@ -144,7 +146,7 @@ def test_stdin_stdout_and_compressed_files(
 
 def test_an_integer_task_is_its_text(invoke: Invoke, write_rows: Write) -> None:
     result = invoke("score", write_rows([{"id": 1, "task": 5, "completion": "x"}]), *SUMS)
-    assert "there is no task '5'" in result.stderr
+    assert "There is no task of sums-v1 named '5'" in result.stderr
 
 
 def test_a_summary_without_output(invoke: Invoke, gold: Gold, write_rows: Write) -> None:
@@ -248,13 +250,19 @@ def test_a_damaged_archive(invoke: Invoke, tmp_path: Path) -> None:
 def test_a_full_disk(invoke: Invoke, write_rows: Write) -> None:
     result = invoke("score", write_rows([row(1, "train-1", "x")]), *SUMS, "-o", "/dev/full")
     assert result.exit_code == 1
-    assert result.stderr == "error: /dev/full cannot be written: No space left on device. The rows that fitted are kept\n"
+    assert (
+        result.stderr == "error: /dev/full cannot be written: No space left on device. The rows that fitted are kept\n"
+    )
+
+
+def _write(target: Path, lines: list[str]) -> None:
+    with RowSink(str(target)) as sink:
+        for line in lines:
+            sink.write(line)
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_a_disk_that_fills_up_leaves_whole_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     target, lines, room = tmp_path / name, [f'{{"id": {number}}}\n' for number in range(50_000)], [400_000]
     genuine = row_files.os.write
 
@@ -268,9 +276,8 @@ def test_a_disk_that_fills_up_leaves_whole_lines(
     if name.endswith(".gz"):
         room[0] = 100 + len(gzip.compress("".join(lines[:25_000]).encode(), 6))
     monkeypatch.setattr(row_files.os, "write", write)
-    with pytest.raises(RunError, match="No space left"), RowSink(str(target)) as sink:
-        for line in lines:
-            sink.write(line)
+    with pytest.raises(RunError, match="No space left"):
+        _write(target, lines)
     data = target.read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     kept = text.splitlines(keepends=True)
@@ -295,6 +302,32 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
     assert copy() < 4_000_000
     assert source.stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])
+def test_a_long_file_is_watched_by_its_bytes(tmp_path: Path, name: str) -> None:
+    source, moved = tmp_path / name, []
+    data = b"".join(b'{"id": %d}\n' % number for number in range(60_000))
+    source.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    class Watching(Bars):
+        def start(self, stage: str, total: int, done: int = 0) -> None:
+            moved.append(-total)
+
+        def advance(self, units: int = 1, **figures: float) -> None:
+            moved.append(units)
+
+    with RowFile(str(source)) as given_rows:
+        lines = [f"{one}\n" for one in given_rows]
+    with RowFile(str(source)) as given_rows:
+        assert list(watched((f"{one}\n" for one in given_rows), given_rows, Watching())) == lines
+    assert sum(moved) == 0
+    assert sum(units > 0 for units in moved) > 1
+    assert min(moved[1:]) >= 0
+
+
+def test_no_bars_where_nobody_looks() -> None:
+    assert bars_for_bytes(10**9, busy=False) is None
 
 
 def test_a_file_of_rows_that_vanishes(tmp_path: Path) -> None:

@@ -15,17 +15,26 @@ if TYPE_CHECKING:
 
 #: Seconds between two lines in a log file.
 _PAUSE: Final = 20.0
+#: Bytes of a file that takes long enough to be watched.
+_LONG: Final = 5_000_000
 
 
-def reporter() -> Bars | Lines:
-    """Bars if stderr is a terminal, else lines."""
-    return Bars() if sys.stderr.isatty() else Lines()
+def bars_for_bytes(size: int, *, busy: bool) -> Bars | None:
+    """Bars for reading a long file on a terminal; ``None`` for a short one, elsewhere, or where stdout is ``busy``."""
+    drawn = size >= _LONG and sys.stderr.isatty() and not (busy and sys.stdout.isatty())
+    return Bars() if drawn else None
+
+
+def reporter(headline: str = "") -> Bars | Lines:
+    """Bars if stderr is a terminal, else lines. ``headline`` is said when the first stage begins."""
+    return Bars(headline) if sys.stderr.isatty() else Lines(headline)
 
 
 class Bars:
     """Draws one bar a stage on stderr. Use as a context, so that the terminal is left in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, headline: str = "") -> None:
+        self._headline = headline
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
@@ -55,6 +64,9 @@ class Bars:
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """A new bar."""
+        if self._headline:
+            self.say(self._headline)
+            self._headline = ""
         if self._progress is not None:
             self._task = self._progress.add_task(visible(stage), total=total, completed=done, figures="")
 
@@ -82,7 +94,8 @@ class Bars:
 class Lines:
     """Writes a line at the beginning and end of each stage, and one every 20 seconds between, with what is left."""
 
-    def __init__(self) -> None:
+    def __init__(self, headline: str = "") -> None:
+        self._headline = headline
         self._stage, self._total, self._done, self._first = "", 0, 0, 0
         self._began = self._said = 0.0
         self._figures = ""
@@ -98,6 +111,9 @@ class Lines:
         """The line that begins a stage."""
         self._stage, self._total, self._done, self._first, self._figures = stage, total, done, done, ""
         self._began = self._said = time.monotonic()
+        if self._headline:
+            say(self._headline)
+            self._headline = ""
         say(f"{stage}: {total - done:,} to do" + (f", {done:,} done before" if done else ""))
 
     def advance(self, units: int = 1, **figures: float) -> None:

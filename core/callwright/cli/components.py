@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from callwright.errors import UsageError
+from callwright.errors import UnknownName, UsageError
 from callwright.reward import RewardRecipe
 
 if TYPE_CHECKING:
+    from callwright.corpus import Task
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
     from callwright.sampler import Sampler
 
 #: For evaluation, which asks only whether the answer is right.
 NO_REWARD: Final = RewardRecipe("none", (), normalise=False)
+
+#: Characters of an error message that are still one line.
+_LONGEST: Final = 240
 
 
 def make_pipeline(
@@ -49,6 +54,20 @@ def make_pipeline(
         parser=registry.create("parser", ir),
         reward=registry.create("reward recipe", reward) if reward else NO_REWARD,
     )
+
+
+def find_task(pipeline: Pipeline, task_id: str) -> Task:
+    """The task of this id. Raises :class:`callwright.UsageError`, in one line even where a corpus has thousands."""
+    try:
+        return pipeline.corpus.task(task_id)
+    except UnknownName as error:
+        whole = str(error)
+        if len(whole) <= _LONGEST:
+            raise
+        shown = task_id if len(task_id) <= 60 else f"{task_id[:59]}…"
+        near = difflib.get_close_matches(task_id[:60], error.known, n=3) or error.known[:3]
+        some = f" Some of its {len(error.known):,}: {', '.join(near)}." if len(error.known) > 3 else ""
+        raise UsageError(f"There is no task of {pipeline.corpus.name} named {shown!r}.{some}") from error
 
 
 def make_sampler(registry: Registry, name: str, options: Mapping[str, Any], *, ir: str) -> Sampler:

@@ -124,7 +124,7 @@ def pointed(source: str, span: tuple[int, int], context: int = 2, width: int = 9
     digits = len(str(min(len(lines), number + context + 1)))
     drawn = []
     for at in range(max(0, number - context), min(len(lines), number + context + 1)):
-        begin = max(0, column - width // 2) if at == number else 0
+        begin = max(0, min(column - width // 2, len(lines[at]) - width)) if at == number else 0
         shown = lines[at][begin : begin + width].replace("\t", " ")
         before = "…" if begin else ""
         after = "…" if len(lines[at]) > begin + width else ""

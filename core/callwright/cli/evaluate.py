@@ -235,7 +235,7 @@ def _draw(result: dict[str, Any], title: str) -> None:
     shown = table("", "tasks", "accuracy", "also valid", "commonest failures", right=(1, 2, 3), title=title)
     for depth, cell in result["by_depth"].items():
         failures = list(result["failures"].get(depth, {}).items())[:2]
-        words = ", ".join(f"{name} {count}" for name, count in failures)
+        words = "\n".join(f"{count} {name}" for name, count in failures)
         shown.add_row(f"depth {depth}", str(cell["n"]), interval(cell), percent(cell["valid_accuracy"]), text(words))
     shown.add_section()
     for name, cell in result["by_structure"].items():

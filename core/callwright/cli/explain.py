@@ -45,14 +45,14 @@ def explain(
     as_json: bool,
 ) -> None:
     """Walk through one completion: the task, the program, every mismatch, every call, every score."""
-    from callwright.cli.components import make_pipeline
+    from callwright.cli.components import find_task, make_pipeline
     from callwright.cli.walk import Walk
 
     if sum((file is not None, completion is not None, gold)) != 1:
         raise click.UsageError("give one completion: a COMPLETION_FILE ('-': stdin), --completion TEXT or --gold")
     given = options.corpus_keys(data, corpus_options)
     pipeline = make_pipeline(app.registry, corpus, given, ir=ir, reward=reward, seed=seed)
-    task = _find(pipeline, task_id)
+    task = find_task(pipeline, task_id)
     if gold:
         completion = _reference(pipeline, task)
     elif completion is None:
@@ -65,19 +65,6 @@ def explain(
         from callwright.cli.drawing import draw
 
         draw(walk)
-
-
-def _find(pipeline: Pipeline, task_id: str) -> Task:
-    from callwright.errors import UnknownName, UsageError
-
-    try:
-        return pipeline.corpus.task(task_id)
-    except UnknownName as error:
-        import difflib
-
-        near = difflib.get_close_matches(task_id, error.known, n=3) or list(error.known[:3])
-        examples = f" Some of its {len(error.known)}: {', '.join(near)}." if near else ""
-        raise UsageError(f"there is no task {task_id!r} in {pipeline.corpus.name}.{examples}") from error
 
 
 def _reference(pipeline: Pipeline, task: Task) -> str:

@@ -227,10 +227,11 @@ def _score_input() -> Schema:
     return record(
         {
             "id": said({"type": ["string", "integer"]}, "given back with the reward"),
-            "task": said({"type": ["string", "integer"]}, "the id of the task in the corpus"),
             "completion": STRING,
         },
         {
+            "task": said({"type": ["string", "integer"]}, "the id of the task in the corpus; needed with --corpus"),
+            "ground_truth": said(STRING, "what is right, for recipes that need no corpus"),
             "step": said(COUNT, "for rewards with a schedule: how far training is"),
             "total_steps": said(COUNT, "for rewards with a schedule: of how many steps"),
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,12 @@ def _component(kind: str, lazy: Lazy) -> dict[str, Any]:
     return row
 
 
+def _prose(docstring: str) -> str:
+    """A docstring as a person reads it: paragraphs in one line, without the marks of reStructuredText."""
+    unmarked = re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", docstring).replace("``", "")
+    return re.sub(r"(?<=\S)\n(?=\S)", " ", unmarked)
+
+
 def _draw(found: dict[str, Any]) -> None:
     from callwright.cli.screen import screen, table, text
 
@@ -178,7 +185,7 @@ def _draw(found: dict[str, Any]) -> None:
     for part in found.get("components", ()):
         console.print(text(f"{part['kind']} {part['name']}", "bold"))
         console.print(text(f"of the plugin {part['plugin']}, {part['target']}", "dim"))
-        console.print(text(part["description"] or part["summary"]))
+        console.print(text(_prose(part["description"]) or part["summary"]))
         for name, default in (part["options"] or {}).items():
             console.print(text(f"  {name}" + (" (must be given)" if default is None else f" = {default}")))
         console.print()

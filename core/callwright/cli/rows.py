@@ -30,7 +30,10 @@ class RowFile:
         self.name = "<stdin>" if source == "-" else source
         #: The number of the line that was read last.
         self.number = 0
+        #: The size of the file in bytes; 0 for stdin and what has no size.
+        self.size = 0
         self._source = source
+        self._raw: IO[bytes] | None = None
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> RowFile:
@@ -41,16 +44,24 @@ class RowFile:
         try:
             if Path(self._source).is_dir():
                 raise DataError(f"{self._source} is a folder, not a file of rows")
-            opened = gzip.open(self._source) if self._source.endswith(".gz") else Path(self._source).open("rb")
+            self._raw = self._file = Path(self._source).open("rb")
+            self.size = os.fstat(self._raw.fileno()).st_size
         except OSError as error:
             raise DataError(f"{self._source} cannot be read: {error.strerror or error}") from error
-        self._file = opened  # type: ignore[assignment]  # GzipFile is binary IO in all but name
+        if self._source.endswith(".gz"):
+            self._file = gzip.GzipFile(fileobj=self._raw)  # type: ignore[assignment]  # binary IO in all but name
         return self
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file were read."""
+        return self._raw.tell() if self._raw is not None else 0
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Close the file, unless it is stdin."""
-        if self._file is not None and self._source != "-":
-            self._file.close()
+        for file in (self._file, self._raw):
+            if file is not None and self._source != "-":
+                file.close()
 
     def __iter__(self) -> Iterator[dict[str, Any] | BadRow]:
         """Every line that is not blank. Raises :class:`callwright.DataError` where the file itself is damaged."""

@@ -11,7 +11,7 @@ import click
 
 from callwright.cli import options
 from callwright.cli.app import App
-from callwright.cli.failures import Stopped, say
+from callwright.cli.failures import Stopped
 
 if TYPE_CHECKING:
     from callwright.runs import Run
@@ -46,10 +46,9 @@ def run(app: App, recipe: str, overrides: tuple[str, ...], output: str | None, d
         return
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     go_on = shlex.join(["callwright", *app.plugin_options(), "run", str(folder)])
-    begun = (folder / "recipe.toml").exists()
-    say(f"{'going on with' if begun else 'run folder'} {folder}")
+    headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
     try:
-        with reporter() as bars:
+        with reporter(headline) as bars:
             finished = run_recipe(
                 recipe, output=folder, overrides=overrides, registry=app.registry, command=app.command, reporter=bars
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +13,12 @@ from attrs import define, field
 
 from callwright.cli import options
 from callwright.cli.app import App
+from callwright.cli.bars import Bars, bars_for_bytes
+from callwright.cli.components import find_task, make_pipeline
 from callwright.cli.failures import Stopped, say
+from callwright.cli.row_corpus import RowCorpus, make_row_pipeline
 from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
+from callwright.errors import DataError, UsageError
 from callwright.reward import evidence_json
 
 if TYPE_CHECKING:
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 @click.command("score")
 @click.argument("source", metavar="IN.jsonl")
-@click.option("--corpus", required=True, metavar="NAME", help="The corpus that the tasks are of.")
+@click.option("--corpus", metavar="NAME", help="The corpus that the tasks are of, unless the rows say what is right.")
 @options.data_option
 @options.corpus_settings
 @options.ir_option
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 def score(
     app: App,
     source: str,
-    corpus: str,
+    corpus: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
     ir: str,
@@ -52,20 +56,27 @@ def score(
     "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for each, in the same order; a
     row whose machinery failed has a null total and "masked". A row that cannot be scored is reported on stderr with its
     line and left out; the exit status is then 1. Without -o a summary is printed.
-    """
-    from callwright.cli.components import make_pipeline
 
-    pipeline = make_pipeline(
-        app.registry, corpus, options.corpus_keys(data, corpus_options), ir=ir, reward=reward, seed=seed
-    )
+    Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
+    {"id", "completion", "ground_truth"}.
+    """
+    keys = options.corpus_keys(data, corpus_options)
+    if corpus is not None:
+        pipeline = make_pipeline(app.registry, corpus, keys, ir=ir, reward=reward, seed=seed)
+    elif keys:
+        raise click.UsageError("--data and --corpus-option are a corpus' options: name it with --corpus")
+    else:
+        pipeline = make_row_pipeline(app.registry, ir=ir, reward=reward, seed=seed)
     if output and is_same_file(source, output):
         raise click.UsageError(f"IN and OUT are the same file: {output}")
     tally = Tally()
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source))
         sink = stack.enter_context(RowSink(output)) if output else None
+        bars = bars_for_bytes(rows.size, busy=output == "-")
+        complain = say if bars is None else stack.enter_context(bars).say
         try:
-            for line in scored(pipeline, rows, tally):
+            for line in watched(scored(pipeline, rows, tally, complain), rows, bars):
                 if sink is not None:
                     sink.write(line)
         except KeyboardInterrupt as stop:
@@ -76,14 +87,31 @@ def score(
     if as_json:
         click.echo(json.dumps(tally.to_json(), indent=2), err=output == "-")
     elif not output:
-        _draw(tally, title=f"{reward} on {corpus}")
+        _draw(tally, title=f"{reward} on {corpus or 'rows with their ground truth'}")
     if tally.bad:
         click.get_current_context().exit(1)
 
 
-def scored(pipeline: Pipeline, rows: RowFile, tally: Tally) -> Iterator[str]:
-    """The output lines of the rows that can be scored; the others are reported as they come."""
-    tasks: dict[str, Task] = {}
+def watched(lines: Iterator[str], rows: RowFile, bars: Bars | None) -> Iterator[str]:
+    """The same lines, with a bar over the kilobytes of the file."""
+    if bars is None:
+        yield from lines
+        return
+    bars.start("scoring, KB", rows.size // 1024)
+    done = 0
+    for number, line in enumerate(lines):
+        if number % 256 == 0:
+            read = rows.position // 1024
+            bars.advance(read - done)
+            done = read
+        yield line
+    bars.advance(rows.position // 1024 - done)
+    bars.finish()
+
+
+def scored(pipeline: Pipeline, rows: RowFile, tally: Tally, complain: Callable[[str], object] = say) -> Iterator[str]:
+    """The output lines of the rows that can be scored; ``complain`` hears of the others as they come."""
+    tasks: dict[str, Task | str] = {}
     writer = RewardWriter()
     for row in rows:
         try:
@@ -92,27 +120,39 @@ def scored(pipeline: Pipeline, rows: RowFile, tally: Tally) -> Iterator[str]:
             row_id, task, completion, progress = _read(pipeline, tasks, row)
         except BadRow as bad:
             tally.bad += 1
-            say(f"{rows.name}:{rows.number}: {bad}")
+            complain(f"{rows.name}:{rows.number}: {bad}")
             continue
         reward = pipeline.score(pipeline.attempt(task, completion, progress))
         tally.add(reward)
         yield writer.line(row_id, reward)
 
 
-def _read(pipeline: Pipeline, tasks: dict[str, Task], row: dict[str, Any]) -> tuple[str | int, Task, str, Any]:
+def _read(pipeline: Pipeline, tasks: dict[str, Task | str], row: dict[str, Any]) -> tuple[str | int, Task, str, Any]:
     row_id, name, completion = row.get("id"), row.get("task"), row.get("completion")
     if type(row_id) is not str and type(row_id) is not int:
         raise BadRow(_expected(row, "id", "a string or an integer"))
     if type(completion) is not str:
         raise BadRow(_expected(row, "completion", "a string"))
+    progress = _progress(row) if "step" in row or "total_steps" in row else None
+    if isinstance(pipeline.corpus, RowCorpus):
+        try:
+            return row_id, pipeline.corpus.row_task(row), completion, progress
+        except DataError as error:
+            raise BadRow(str(error)) from error
     if type(name) is int:
         name = str(name)
     if type(name) is not str:
         raise BadRow(_expected(row, "task", "the id of a task"))
     task = tasks.get(name)
     if task is None:
-        task = tasks[name] = _find(pipeline, name)
-    return row_id, task, completion, _progress(row) if "step" in row or "total_steps" in row else None
+        try:
+            task = find_task(pipeline, name)
+        except UsageError as error:  # remembered, since looking for similar names takes a while
+            task = str(error)
+        tasks[name] = task
+    if isinstance(task, str):
+        raise BadRow(task)
+    return row_id, task, completion, progress
 
 
 def _expected(row: dict[str, Any], key: str, what: str) -> str:
@@ -121,23 +161,12 @@ def _expected(row: dict[str, Any], key: str, what: str) -> str:
     return f"{key!r} is {type(row[key]).__name__}, expected {what}"
 
 
-def _find(pipeline: Pipeline, name: str) -> Task:
-    from callwright.errors import UnknownName
-
-    try:
-        return pipeline.corpus.task(name)
-    except UnknownName as error:  # its own message lists every task
-        known = f"{len(error.known)} tasks" if error.known else "tasks"
-        shown = name if len(name) <= 60 else name[:59] + "…"
-        raise BadRow(f"there is no task {shown!r} among the {known} of {pipeline.corpus.name}") from error
-
-
 def _progress(row: dict[str, Any]) -> Any:
     from callwright.attempt import Progress
 
     step, total = row.get("step"), row.get("total_steps")
-    if type(step) is not int or type(total) is not int or not 0 <= step <= total:
-        raise BadRow("'step' and 'total_steps' must be integers, 0 <= step <= total_steps")
+    if type(step) is not int or type(total) is not int or step < 0 or total < 1:
+        raise BadRow("'step' and 'total_steps' must be integers, step >= 0 and total_steps >= 1")
     return Progress(step, total)
 
 

@@ -48,10 +48,9 @@ class JsonParser:
         if isinstance(tree, ParseFailure):
             return tree
         if isinstance(tree, Duplicated):
-            failure = _duplicate(tree)
-            if failure.stage == "structure":
-                return failure
-            tree, unusable = tree.value, failure
+            tree, unusable = tree.value, _duplicate(tree)
+            if unusable.stage == "structure" and isinstance(tree, dict):
+                return unusable
         if not isinstance(tree, dict):
             message = f"the body is {kind(tree)}; it must be an object of numbered calls"
             return _failure(body, start, (), "not_an_object", message)
@@ -82,7 +81,10 @@ class JsonParser:
                     unusable = _failure(body, start, (position, 0), "arguments_not_object", message, stage="arguments")
                 arguments = {}
             elif refers:
-                _refer(arguments)
+                try:
+                    _refer(arguments)
+                except RecursionError:  # only with a limit on nesting far beyond the default
+                    return _failure(body, start, (position, 0), "too_deep", "values are nested too deep", stage="limit")
             ascending = ascending and number > previous
             previous = number
             calls.append(Call(number, tool, arguments))

@@ -17,7 +17,7 @@ def report(run: str, output: str | None, show: bool) -> None:
     """Write the report of the run folder RUN as one HTML file. A run that was stopped has one, too."""
     from callwright_plugins.report.page import write_report
 
-    path = write_report(Run.open(Path(run)), Path(output) if output else None)
+    path = write_report(Run(Path(run)), Path(output) if output else None)
     click.echo(path)
     if show:
         click.launch(str(path.resolve()))

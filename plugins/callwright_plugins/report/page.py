@@ -10,9 +10,12 @@ from importlib import resources
 from pathlib import Path
 
 from callwright.runs import Run, write_atomically
+from callwright_plugins.report.accuracy import accuracy
+from callwright_plugins.report.learning import learning
 from callwright_plugins.report.markup import attribute, cut, safe
 from callwright_plugins.report.reading import RunData, read_run, table
-from callwright_plugins.report.sections import accuracy, examples, learning, reproduction
+from callwright_plugins.report.reproduction import reproduction
+from callwright_plugins.report.rollouts import examples
 from callwright_plugins.report.verdict import Verdict, alarms, notices, verdict
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from callwright.errors import DataError
 from callwright.runs import METRICS, ROLLOUTS, Run
 
 WARM_START: Final = "warm_start.jsonl"
@@ -75,6 +76,8 @@ class RunData:
 
 def read_run(run: Run) -> RunData:
     """Read a run folder. Raises :class:`callwright.DataError` only if it is none."""
+    if not (run.path / "recipe.toml").is_file():
+        raise DataError(f"{run.path} is not a run folder: it has no recipe.toml")
     data = RunData(run.path, run.command)
     data.recipe_text = _text(data, "recipe.toml")
     try:

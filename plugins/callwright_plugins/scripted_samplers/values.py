@@ -25,7 +25,7 @@ def random_arguments(spec: ToolSpec, rng: Random) -> dict[str, Any]:
     """Arguments that the tool's own validator accepts. Raises :class:`NoValue` if none are found in a few draws."""
     for _ in range(_TRIES):
         arguments = _object(spec.parameters, rng, 0)
-        if spec.compiled.validator.is_valid(arguments):
+        if spec.compiled.literal.validator.is_valid(arguments):
             return arguments
     raise NoValue(spec.name)
 

@@ -57,6 +57,9 @@ class XmlParser:
         reader = Reader(root, self.limits)
         try:
             calls = reader.calls()
+        except RecursionError:  # only with a limit on nesting far beyond the default
+            span = (envelope.start, envelope.start + len(envelope.body))
+            return ParseFailure("limit", "too_deep", "values are nested too deep", span)
         except Fault as error:
             fault = error.with_traceback(None)  # its traceback would hold this frame, and this frame holds it
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +44,23 @@ def test_mutated_completions(fuzzer: ModuleType) -> None:
         counts = outcomes[parser.name]
         assert sum(counts.values()) == 4000
         assert all(counts[outcome] for outcome in ("program", "structure", "syntax", "envelope")), (parser.name, counts)
+
+
+def test_every_code_that_turns_up_is_documented(fuzzer: ModuleType) -> None:
+    page = (ROOT / "docs" / "intermediate-representations.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(limit|envelope|syntax|structure|arguments)` \| (.*) \|$", page, re.MULTILINE)
+    documented = {(stage, code) for stage, codes in rows for code in re.findall(r"`(\w+)`", codes)}
+    chance = random.Random(2)
+    pool = fuzzer.seeds(PARSERS, None)
+    seen = set()
+    for _ in range(4000):
+        text = fuzzer.mutate(chance.choice(pool), chance, pool)
+        for parser in PARSERS:
+            result = parser.parse(text)
+            if isinstance(result, ParseFailure):
+                seen.add((result.stage, result.code))
+    assert seen <= documented
+    assert len(seen) > 40
 
 
 def test_the_fuzzer_notices_broken_promises(fuzzer: ModuleType) -> None:

@@ -7,7 +7,7 @@ from xml.dom import minidom
 import pytest
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseFailure
+from callwright.parser import ParseFailure, ParseLimits
 from callwright.program import Call, Program, Reference
 from callwright_plugins.xml_ir.parser import XmlParser
 
@@ -198,6 +198,14 @@ def test_limits() -> None:
     elements = PARSER.parse(complete("<a>" * 50_000 + "</a>" * 50_000))
     assert isinstance(elements, ParseFailure)
     assert elements.code == "unexpected_element"
+
+
+def test_no_recursion_error_with_limits_beyond_the_interpreter() -> None:
+    parser = XmlParser(limits=ParseLimits(nesting=10**6))
+    for depth in (100, 2_000, 5_000):
+        body = '<param name="a" type="list">' + '<item type="list">' * depth + "</item>" * depth + "</param>"
+        result = parser.parse(complete(one(body)))
+        assert isinstance(result, Program) if depth == 100 else getattr(result, "code", "") == "too_deep"
 
 
 @pytest.mark.parametrize(

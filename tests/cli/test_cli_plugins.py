@@ -1,0 +1,191 @@
+"""``callwright plugins list | show | check``."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import callwright as cw
+from callwright.cli.checking import check_plugin
+from callwright.plugins import PluginInfo
+
+Invoke = Callable[..., Result]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def test_list(invoke: Invoke) -> None:
+    rows = {row["name"]: row for row in json.loads(invoke("plugins", "list", "--json").stdout)}
+    assert set(rows) == {"json-ir", "report", "scripted-samplers", "fakes"}
+    assert rows["report"]["events"] == ["callwright_run_finished"]
+    assert {"kind": "parser", "name": "json"}.items() <= rows["json-ir"]["components"][0].items()
+    drawn = invoke("plugins", "list").stdout
+    assert "4 samplers" in drawn
+    assert "run_finished" in drawn
+
+
+def test_show_a_plugin(invoke: Invoke) -> None:
+    drawn = invoke("plugins", "show", "scripted-samplers").stdout
+    assert "noisy-gold" in drawn
+    found = json.loads(invoke("plugins", "show", "scripted-samplers", "--json").stdout)
+    assert found["plugin"]["module"] == "callwright_plugins.scripted_samplers"
+
+
+def test_show_a_component_with_its_options(invoke: Invoke) -> None:
+    drawn = invoke("plugins", "show", "noisy-gold").stdout
+    assert "p = 0.9" in drawn
+    assert "registry" not in drawn
+    (found,) = json.loads(invoke("plugins", "show", "sums-v1", "--json").stdout)["components"]
+    assert found["options"] == {"count": "12", "data": "''"}
+    assert found["kind"] == "corpus"
+
+
+def test_show_something_unknown(invoke: Invoke) -> None:
+    result = invoke("plugins", "show", "noisy-golt")
+    assert result.exit_code == 2
+    assert "Did you mean 'noisy-gold'?" in result.stderr
+
+
+def test_check_finds_nothing_wrong_with_plugins_that_work(invoke: Invoke) -> None:
+    result = invoke("plugins", "check", "json-ir", "report", "scripted-samplers")
+    assert result.exit_code == 0, result.stdout
+    assert "0 errors" in result.stdout
+    assert invoke("plugins", "check", "--quick").exit_code == 0
+    assert invoke("plugins", "check", "nobody").exit_code == 2
+
+
+BROKEN = """
+import callwright as cw
+
+@cw.hookimpl
+def callwright_parsers():
+    yield cw.Lazy("gone", "no_such_module:Parser", "gone")
+    yield cw.Lazy("misnamed", "broken_plugin:Misnamed", "has another name")
+    yield cw.Lazy("raises", "broken_plugin:Raises", "raises")
+    yield cw.Lazy("silent", "broken_plugin:Silent")
+    yield cw.Lazy("demanding", "broken_plugin:Demanding", "needs an option")
+    yield cw.Lazy("heavy", "broken_plugin.inner:Parser", "needs an extra", extra="vllm")
+
+@cw.hookimpl
+def callwright_commands():
+    yield cw.Lazy("no-command", "broken_plugin:Silent", "no command")
+
+def callwright_samplers():
+    return []
+
+class Misnamed:
+    name = "other"
+
+class Raises:
+    def __init__(self):
+        raise RuntimeError("broken")
+
+class Silent:
+    name = "silent"
+
+class Demanding:
+    def __init__(self, where): ...
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    (tmp_path / "broken_plugin.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("broken_plugin")
+    del sys.modules["broken_plugin"]
+
+
+def findings(registry: cw.Registry, name: str = "broken", **options: Any) -> set[tuple[str, str, str]]:
+    info = next(info for info in registry.plugins if info.name == name)
+    return {(one.level, one.what, one.message) for one in check_plugin(registry, info, **options)}
+
+
+def test_check_finds_what_is_wrong(broken: ModuleType) -> None:
+    registry = cw.load_plugins(extra={"broken": broken}, entry_points=False)
+    found = findings(registry)
+    errors = {what: message for level, what, message in found if level == "error"}
+    assert errors["hook callwright_samplers"] == "is not marked with @callwright.hookimpl, so it is never called"
+    assert "no_such_module" in errors["parser gone"]
+    assert errors["parser misnamed"] == "calls itself 'other'; it must have its registered name"
+    assert errors["parser raises"] == "making it raised RuntimeError: broken"
+    assert errors["command no-command"] == "is type, not a click.Command"
+    assert ("warning", "parser silent", "has no summary") in found
+    skipped = {what: message for level, what, message in found if level == "skipped"}
+    assert "needs the option 'where'" in skipped["parser demanding"]
+    assert ("ok", "hook callwright_parsers", "") in found
+    quick = {what for level, what, _ in findings(registry, quick=True) if level == "error"}
+    assert quick == {"hook callwright_samplers", "parser gone", "command no-command", "parser heavy"}
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "message"),
+    [
+        (
+            "import callwright as cw\n@cw.hookimpl\ndef callwright_prompt(task, mesages): ...",
+            "hook callwright_prompt",
+            "there is no argument 'mesages'. Did you mean 'messages'? The hook has: task, messages",
+        ),
+        (
+            "import callwright as cw\n@cw.hookimpl\ndef callwright_promt(task): ...",
+            "hook callwright_promt",
+            "there is no such hook. Did you mean callwright_prompt?",
+        ),
+        (
+            "import callwright as cw\n@cw.hookimpl\ndef callwright_prompt(task, messages=None): ...",
+            "hook callwright_prompt",
+            "the argument 'messages' has a default, so it is never passed",
+        ),
+        ("import no_such_module", "import", "ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_check_says_what_does_not_fit_the_hooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, what: str, message: str
+) -> None:
+    (tmp_path / "misfit_plugin.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "misfit_plugin", raising=False)
+    info = PluginInfo("misfit", module="misfit_plugin", error="plugin 'misfit' is broken")
+    found = [one for one in check_plugin(cw.load_plugins(entry_points=False), info) if one.level == "error"]
+    assert [(one.what, one.message) for one in found] == [(what, message)]
+
+
+def test_a_broken_plugin_warns_and_names_itself(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution whose plugin cannot be imported: the other commands work, with one line about it."""
+    information = tmp_path / "acme-0.3.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 0.3\n")
+    (information / "entry_points.txt").write_text("[callwright]\nacme = acme_plugin\n")
+    (tmp_path / "acme_plugin.py").write_text("1 / 0\n")
+    environment = {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parent / 'support'}"}
+    warning = (
+        "plugin 'acme' (acme 0.3) is broken: ZeroDivisionError: division by zero. "
+        "Run without it: callwright -p no:acme …"
+    )
+    process = start("greet", "you", env=environment)
+    assert process.communicate() == ("hello you\n", f"warning: {warning}\n")
+    process = start("-p", "no:acme", "greet", "you", env=environment)
+    assert process.communicate() == ("hello you\n", "")
+    process = start("plugins", "show", "weather", env=environment)
+    assert process.wait() == 2
+    process = start("score", "x", "--corpus", "weather", env=environment)
+    _, errors = process.communicate()
+    assert process.returncode == 2
+    assert "There is no corpus named 'weather'" in errors.splitlines()[-1]
+    assert "ZeroDivisionError" in errors.splitlines()[-1]
+    process = start("doctor", "--json", env=environment)
+    found = json.loads(process.communicate()[0])
+    assert process.returncode == 1
+    assert found["problems"] == [warning]
+    process = start("plugins", "check", "acme", env=environment)
+    output, _ = process.communicate()
+    assert process.returncode == 1
+    assert output.startswith("error: acme: import: ZeroDivisionError: division by zero\n")

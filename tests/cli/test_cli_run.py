@@ -1,0 +1,204 @@
+"""``callwright run``: the folder, the table, Ctrl-C and going on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from callwright.cli.bars import Bars, Lines
+from callwright.cli.formats import schema_of
+
+Invoke = Callable[..., Result]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def test_a_run_from_beginning_to_end(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    result = invoke("run", recipe, "-o", folder)
+    assert result.exit_code == 0, result.stderr
+    assert "Accuracy by depth" in result.stdout
+    assert result.stdout.splitlines()[-1] == f"report: {folder / 'report.html'}"
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
+    lines = result.stderr.splitlines()
+    assert lines[:2] == [f"run folder {folder}", "training: 3 to do"]
+    assert lines[2].startswith("training: 3/3, in ")
+    assert lines[3] == "that was it"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["command"].startswith("callwright run ")
+    assert str(recipe) in manifest["command"]
+
+
+def test_files_of_a_run_fit_their_schemas(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    import jsonschema_rs
+
+    invoke("run", recipe, "-o", tmp_path / "run")
+    for name, file in (("manifest", "manifest.json"), ("evaluation", "evaluation.json")):
+        jsonschema_rs.validator_for(schema_of(name)).validate(json.loads((tmp_path / "run" / file).read_text()))
+    for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines():
+        jsonschema_rs.validator_for(schema_of("metrics")).validate(json.loads(line))
+
+
+def test_the_result_as_json(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    found = json.loads(invoke("run", recipe, "-o", folder, "--json").stdout)
+    assert found["run"] == str(folder)
+    assert found["report"] == str(folder / "report.html")
+    assert found["evaluation"] == json.loads((folder / "evaluation.json").read_text())
+
+
+def test_overrides_reach_the_trainer(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    invoke("run", recipe, "--set", "trainer.steps=5", "-o", folder)
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 5
+    assert tomllib.loads((folder / "recipe.toml").read_text())["trainer"]["steps"] == 5
+
+
+def test_a_run_folder_is_a_recipe_to_go_on_with(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    invoke("run", recipe, "--set", "trainer.steps=4", "-o", folder)
+    rows = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(rows[:2]))
+    result = invoke("run", folder)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith(f"going on with {folder}\ntraining: 2 to do, 2 done before\n")
+    assert (folder / "metrics.jsonl").read_text() == "".join(rows)
+    assert invoke("run", folder, "-o", tmp_path / "other").exit_code == 2
+
+
+def test_without_output_a_folder_is_made(
+    invoke: Invoke, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    invoke("run", recipe)
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name.startswith("sums-")
+    assert (folder / "report.html").exists()
+
+
+def test_a_dry_run_checks_and_trains_nothing(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    result = invoke("run", recipe, "--dry-run", "-o", folder, "--set", "seed=7")
+    assert tomllib.loads(result.stdout)["seed"] == 7
+    assert not folder.exists()
+    found = json.loads(invoke("run", recipe, "--dry-run", "--json").stdout)
+    assert found["trainer"] == "slow"
+    assert found["splits"] == {"train": 12, "validation": 12}
+    assert invoke("run", recipe, "--dry-run", "--set", "algorithm=grpo").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nothing.toml",), "error: nothing.toml: there is no such file."),
+        (
+            ("RECIPE", "--set", "trainer.stepz=1"),
+            "error: --set trainer.stepz=1: There is no option of the trainer 'slow'",
+        ),
+        (("RECIPE", "--set", "reward=tear"), "error: --set reward=tear: There is no reward recipe named 'tear'."),
+        (("RECIPE", "--set", "corpus.train=x"), "error: --set corpus.train=x: corpus 'sums-v1' has no split 'x'."),
+        (("RECIPE", "--set", "loud"), "error: --set loud: expected KEY=VALUE"),
+        (("RECIPE", "--set", "sead=1"), "error: --set sead=1: There is no recipe key named 'sead'."),
+    ],
+)
+def test_recipes_that_are_not_right(
+    invoke: Invoke, recipe: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    folder = tmp_path / "run"
+    result = invoke("run", *(str(recipe) if word == "RECIPE" else word for word in words), "-o", folder)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+    assert result.stderr.count("\n") == 1
+    assert not folder.exists()
+
+
+def test_a_mistake_in_the_file_is_named_with_its_line(invoke: Invoke, recipe: Path) -> None:
+    recipe.write_text(recipe.read_text().replace('reward = "sums"', 'reward = "sum"'))
+    result = invoke("run", recipe)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {recipe}:2: There is no reward recipe named 'sum'. Did you mean 'sums'?")
+    recipe.write_text("corpus = \n")
+    assert f"error: {recipe}:1: not valid TOML" in invoke("run", recipe).stderr
+
+
+def test_a_folder_of_another_recipe_is_left_alone(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    invoke("run", recipe, "-o", folder)
+    before = (folder / "metrics.jsonl").read_bytes()
+    result = invoke("run", recipe, "--set", "seed=9", "-o", folder)
+    assert result.exit_code == 1
+    assert "holds a run of another recipe" in result.stderr
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = invoke("run", recipe, "-o", tmp_path / "file" / "run")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(
+        f"error: the run folder {tmp_path / 'file' / 'run'} cannot be written"
+    )
+
+
+def test_ctrl_c_says_how_to_go_on_and_loses_nothing(start: Start, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a run"
+    slow = ("--set", "trainer.steps=400", "--set", "trainer.pause=0.02")
+    process = start("run", recipe, *slow, "-o", folder)
+    deadline = time.monotonic() + 60
+    while not (folder / "metrics.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == 130
+    assert output == ""
+    last = errors.splitlines()[-1]
+    assert last == f"stopped; nothing is lost; go on with: callwright -p cli_fakes run '{folder}'"
+    assert "Traceback" not in errors
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == list(range(1, len(rows) + 1))
+    report = start("report", folder)
+    assert report.communicate()[0] == f"{folder / 'report.html'}\n"
+    assert f"stopped at step {len(rows)} of 400" in (folder / "report.html").read_text()
+
+
+# Progress -------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_say_what_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    monkeypatch.setattr("callwright.cli.bars.time.monotonic", lambda: now[0])
+    with Lines() as lines:
+        lines.start("training", 100, 20)
+        for _ in range(80):
+            now[0] += 1.0
+            lines.advance(reward=0.25)
+        lines.finish()
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "training: 80 to do, 20 done before",
+        "training: 40/100, about 1 min left, reward 0.25",
+        "training: 60/100, about 40 s left, reward 0.25",
+        "training: 80/100, about 20 s left, reward 0.25",
+        "training: 100/100, in 1 min, reward 0.25",
+    ]
+
+
+def test_bars_draw_without_reading_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "")
+    with Bars() as bars:
+        bars.start("[red]training[/red]", 3)
+        bars.advance(2, reward=0.5)
+        bars.say("a [bold]warning[/bold] \x1b[2J")
+        bars.finish()
+        bars.advance()  # after the end of a stage: nothing
+    drawn = capsys.readouterr().err
+    assert "[red]training[/red]" in drawn
+    assert "2/3" in drawn
+    assert "a [bold]warning[/bold] ␛[2J" in drawn
