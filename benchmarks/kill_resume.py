@@ -2,9 +2,9 @@
 
     python benchmarks/kill_resume.py recipes/tier-mini.toml --kills 5 --output runs/kill
 
-The moments are drawn over the wall time of the uninterrupted run, so that they fall into the warm start, the
-evaluations and the training alike. Compared are the final weights, metrics, rollouts, warm start and evaluation, byte
-by byte. Exit status 1 if anything differs.
+The moments are drawn over the rows of the warm start and of the training, half of them over each, with a random delay
+after the row, so that they fall between writes and into them. Compared are the final weights, metrics, rollouts, warm
+start and evaluation, byte by byte. Exit status 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -52,20 +52,24 @@ def main() -> None:
     print(f"uninterrupted: {wall:.0f} s", flush=True)
 
     rng = random.Random(arguments.seed)
-    moments = sorted(rng.uniform(0.03, 0.97) * wall for _ in range(arguments.kills))
-    lived = 0.0
-    for moment in moments:
+    rows = {name: len(lines(whole / name)) for name in ("warm_start.jsonl", "metrics.jsonl")}
+    targets = [("metrics.jsonl" if kill % 2 else "warm_start.jsonl", rng.random()) for kill in range(arguments.kills)]
+    for name, share in sorted(targets, key=lambda target: (target[0] == "metrics.jsonl", target[1])):
         process = start(killed)
-        try:
-            status = process.wait(timeout=max(moment - lived, 3.0))
-            print(f"ended with status {status} before it could be killed", flush=True)
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        lived = max(moment, lived + 3.0)
-        newest = max((path.name for path in (killed / "checkpoints").glob("*-*")), default="no checkpoint")
-        print(f"killed at {moment:.0f} s of work: {newest}", flush=True)
+        delay = rng.uniform(0, 4 if name == "warm_start.jsonl" else 0.5)
+        while process.poll() is None and len(lines(killed / name)) < share * rows[name]:
+            time.sleep(0.02)
+        time.sleep(delay)
+        if process.poll() is not None:
+            raise SystemExit(f"the run ended with status {process.returncode} before it could be killed")
+        process.kill()
+        process.wait()
+        newest = max((path.name for path in (killed / "checkpoints").glob("*-*")), default=None, key=order)
+        print(
+            f"killed with {len(lines(killed / 'warm_start.jsonl'))} rows of the warm start and "
+            f"{len(lines(killed / 'metrics.jsonl'))} of the training written; newest checkpoint {newest}",
+            flush=True,
+        )
     if start(killed).wait():
         raise SystemExit(f"the resumed run failed; see {killed}.log")
 
@@ -75,6 +79,14 @@ def main() -> None:
         different += digests[0] != digests[1]
         print(f"{name}: {digests[0]} {'==' if digests[0] == digests[1] else '!='} {digests[1]}")
     sys.exit(1 if different else 0)
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines() if path.exists() else []
+
+
+def order(name: str) -> tuple[bool, str]:
+    return name.startswith("train"), name
 
 
 if __name__ == "__main__":

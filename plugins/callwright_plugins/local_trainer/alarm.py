@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-#: Executions count as succeeding above this share.
-EXECUTED: Final = 0.8
+#: Executions count as succeeding above this share. A collapse seen in practice stayed at 0.5 to 0.65 for 50 steps; in
+#: healthy runs programs keep 0.84 and more of the calls that are due, whatever share executes.
+EXECUTED: Final = 0.5
 #: Programs are short if they have less than this share of the calls that their tasks need.
 SHORT: Final = 0.75
 #: Answers are flat if their share rose by less than this from one window to the next …
@@ -22,7 +23,7 @@ GAP: Final = 0.3
 def collapse(rows: Sequence[Mapping[str, Any]], window: int = 15) -> str | None:
     """The alarm of the newest of the metrics ``rows`` (oldest first), or ``None``. Looks at multi-call tasks only.
 
-    Raised when, over the last ``window`` rows: more than 0.8 of the attempts execute, programs have less than 0.75 of
+    Raised when, over the last ``window`` rows: more than half of the attempts execute, programs have less than 0.75 of
     the calls that are due, executions are ahead of right answers by at least 0.3, and right answers have risen by less
     than 0.05 against the window before. ``rows`` need not be more than the last ``2 * window``.
     """

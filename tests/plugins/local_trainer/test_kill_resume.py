@@ -48,6 +48,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory, small_recipe: str) -
     return folder, recipe, found
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_ends_in_the_same_bytes(uninterrupted: tuple[Path, Path, dict[str, str]]) -> None:
     """Each attempt gets a few writes further, dies inside the next write, and leaves half of it behind."""
     folder, recipe, expected = uninterrupted
