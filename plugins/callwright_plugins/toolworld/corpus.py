@@ -28,20 +28,20 @@ _BY_NAME: Final[Mapping[str, Family]] = {family.name: family for family in FAMIL
 class ToolWorldCorpus:
     """The corpus ``toolworld-mini-v1``.
 
-    ``train`` is the size of the split of that name, whose tasks have the depths of ``mix`` in turn; ``evaluation`` is
-    the number of tasks *per depth* of the other. The seed draws the tasks. Which compositions are held out does not
+    ``train_size`` is the size of the split ``train``, whose tasks have the depths of ``mix`` in turn;
+    ``evaluation_size`` is the number of tasks *per depth* of the other. The seed draws the tasks. Which compositions are held out does not
     depend on it, so the splits of any two corpora of this name are disjoint. Tasks are made when they are asked for,
     and do not depend on the sizes. Raises :class:`callwright.UsageError` for options that are no sizes or depths.
     """
 
     def __init__(
         self,
-        train: int = 4000,
-        evaluation: int = 40,
+        train_size: int = 4000,
+        evaluation_size: int = 40,
         seed: int = 0,
         mix: Sequence[int] = (0, 1, 2, 2, 3, 3, 4, 4, 5, 6),
     ) -> None:
-        for option, value in (("train", train), ("evaluation", evaluation)):
+        for option, value in (("train_size", train_size), ("evaluation_size", evaluation_size)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise UsageError(f"option {option!r} of {NAME} is a number of tasks, not {value!r}")
         if isinstance(seed, bool) or not isinstance(seed, int):
@@ -53,8 +53,8 @@ class ToolWorldCorpus:
         self._mix = tuple(mix)
         self._held_out: dict[int, tuple[Iterator[Task], list[Task]]] = {}
         self._splits = {
-            "train": TasksOnDemand(train, self._train_task),
-            "evaluation": TasksOnDemand(evaluation * len(DEPTHS), self._evaluation_task),
+            "train": TasksOnDemand(train_size, self._train_task),
+            "evaluation": TasksOnDemand(evaluation_size * len(DEPTHS), self._evaluation_task),
         }
 
     @property

@@ -143,7 +143,7 @@ def small_recipe() -> str:
 
 @pytest.fixture(scope="session")
 def small_corpus() -> ToolWorldCorpus:
-    return ToolWorldCorpus(train=20, evaluation=1)
+    return ToolWorldCorpus(train_size=20, evaluation_size=1)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def main(recipe: str, folder: str, moment: int) -> None:
     modules = (json_ir, tier_rewards, toolworld, policy_gradient, local_trainer)
     registry = load_plugins(entry_points=False, extra={module.__name__: module for module in modules})
     loaded = load_recipe(recipe)
-    corpus = ToolWorldCorpus(train=20, evaluation=1)
+    corpus = ToolWorldCorpus(train_size=20, evaluation_size=1)
     pipeline = build_pipeline(loaded, registry, corpus=corpus, extra_rewards=[Variety()])
     run = runs.Run.create(Path(folder), recipe_text=loaded.effective_text(), manifest={})
     create_trainer(loaded, registry).train(pipeline, run)

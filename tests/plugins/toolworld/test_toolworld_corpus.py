@@ -59,7 +59,7 @@ LOOKALIKES = {
 
 def test_registered_and_fits_the_protocol() -> None:
     registry = load_plugins(entry_points=False, extra={"toolworld": toolworld})
-    made = registry.create("corpus", "toolworld-mini-v1", train=7, evaluation=2, seed=5)
+    made = registry.create("corpus", "toolworld-mini-v1", train_size=7, evaluation_size=2, seed=5)
     assert isinstance(made, Corpus)
     assert made.splits == {"train": 7, "evaluation": 14}
     with pytest.raises(UsageError, match="no option of the corpus 'toolworld-mini-v1' named 'trian'"):
@@ -69,9 +69,9 @@ def test_registered_and_fits_the_protocol() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"train": -1},
-        {"train": "9"},
-        {"evaluation": True},
+        {"train_size": -1},
+        {"train_size": "9"},
+        {"evaluation_size": True},
         {"mix": []},
         {"mix": [7]},
         {"mix": "0123"},
@@ -318,7 +318,7 @@ def test_most_draws_become_tasks() -> None:
 
 
 def test_the_same_seed_gives_the_same_tasks_in_any_order(corpus: ToolWorldCorpus, evaluation: list[Task]) -> None:
-    fresh = ToolWorldCorpus(train=100, evaluation=9)
+    fresh = ToolWorldCorpus(train_size=100, evaluation_size=9)
     late, early = fresh["evaluation"][60], fresh["evaluation"][4]
     assert (late, early) == (evaluation[60], evaluation[4])
     assert fresh["train"][-1] == corpus["train"][99]

@@ -115,7 +115,7 @@ _PROBE = """
 import hashlib, json, sys
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 from callwright.program import plain
-corpus = ToolWorldCorpus(evaluation=6)
+corpus = ToolWorldCorpus(evaluation_size=6)
 def shown(task, program):
     calls = [[call.id, call.tool, plain(call.arguments)] for call in program.calls]
     return [task.id, task.query, list(task.tools), task.scenario, list(task.answer.values), calls, task.structure,
