@@ -42,9 +42,7 @@ def reference_rows(data: Path) -> Iterator[dict[str, Any]]:
 def score(recipe: Any, row: Mapping[str, Any]) -> dict[str, float] | None:
     """The row's figures under a recipe, ``None`` if its ground truth is refused."""
     try:
-        reward = recipe.score_pair(
-            row["completion"], row["ground_truth"], cw.Progress(row["step"], row["total_steps"])
-        )
+        reward = recipe.score_pair(row["completion"], row["ground_truth"], cw.Progress(row["step"], row["total_steps"]))
     except cw.DataError:
         return None
     parts = {name: weighted.contribution for name, weighted in reward.scores.items()}
