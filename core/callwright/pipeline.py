@@ -14,8 +14,8 @@ from callwright.algorithm import Algorithm
 from callwright.attempt import Attempt, Progress
 from callwright.corpus import Corpus, Task
 from callwright.environment import Environment, Outcome, Session
-from callwright.errors import CallwrightError, RecipeError, UsageError
-from callwright.execution import Caller, guarded
+from callwright.errors import CallwrightError, InfrastructureFailure, PluginError, RecipeError, UsageError
+from callwright.execution import Caller
 from callwright.parser import Parser
 from callwright.pipeline_recipe import Choice, LoadedRecipe
 from callwright.plugins import Registry
@@ -68,15 +68,26 @@ class Pipeline:
 
 
 def event_caller(registry: Registry) -> Caller | None:
-    """How calls reach a session if a plugin listens to ``callwright_tool_call``; ``None`` if nobody does."""
+    """How calls reach a session if a plugin listens to ``callwright_tool_call``; ``None`` if nobody does.
+
+    A hook may raise :class:`callwright.InfrastructureFailure`, which masks the sample. Anything else that it raises is
+    its bug, not the tool's, and becomes a :class:`callwright.PluginError`.
+    """
     if not registry.listens("callwright_tool_call"):
         return None
 
     def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-        outcome: Outcome = registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
+        try:
+            outcome = registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
+        except InfrastructureFailure:
+            raise
+        except Exception as error:  # not the tool's, whose exceptions are outcomes by now
+            raise PluginError(f"a callwright_tool_call hook raised {type(error).__name__}: {error}") from error
+        if not isinstance(outcome, Outcome):
+            raise PluginError(f"a callwright_tool_call hook gave {outcome!r:.80} for a call; it must give an Outcome")
         return outcome
 
-    return guarded(call)
+    return call
 
 
 def build_pipeline(
@@ -88,8 +99,13 @@ def build_pipeline(
     extra_rewards: Sequence[RewardComponent] = (),
     with_algorithm: bool = True,
 ) -> Pipeline:
-    """Make the components of a recipe. Errors name the file and line that asked for what does not exist."""
+    """Make the components of a recipe. Errors name the file and line that asked for what does not exist.
+
+    ``corpus`` and ``environment`` take the place of those that the recipe names.
+    """
     recipe = loaded.recipe
+    if environment is None and recipe.environment is not None:
+        environment = _create(loaded, registry, "environment", "environment", recipe.environment)
     reward: RewardRecipe = _create(loaded, registry, "reward recipe", "reward", recipe.reward)
     pipeline = Pipeline(
         loaded=loaded,
@@ -119,7 +135,9 @@ def _create(loaded: LoadedRecipe, registry: Registry, kind: str, key: str, choic
     except RecipeError:
         raise
     except UsageError as error:
-        option = next((name for name in choice.options if f"{name!r}" in str(error)), "name")
+        named = getattr(error, "name", None)  # what an UnknownName is about; its message also mentions known names
+        mentioned = (name for name in choice.options if f"{name!r}" in str(error))
+        option = named if named in choice.options else next(mentioned, "name")
         raise loaded.error(str(error), key, option) from error
     except CallwrightError:
         raise

@@ -19,6 +19,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ _KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 class Choice(BaseModel):
     """One component by name; every other key of its table is an option of it."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     name: str = Field(description="The registered name of the component.")
 
@@ -59,7 +60,7 @@ class CorpusChoice(Choice):
 class PipelineRecipe(BaseModel):
     """A whole pipeline. ``callwright schema recipe`` prints this as JSON Schema."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(default="unnamed", description="What the run is called in reports.")
     description: str = Field(default="", description="What the recipe is for.")
@@ -69,6 +70,9 @@ class PipelineRecipe(BaseModel):
     reward: Choice = Field(default_factory=lambda: Choice(name="tier"), description="The reward recipe.")
     algorithm: Choice = Field(default_factory=lambda: Choice(name="bn-grpo"), description="The RL algorithm.")
     trainer: Choice = Field(default_factory=lambda: Choice(name="local"), description="What runs the algorithm.")
+    environment: Choice | None = Field(
+        default=None, description="Executes the programs in place of the corpus' own environment: a recording, say."
+    )
     sampler: Choice | None = Field(default=None, description="For evaluation without training.")
     model: dict[str, Any] = Field(default_factory=dict, description="The policy; its keys belong to the trainer.")
     time_limit: float | None = Field(default=None, gt=0, description="Seconds that one tool call may take.")
@@ -106,8 +110,9 @@ def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[
     """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it."""
     for length in range(len(path), 0, -1):
         dotted = ".".join(path[:length])
-        if dotted in overrides:
+        if dotted in overrides:  # also of a table around the key, which then was replaced as a whole
             return f"--set {dotted}={overrides[dotted]}"
+    for length in range(len(path), 0, -1):
         line = find_line(text, path[:length])
         if line is not None:
             return f"{source}:{line}"
@@ -126,7 +131,12 @@ def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
 
 
 def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_string(key)
+
+
+def _toml_string(text: str) -> str:
+    # JSON's escapes are all escapes of TOML's basic strings, which cannot hold DEL in addition.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml_value(value: Any) -> str:
@@ -137,8 +147,10 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)  # JSON's escapes are all escapes of TOML's basic strings
-    return repr(value) if isinstance(value, int | float) else str(value)
+        return _toml_string(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return repr(value)
 
 
 def find_line(text: str, path: Sequence[str]) -> int | None:
@@ -223,12 +235,12 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
     try:
         value: Any = tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
-        value = raw  # a bare word is a string
+        value = raw.strip()  # a bare word is a string
     node = data
     for part in parts[:-1]:
         inner = node.get(part, {})
         if isinstance(inner, str):
-            inner = {"name": inner}
+            inner = {"path" if parts[0] == "model" else "name": inner}
         if not isinstance(inner, dict):
             raise RecipeError(f"--set {override}: {part!r} is a value, not a table")
         node[part] = inner

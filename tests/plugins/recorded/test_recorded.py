@@ -209,3 +209,24 @@ def test_the_command_records_programs_and_calls(tmp_path: Path) -> None:
     result = CliRunner().invoke(record, options, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "calls" / "cassette.jsonl").read_text())["status"] == "missing"
+
+
+def test_a_recipe_runs_on_a_recording(tmp_path: Path) -> None:
+    """The environment of a recipe takes the place of the corpus' own; here it has recorded one program."""
+    from callwright.pipeline_recipe import parse_recipe
+
+    corpus = cw.corpus("toolworld-mini-v1")
+    recording = RecordingEnvironment(corpus.environment, tmp_path)
+    parser = cw.parser("json")
+    kept, other = [task for task in corpus["evaluation"] if task.depth == 3][:2]
+    assert kept.program is not None
+    assert other.program is not None
+    assert cw.Attempt(evolve(kept, environment=recording), parser.render(kept.program), parser).trace is not None
+    text = f'[corpus]\nname = "toolworld-mini-v1"\n[environment]\nname = "recorded"\ndata = "{tmp_path}"\n'
+    pipeline = cw.build_pipeline(parse_recipe(text), cw.default_registry(), with_algorithm=False)
+    tasks = {task.id: task for task in pipeline.tasks("evaluation")}
+    scored = [
+        pipeline.score(pipeline.attempt(tasks[task.id], parser.render(task.program))).total  # type: ignore[arg-type]
+        for task in (kept, other)
+    ]
+    assert scored == [pytest.approx(1.0), None]

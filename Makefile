@@ -1,0 +1,65 @@
+# Two commands: `make demo` trains a small policy and opens nothing but a report, `make test` checks everything.
+# Both need Python 3.11 or newer and make; what else they need goes into .venv, once.
+
+PYTHON ?= python3
+VENV ?= .venv
+RUN ?= runs/demo
+RECIPE ?= tier-mini
+# Where else pip may look, such as https://download.pytorch.org/whl/cpu for a torch without CUDA.
+INDEX ?=
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt \
+       $(if $(INDEX),--extra-index-url $(INDEX))
+
+# Tiny tensors gain nothing from threads, and two busy processes with many threads each lose a lot.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help demo test lint types tests install clean
+
+help:
+	@echo "make demo    train a small policy from scratch on the CPU; the report ends up in $(RUN)/report.html"
+	@echo "make test    lint, types and tests"
+	@echo "make clean   remove $(VENV) and every cache; runs stay"
+
+demo: $(VENV)/.train
+	$(BIN)/callwright run $(RECIPE) --output $(RUN)
+
+test: lint types tests
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+tests: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+install: $(VENV)/.dev
+
+# A stamp for each set of packages, so that nothing is installed again until the requirements change.
+$(VENV)/.train: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "Installing Callwright with torch into $(VENV), a few minutes the first time …"
+	@$(PIP) --editable '.[train]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "Installing Callwright with torch and the development tools into $(VENV), a few minutes the first time …"
+	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.train
+
+$(VENV)/.python:
+	@command -v $(PYTHON) >/dev/null || { \
+	    echo "There is no $(PYTHON). Install Python 3.11 or newer, or name one: make PYTHON=/path/to/python …" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "Callwright needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." >&2; \
+	    echo "Name a newer one: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	    echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

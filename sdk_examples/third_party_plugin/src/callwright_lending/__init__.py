@@ -1,0 +1,31 @@
+"""A plugin: the names of its components, and where they are. Imported by every program that loads plugins, so light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from callwright import Lazy, hookimpl
+
+
+@hookimpl
+def callwright_environments() -> Iterable[Lazy]:
+    """Register the library."""
+    yield Lazy("lending-v1", "callwright_lending.library:lending", summary="a lending library with members and loans")
+
+
+@hookimpl
+def callwright_corpora() -> Iterable[Lazy]:
+    """Register its tasks."""
+    yield Lazy("lending-mini-v1", "callwright_lending.tasks:LendingCorpus", summary="a few tasks in the library")
+
+
+@hookimpl
+def callwright_reward_components() -> Iterable[Lazy]:
+    """Register the property that matters here."""
+    yield Lazy("look-first", "callwright_lending.rewards:LookFirst", summary="nothing is changed before a look at it")
+
+
+@hookimpl
+def callwright_reward_recipes() -> Iterable[Lazy]:
+    """Register TIER with it."""
+    yield Lazy("tier-look-first", "callwright_lending.rewards:tier_look_first", summary="tier, and look-first")

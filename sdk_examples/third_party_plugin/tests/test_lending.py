@@ -1,0 +1,64 @@
+"""What is special about the components. That they fit the system is said by the conformance checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import callwright as cw
+from callwright.testing import Check, checks_for
+
+COMPONENTS = [(kind, lazy.name) for kind, lazy in cw.load_plugins().components() if lazy.plugin == "lending"]
+CHECKS = [
+    pytest.param(kind, name, check, id=f"{name}-{check.name}")
+    for kind, name in COMPONENTS
+    for check in checks_for(kind)
+]
+
+
+def test_everything_is_registered() -> None:
+    assert COMPONENTS == [
+        ("environment", "lending-v1"),
+        ("reward component", "look-first"),
+        ("reward recipe", "tier-look-first"),
+        ("corpus", "lending-mini-v1"),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "name", "check"), CHECKS)
+def test_conformance(kind: str, name: str, check: Check) -> None:
+    check(cw.default_registry().create(kind, name))
+
+
+@pytest.fixture
+def score() -> Callable[[str], cw.Reward]:
+    """Scores a body of calls for the task that lends a book."""
+    task = cw.corpus("lending-mini-v1")["evaluation"][0]
+
+    def of(body: str) -> cw.Reward:
+        text = f'<think>.</think>\n<tool_call return="one">\n{body}\n</tool_call>'
+        return cw.recipe("tier-look-first").score(task, text)
+
+    return of
+
+
+def test_looking_first_earns_every_point(score: Callable[[str], cw.Reward]) -> None:
+    body = (
+        '{"0": {"find_books": {"topic": "tea"}},'
+        ' "1": {"borrow": {"title": "API_RESPONSE_0[0].title", "member": "Ann"}}}'
+    )
+    assert score(body).total == pytest.approx(1)
+
+
+def test_a_guess_that_happens_to_be_right_loses_this_point_only(score: Callable[[str], cw.Reward]) -> None:
+    reward = score('{"0": {"borrow": {"title": "Leaves", "member": "Ann"}}}')
+    assert reward.total == pytest.approx(10 / 11)
+    assert "look-first 0/1: call 0 borrow changes something" in reward.explain()
+
+
+def test_a_failed_call_changes_nothing() -> None:
+    session = cw.environment("lending-v1").open("closed")
+    before = session.digest()
+    assert session.call("borrow", {"title": "Leaves", "member": "Ann"}).code == "none_free"
+    assert session.digest() == before

@@ -1,0 +1,40 @@
+"""Fixtures that every folder of tests may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; more threads only get in each other's way
+
+settings.register_profile("callwright", derandomize=True, deadline=None, database=None)
+settings.load_profile("callwright")
+
+ROOT = Path(__file__).resolve().parents[1]
+OFFICIAL_DATA = Path(os.environ.get("CALLWRIGHT_DATA") or ROOT.parent / "shared" / "data")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def official_data() -> Path:
+    """The official data folder (``CALLWRIGHT_DATA``); the test is skipped where it is absent."""
+    if not OFFICIAL_DATA.is_dir():
+        pytest.skip("the official data folder is not here (set CALLWRIGHT_DATA to use one)")
+    return OFFICIAL_DATA
+
+
+@pytest.fixture(scope="session")
+def official_depthbench(official_data: Path) -> Path:
+    """The folder with the official DepthBench files; the test is skipped where it is absent."""
+    folder = official_data / "depthbench_official"
+    if not (folder / "queries.json").is_file() and not (folder / "queries.json.gz").is_file():
+        pytest.skip("the official DepthBench files are not here (CALLWRIGHT_DATA)")
+    return folder

@@ -1,0 +1,157 @@
+"""The code of the pages runs, in order, and prints what the pages say.
+
+A fenced block is
+
+- a file, if the comment ``<!-- file: NAME -->`` stands before it (``<!-- more of: NAME -->`` goes on with it);
+- Python (``python``), all blocks of a page in one interpreter;
+- a dialogue with a shell (``console``): commands after ``$``, then their output. Only ``callwright`` is run.
+
+A ``text`` block directly after Python is its output. ``…`` in an output stands for anything. ``<!-- status: 2 -->``
+before a dialogue is the exit status of its last command; ``<!-- not run: REASON -->`` leaves a block out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+PAGES = [
+    "README.md",
+    "docs/walk.md",
+    "docs/hooks.md",
+    "docs/plugins.md",
+    "docs/recipes.md",
+    "docs/embedding.md",
+    "docs/recording.md",
+    "docs/command-line.md",
+    "docs/intermediate-representations.md",
+    pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
+]
+#: Runs the parts of a page one after the other in one interpreter and writes down what each printed.
+_RUNNER = '''
+import contextlib, io, json, sys, traceback
+from pathlib import Path
+
+results, names = [], {"__name__": "page"}
+for kind, part in json.loads(Path("_parts.json").read_text(encoding="utf-8")):
+    printed, status = io.StringIO(), 0
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            if kind == "python":
+                exec(compile(part, "page", "exec"), names)
+            else:
+                from callwright.cli.root import root
+                root.main(part, prog_name="callwright")
+        except SystemExit as end:
+            status = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+            status = -1
+    results.append((status, printed.getvalue()))
+Path("_results.json").write_text(json.dumps(results), encoding="utf-8")
+'''
+
+
+@frozen
+class Part:
+    """Something that runs: Python, or the words of a command; what it must print, and its exit status."""
+
+    line: int
+    kind: str
+    content: str | list[str]
+    output: str | None = None
+    status: int = 0
+
+
+def parts(page: Any) -> list[Part]:
+    """What of a page is run, in order."""
+    found: list[Part] = []
+    blocks = page.blocks
+    for number, block in enumerate(blocks):
+        if block.note[0] in ("file", "more of", "not run"):
+            continue
+        if block.language == "python":
+            after = blocks[number + 1] if number + 1 < len(blocks) else None
+            output = after.text if after is not None and after.language == "text" else None
+            found.append(Part(block.line, "python", block.text, output))
+        elif block.language == "console":
+            found += dialogue(block)
+    return found
+
+
+def dialogue(block: Any) -> list[Part]:
+    """The commands of a dialogue that are Callwright's."""
+    commands: list[tuple[str, list[str]]] = []
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], []))
+        else:
+            commands[-1][1].append(line)
+    found = []
+    for number, (command, output) in enumerate(commands, 1):
+        words = shlex.split(command)
+        if words[0] == "callwright":
+            assert not {"|", ">", "<", "&&"} & set(words), f"{command}: pipes are not run"
+            status = int(block.note[1]) if block.note[0] == "status" and number == len(commands) else 0
+            found.append(Part(block.line, "command", words[1:], "\n".join(output) or None, status))
+    return found
+
+
+def write_files(page: Any, folder: Path) -> None:
+    """The files of a page."""
+    for block in page.blocks:
+        kind, name = block.note
+        if kind == "file":
+            assert not (folder / name).exists(), f"{page.name}:{block.line}: {name} is written twice"
+            (folder / name).write_text(block.text, encoding="utf-8")
+        elif kind == "more of":
+            with (folder / name).open("a", encoding="utf-8") as file:
+                file.write("\n\n" + block.text)
+
+
+def matches(expected: str, found: str) -> bool:
+    """Whether an output is the expected one; blanks at the ends of lines do not count."""
+    wanted, came = (re.sub(r"[ \t]+$", "", text.strip("\n"), flags=re.MULTILINE) for text in (expected, found))
+    pattern = ".*?".join(re.escape(part) for part in wanted.split("…"))
+    return re.fullmatch(pattern, came, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_code_of_the_page_does_what_the_page_says(page: Any, name: str, tmp_path: Path) -> None:
+    one = page(name)
+    write_files(one, tmp_path)
+    todo = parts(one)
+    assert todo, f"{name} has no code to run"
+    (tmp_path / "_parts.json").write_text(json.dumps([(part.kind, part.content) for part in todo]), encoding="utf-8")
+    environment = {**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "PYTHONPATH": "."}
+    command = [sys.executable, "-c", _RUNNER]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "_results.json").read_text(encoding="utf-8"))
+    for part, (status, printed) in zip(todo, results, strict=True):
+        where = f"{name}:{part.line}: {part.content}"
+        assert status == part.status, f"{where} ended with {status}:\n{printed}"
+        assert part.output is None or matches(part.output, printed), f"{where} printed:\n{printed}"
+    if name == "docs/tutorial.md":
+        evaluation = json.loads((tmp_path / "runs" / "city-guide" / "evaluation.json").read_text(encoding="utf-8"))
+        before, after = (evaluation[when]["by_depth"]["2"]["accuracy"] for when in ("before", "after"))
+        assert after >= before + 0.5, "the policy of the tutorial learns"
+
+
+def test_scoring_a_string_takes_less_than_ten_lines(page: Any) -> None:
+    block = next(block for block in page("README.md").blocks if block.language == "python" and ".score(" in block.text)
+    assert len([line for line in block.text.splitlines() if line.strip()]) < 10
+
+
+def test_outputs_are_compared() -> None:
+    assert matches("a\nb…d\n", "a\nb\nc\nd")
+    assert not matches("a\nb", "a\nc")

@@ -1,0 +1,63 @@
+"""Rules about the sources as a whole."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TEXT = {".py", ".md", ".toml", ".txt", ".json", ".jsonl", ".cfg", ".yml", ".yaml", ".html", ".css", ".js", ".svg", ""}
+
+
+def committed(root: Path) -> list[Path]:
+    """Files that are, or would be, committed; without git (an unpacked sdist) every file of the tree."""
+    if (root / ".git").exists() and shutil.which("git"):
+        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+        found = [root / name for name in listed.split("\0") if name]
+    else:
+        found = [path for path in root.rglob("*") if not {"__pycache__", ".venv", "runs"} & set(path.parts)]
+    return [path for path in found if path.is_file() and path.suffix in TEXT]
+
+
+def test_contracts_of_import_linter_hold(root: Path) -> None:
+    command = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert command is not None, "import-linter is not installed; run: pip install --editable '.[dev]'"
+    done = subprocess.run([command, "--no-cache"], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kept, 0 broken" in done.stdout
+
+
+def test_nobody_imports_the_folders_of_the_packages(root: Path) -> None:
+    pattern = re.compile(r"^\s*(?:import|from)\s+(?:core|plugins)\b", re.MULTILINE)
+    offenders = [path for path in committed(root) if path.suffix == ".py" and pattern.search(path.read_text("utf-8"))]
+    assert offenders == []
+
+
+def test_no_file_names_the_place_where_it_was_written(root: Path) -> None:
+    # Absolute paths, and the folder beside the checkout except as the default of CALLWRIGHT_DATA.
+    pattern = re.compile(r"(?<![\w.~/-])/(?:work|root|home/\w+)/|\bshared/(?!data\b)|(?<!\.\./)\bshared/data\b")
+    found = [
+        f"{path.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}"
+        for path in committed(root)
+        if path != Path(__file__)
+        for text in [path.read_text("utf-8", errors="replace")]
+        for match in pattern.finditer(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("word", ["eval", "exec"])
+def test_product_code_evaluates_no_text(root: Path, word: str) -> None:
+    pattern = re.compile(rf"(?<![\w.]){word}\(")
+    offenders = [
+        path.relative_to(root)
+        for folder in ("core", "plugins")
+        for path in (root / folder).rglob("*.py")
+        if pattern.search(path.read_text("utf-8"))
+    ]
+    assert offenders == []
