@@ -1,0 +1,40 @@
+"""DepthBench: the environment and corpus ``depthbench-v1``, 163 executable tools and 1,710 tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from callwright.hookspecs import hookimpl
+from callwright.plugins import Lazy
+
+NAME = "depthbench-v1"
+
+
+@hookimpl
+def callwright_environments() -> Iterable[Lazy]:
+    """Register the environment."""
+    yield Lazy(
+        NAME,
+        "callwright_plugins.depthbench.environment:DepthBench",
+        summary="163 deterministic tools in twenty domains, from the weather to flight bookings",
+    )
+
+
+@hookimpl
+def callwright_corpora() -> Iterable[Lazy]:
+    """Register the corpus."""
+    yield Lazy(
+        NAME,
+        "callwright_plugins.depthbench.corpus:DepthBenchCorpus",
+        summary="944 training and 766 validation tasks of depth 0-6 on disjoint tools; every step changes the answer",
+    )
+
+
+@hookimpl
+def callwright_commands() -> Iterable[Lazy]:
+    """Register the commands."""
+    yield Lazy("corpus export", "callwright_plugins.depthbench.command:export", summary="write a corpus to a file")
+    yield Lazy("corpus import", "callwright_plugins.depthbench.command:import_", summary="read an exported file back")
+    yield Lazy(
+        "corpus build", "callwright_plugins.depthbench.command:build", summary="build DepthBench again, and compare"
+    )

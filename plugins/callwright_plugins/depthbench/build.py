@@ -1,0 +1,97 @@
+"""``python -m callwright_plugins.depthbench.build``: derive the specifications and draw the corpus, to the same bytes.
+
+The uncompressed rows are what is compared: compressed bytes also depend on the version of zlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from callwright.program import Program, plain
+from callwright_plugins.depthbench.corpus import FILE
+from callwright_plugins.depthbench.specifications import FILE as SPECIFICATIONS
+from callwright_plugins.depthbench.specifications import derive, text_of
+
+DATA = Path(__file__).parent / "data"
+
+
+def program_of(program: Program) -> dict[str, Any]:
+    """A program in the JSON form."""
+    return {str(call.id): {call.tool: plain(call.arguments)} for call in program.calls}
+
+
+def row_of(row: Any, task_id: str) -> dict[str, Any]:
+    """A generated row as it is written."""
+    task = row.task
+    called = list(dict.fromkeys(call.tool for call in task.program.calls))
+    return {
+        "id": task_id,
+        "split": task.split,
+        "depth": task.depth,
+        "chain": task.chain,
+        "structure": task.structure,
+        "returns": task.returns,
+        "scenario": task.scenario,
+        "prompt": task.query,
+        "target_tools": called,
+        "distractors": [name for name in task.tools if name not in called],
+        "tools": list(task.tools),
+        "program": program_of(task.program),
+        "answer": list(task.answer.values),
+        "family": row.family,
+        "kind": row.kind,
+        "compound": row.compound,
+        "would": program_of(row.would),
+    }
+
+
+def corpus_text(report: Callable[[str], object] = lambda text: None) -> str:
+    """The corpus as JSON lines."""
+    from callwright_plugins.depthbench.generate import Generator
+
+    counts: dict[str, int] = {}
+    lines = []
+    for row in Generator(report).rows():
+        number = counts.get(row.task.split, 0)
+        counts[row.task.split] = number + 1
+        lines.append(json.dumps(row_of(row, f"{row.task.split}-{number:04d}"), ensure_ascii=False))
+    return "\n".join(lines) + "\n"
+
+
+def build(folder: Path = DATA, *, check: bool = False, report: Callable[[str], object] = lambda text: None) -> bool:
+    """Write both files, or (``check``) compare them with those that are there. Returns whether they are the same."""
+    same = True
+    specifications = text_of(derive())
+    path = folder / SPECIFICATIONS
+    same &= path.exists() and path.read_text(encoding="utf-8") == specifications
+    if not check:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(specifications, encoding="utf-8")
+    text = corpus_text(report).encode()
+    path = folder / FILE
+    same &= path.exists() and gzip.decompress(path.read_bytes()) == text
+    if not check:
+        path.write_bytes(gzip.compress(text, 9, mtime=0))
+    report(f"{len(text.splitlines())} tasks, {len(text)} bytes, sha256 {hashlib.sha256(text).hexdigest()}")
+    return same
+
+
+def main() -> int:
+    """The program."""
+    parser = argparse.ArgumentParser(description="Build DepthBench v1 again.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
+    check = parser.parse_args().check
+    same = build(check=check, report=print)
+    print("the files are as they were" if same else "the files differ" if check else "the files have changed")
+    return 0 if same or not check else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""``callwright corpus export``, ``corpus import`` and ``corpus build``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from callwright.plugins import Registry
+
+
+def _registry(obj: object) -> Registry:
+    from callwright.plugins import default_registry
+
+    registry = getattr(obj, "registry", None)
+    return registry if isinstance(registry, Registry) else default_registry()
+
+
+def _options(texts: tuple[str, ...]) -> dict[str, object]:
+    from callwright.errors import UsageError
+
+    made: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"an option of a corpus is NAME=VALUE, not {text!r}")
+        try:
+            made[name] = json.loads(value)
+        except ValueError:
+            made[name] = value
+    return made
+
+
+@click.command("export")
+@click.argument("corpus_name", metavar="CORPUS")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File, or folder (official).")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "official", "parquet", "openai"]),
+    default="jsonl",
+    show_default=True,
+)
+@click.option("--split", "splits", multiple=True, metavar="NAME", help="Only these splits.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the corpus.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@click.pass_obj
+def export(
+    obj: object,
+    corpus_name: str,
+    output: Path,
+    form: str,
+    splits: tuple[str, ...],
+    options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write a corpus to a file: one task a row with its reference program and answer.
+
+    jsonl has every field; official is the released benchmark's format (a folder with queries.json and
+    function_definitions.json); parquet loads with `datasets`; openai has chat rows with tools.
+    """
+    from callwright_plugins.depthbench.exchange import write
+
+    corpus = _registry(obj).create("corpus", corpus_name, **_options(options))
+    count = write(corpus, output, form, splits)
+    click.echo(json.dumps({"rows": count, "output": str(output)}) if as_json else f"{count} tasks in {output}")
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The JSONL file to write.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "official", "parquet"]), required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def import_(source: Path, output: Path, form: str, as_json: bool) -> None:
+    """Read an exported file back into JSON lines, which the corpus depthbench-v1 takes as its option `file`."""
+    from callwright_plugins.depthbench.exchange import read
+
+    rows = read(source, form)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    output.write_text(text, encoding="utf-8")
+    click.echo(json.dumps({"rows": len(rows), "output": str(output)}) if as_json else f"{len(rows)} tasks in {output}")
+
+
+@click.command("build")
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Another folder than the package's own.")
+@click.pass_context
+def build(ctx: click.Context, check: bool, output: Path | None) -> None:
+    """Draw and prove DepthBench again, and write it (or compare it) where it is shipped."""
+    from callwright_plugins.depthbench import build as building
+
+    same = building.build(output or building.DATA, check=check, report=click.echo)
+    click.echo("the files are as they were" if same else "the files differ" if check else "the files are written")
+    if check and not same:
+        ctx.exit(1)

@@ -1,0 +1,183 @@
+"""The corpus ``depthbench-v1`` as shipped: rows of JSON that become tasks when they are asked for."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, overload
+
+from callwright.corpus import Answer, Corpus, Task
+from callwright.errors import DataError, UnknownName
+from callwright.program import Call, Program, revive
+from callwright_plugins.depthbench import NAME
+from callwright_plugins.depthbench.environment import DepthBench
+
+FILE: Final = "corpus.jsonl.gz"
+SPLITS: Final = ("train", "validation")
+
+
+class DepthBenchCorpus:
+    """1,710 tasks: 944 for training and 766 for validation, on disjoint tools.
+
+    ``file`` reads another file of rows, such as ``callwright corpus export`` and ``import`` write (plain or ``.gz``).
+    Raises :class:`callwright.DataError` for one that cannot be read.
+    """
+
+    def __init__(self, file: str | Path | None = None) -> None:
+        self._environment = DepthBench()
+        lines = _lines(file)
+        self._splits = {split: _Split(self, split, rows) for split, rows in lines.items()}
+        self._place: dict[str, tuple[str, int]] | None = None
+        self._shapes: list[tuple[str, int]] | None = None
+
+    @property
+    def name(self) -> str:
+        """``depthbench-v1``."""
+        return NAME
+
+    @property
+    def environment(self) -> DepthBench:
+        """Where the tasks' programs are executed."""
+        return self._environment
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """``train`` and ``validation`` with their sizes."""
+        return {name: len(split) for name, split in self._splits.items()}
+
+    def __getitem__(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, by depth. Raises :class:`callwright.UnknownName`."""
+        if split not in self._splits:
+            raise UnknownName(f"split of {NAME}", split, self._splits)
+        return self._splits[split]
+
+    def task(self, task_id: str) -> Task:
+        """The task with this id (``train-0017``, ``validation-0003``). Raises :class:`callwright.UnknownName`."""
+        if self._place is None:
+            self._place = {
+                _field(line, "id"): (name, index)
+                for name, split in self._splits.items()
+                for index, line in enumerate(split.lines)
+            }
+        found = self._place.get(task_id)
+        if found is None:
+            raise UnknownName(f"task of {NAME}", task_id, self._place)
+        return self._splits[found[0]][found[1]]
+
+    def shots(self, task: Task, count: int = 3) -> list[Task]:
+        """Worked examples for a task: training tasks of its structure, of its depth first, then of the nearest.
+
+        Which ones depends on the task's id alone; the task itself is never among them. For depth 0 they abstain.
+        """
+        train = self._splits["train"]
+        if self._shapes is None:
+            self._shapes = [(_field(line, "structure"), json.loads(line)["depth"]) for line in train.lines]
+        ranked = sorted(
+            (abs(depth - task.depth), hashlib.sha256(f"{task.id}/{index}".encode()).digest(), index)
+            for index, (structure, depth) in enumerate(self._shapes)
+            if structure == task.structure
+        )
+        chosen = (train[index] for _, _, index in ranked)
+        return [other for other, _ in zip((t for t in chosen if t.id != task.id), range(count), strict=False)]
+
+
+class _Split(Sequence[Task]):
+    """Rows that are decoded when they are first asked for, and then kept."""
+
+    def __init__(self, corpus: DepthBenchCorpus, name: str, lines: Sequence[bytes]) -> None:
+        self._corpus, self._name, self.lines = corpus, name, lines
+        self._made: dict[int, Task] = {}
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Task]: ...
+
+    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self.lines)))]
+        position = range(len(self.lines))[index]
+        task = self._made.get(position)
+        if task is None:
+            task = self._made[position] = read_task(json.loads(self.lines[position]), self._corpus.environment)
+        return task
+
+
+def _lines(file: str | Path | None) -> dict[str, list[bytes]]:
+    """The lines of each split, undecoded: the id at the start of a line says which split it is of."""
+    try:
+        raw = (
+            Path(file).read_bytes()
+            if file
+            else resources.files("callwright_plugins.depthbench").joinpath("data", FILE).read_bytes()
+        )
+        text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+    except (OSError, EOFError) as error:
+        raise DataError(f"{file or FILE} cannot be read: {error}") from error
+    found: dict[str, list[bytes]] = {split: [] for split in SPLITS}
+    for number, line in enumerate(text.splitlines(), 1):
+        if line:
+            split = _START.get(line[:12])
+            if split is None:
+                try:
+                    split = json.loads(line)["split"]
+                    found[split]
+                except (ValueError, KeyError, TypeError) as error:
+                    raise DataError(f"{file}: row {number} is not a task of {NAME}") from error
+            found[split].append(line)
+    return found
+
+
+_START: Final = {b'{"id": "trai': "train", b'{"id": "vali': "validation"}
+
+
+def _field(line: bytes, name: str) -> str:
+    return str(json.loads(line)[name])
+
+
+def read_task(row: Mapping[str, Any], environment: DepthBench) -> Task:
+    """The task of a row. Raises :class:`callwright.DataError` for a row that is not one."""
+    try:
+        calls = tuple(
+            Call(int(number), tool, revive(arguments))
+            for number, call in row["program"].items()
+            for tool, arguments in call.items()
+        )
+        program = Program(calls, row["returns"])
+        offered = row.get("tools") or [*row["target_tools"], *row["distractors"]]
+        return Task(
+            id=row["id"],
+            query=row["prompt"],
+            tools={name: environment.tools[name] for name in offered},
+            answer=Answer(tuple(row["answer"])),
+            environment=environment,
+            scenario=row["scenario"],
+            split=row["split"],
+            depth=row["depth"],
+            chain=row["chain"],
+            structure=row["structure"],
+            returns=row["returns"],
+            program=program,
+            facts={
+                key: row[key]
+                for key in ("target_tools", "distractors", "family", "kind", "compound", "would")
+                if key in row
+            },
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"row {str(row.get('id', row))[:60]!r} is not a task of {NAME}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _conforms(corpus: DepthBenchCorpus) -> Corpus:
+    """Checked by mypy only: the corpus fits its protocol."""
+    return corpus

@@ -1,0 +1,1 @@
+"""The families of tasks: programs with slots, and the ways of asking for them."""

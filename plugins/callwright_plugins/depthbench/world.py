@@ -1,0 +1,221 @@
+"""The shared parts of the world: cities, people, dates, and seeded draws that are the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from datetime import date, timedelta
+from functools import cache, lru_cache
+from typing import Final, TypeVar
+
+from attrs import frozen
+
+SEED: Final = "depthbench-v1"
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=8192)
+def roll(key: str, sides: int) -> int:
+    """A number in ``[0, sides)`` that depends on nothing but the key. About a microsecond."""
+    return int.from_bytes(hashlib.blake2b(f"{SEED}/{key}".encode(), digest_size=8).digest(), "big") % sides
+
+
+def stream(key: str) -> random.Random:
+    """A generator of its own for a key."""
+    return random.Random(f"{SEED}/{key}")
+
+
+def pick(rng: random.Random, options: Sequence[T]) -> T:
+    """One of the options. Uses :meth:`random.Random.random` only, whose sequence never changes between versions."""
+    return options[int(rng.random() * len(options))]
+
+
+def shuffled(rng: random.Random, options: Sequence[T]) -> list[T]:
+    """The options in a random order."""
+    return [option for _, option in sorted(((rng.random(), option) for option in options), key=lambda pair: pair[0])]
+
+
+@frozen
+class City:
+    """A city: currency, hours from UTC, position in degrees, metres above the sea, thousands of inhabitants, tax."""
+
+    name: str
+    code: str
+    country: str
+    currency: str
+    offset: int
+    latitude: float
+    longitude: float
+    elevation: int
+    population: int
+    tax: float
+
+
+CITIES: Final[dict[str, City]] = {
+    city.name: city
+    for city in (
+        City("Amsterdam", "AMS", "Netherlands", "EUR", 1, 52.37, 4.9, -2, 921, 21.0),
+        City("Athens", "ATH", "Greece", "EUR", 2, 37.98, 23.73, 70, 643, 24.0),
+        City("Berlin", "BER", "Germany", "EUR", 1, 52.52, 13.41, 34, 3677, 19.0),
+        City("Boston", "BOS", "United States", "USD", -5, 42.36, -71.06, 43, 654, 6.25),
+        City("Brussels", "BRU", "Belgium", "EUR", 1, 50.85, 4.35, 13, 1222, 21.0),
+        City("Chicago", "ORD", "United States", "USD", -6, 41.88, -87.63, 182, 2697, 10.25),
+        City("Copenhagen", "CPH", "Denmark", "DKK", 1, 55.68, 12.57, 5, 644, 25.0),
+        City("Denver", "DEN", "United States", "USD", -7, 39.74, -104.99, 1609, 711, 8.81),
+        City("Dublin", "DUB", "Ireland", "EUR", 0, 53.35, -6.26, 20, 592, 23.0),
+        City("Edinburgh", "EDI", "United Kingdom", "GBP", 0, 55.95, -3.19, 47, 526, 20.0),
+        City("Helsinki", "HEL", "Finland", "EUR", 2, 60.17, 24.94, 26, 658, 25.5),
+        City("Lisbon", "LIS", "Portugal", "EUR", 0, 38.72, -9.14, 15, 546, 23.0),
+        City("London", "LHR", "United Kingdom", "GBP", 0, 51.51, -0.13, 11, 8866, 20.0),
+        City("Madrid", "MAD", "Spain", "EUR", 1, 40.42, -3.7, 657, 3280, 21.0),
+        City("Melbourne", "MEL", "Australia", "AUD", 10, -37.81, 144.96, 31, 5078, 10.0),
+        City("Mexico City", "MEX", "Mexico", "MXN", -6, 19.43, -99.13, 2240, 9209, 16.0),
+        City("Milan", "MXP", "Italy", "EUR", 1, 45.46, 9.19, 120, 1371, 22.0),
+        City("Montreal", "YUL", "Canada", "CAD", -5, 45.5, -73.57, 36, 1763, 14.98),
+        City("Oslo", "OSL", "Norway", "NOK", 1, 59.91, 10.75, 23, 709, 25.0),
+        City("Paris", "CDG", "France", "EUR", 1, 48.86, 2.35, 35, 2103, 20.0),
+        City("Prague", "PRG", "Czechia", "CZK", 1, 50.08, 14.44, 235, 1357, 21.0),
+        City("San Diego", "SAN", "United States", "USD", -8, 32.72, -117.16, 19, 1382, 7.75),
+        City("Seattle", "SEA", "United States", "USD", -8, 47.61, -122.33, 53, 749, 10.35),
+        City("Singapore", "SIN", "Singapore", "SGD", 8, 1.35, 103.82, 16, 5917, 9.0),
+        City("Stockholm", "ARN", "Sweden", "SEK", 1, 59.33, 18.07, 28, 984, 25.2),
+        City("Tokyo", "HND", "Japan", "JPY", 9, 35.68, 139.69, 40, 14178, 10.0),
+        City("Vienna", "VIE", "Austria", "EUR", 1, 48.21, 16.37, 171, 1982, 20.2),
+        City("Zurich", "ZRH", "Switzerland", "CHF", 1, 47.37, 8.54, 408, 443, 8.1),
+    )
+}
+CITY_NAMES: Final = tuple(CITIES)
+
+#: Units of a currency for one US dollar, before the small daily movement.
+RATES: Final[dict[str, float]] = {
+    "USD": 1.0,
+    "EUR": 0.92,
+    "GBP": 0.79,
+    "JPY": 149.3,
+    "CHF": 0.88,
+    "CAD": 1.36,
+    "AUD": 1.52,
+    "SEK": 10.45,
+    "NOK": 10.72,
+    "DKK": 6.87,
+    "SGD": 1.34,
+    "MXN": 17.1,
+    "CZK": 23.2,
+}
+
+FIRST_NAMES: Final = (
+    "Alice",
+    "Amir",
+    "Anna",
+    "Bruno",
+    "Carla",
+    "Daniel",
+    "Elena",
+    "Farah",
+    "Felix",
+    "Grace",
+    "Hana",
+    "Henrik",
+    "Ines",
+    "Ivan",
+    "Jonas",
+    "Julia",
+    "Kofi",
+    "Laura",
+    "Leo",
+    "Lucia",
+    "Marco",
+    "Maya",
+    "Nadia",
+    "Nils",
+    "Omar",
+    "Paula",
+    "Priya",
+    "Rosa",
+    "Samuel",
+    "Sofia",
+    "Tomas",
+    "Vera",
+    "Wei",
+    "Yusuf",
+    "Zoe",
+)
+LAST_NAMES: Final = (
+    "Adler",
+    "Bakker",
+    "Castro",
+    "Dahl",
+    "Eriksen",
+    "Ferreira",
+    "Garcia",
+    "Hansen",
+    "Ito",
+    "Jensen",
+    "Keller",
+    "Lindqvist",
+    "Moreau",
+    "Novak",
+    "Okafor",
+    "Petrov",
+    "Quinn",
+    "Rossi",
+    "Sato",
+    "Tanaka",
+    "Ueda",
+    "Varga",
+    "Weber",
+    "Young",
+    "Zeman",
+)
+
+FIRST_DAY: Final = date(2025, 1, 1)
+LAST_DAY: Final = date(2027, 12, 31)
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@frozen
+class Context:
+    """What a session knows of its user and never tells without being asked: place, clock, and the person."""
+
+    key: str
+    user: str
+    city: str
+    home: str
+    office: str
+    birthplace: str
+    today: date
+    time: str
+    birthday: date
+    currency: str
+    account_currency: str
+    language: str
+
+
+#: The languages of the users and of books.
+LANGUAGES: Final = ("English", "French", "German", "Italian", "Spanish")
+#: There are this many contexts; ``open("user-0000")`` to ``open("user-1023")``.
+CONTEXTS: Final = 1024
+
+
+@cache
+def context(number: int) -> Context:
+    """The context of a number; its key says nothing about what is in it."""
+    rng = stream(f"context/{number}")
+    city, home, office, birthplace = shuffled(rng, CITY_NAMES)[:4]
+    today = date(2026, 1, 5) + timedelta(days=int(rng.random() * 340))
+    currency, account = shuffled(rng, tuple(RATES))[:2]
+    return Context(
+        key=f"user-{number:04d}",
+        user=f"{pick(rng, FIRST_NAMES)} {pick(rng, LAST_NAMES)}",
+        city=city,
+        home=home,
+        office=office,
+        birthplace=birthplace,
+        today=today,
+        time=f"{8 + int(rng.random() * 14):02d}:{5 * int(rng.random() * 12):02d}",
+        birthday=today + timedelta(days=20 + int(rng.random() * 250)),
+        currency=currency,
+        account_currency=account,
+        language=pick(rng, LANGUAGES),
+    )

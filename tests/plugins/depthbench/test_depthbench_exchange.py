@@ -1,0 +1,169 @@
+"""Export and import: what goes out comes back, and others can read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import callwright_plugins.depthbench as plugin
+from callwright.errors import DataError, UsageError
+from callwright.plugins import load_plugins
+from callwright.tool import ToolSpec
+from callwright_plugins.depthbench.command import build, export, import_
+from callwright_plugins.depthbench.corpus import DepthBenchCorpus
+from callwright_plugins.depthbench.exchange import read, rows_of, write
+
+CORPUS = DepthBenchCorpus()
+ROWS = list(rows_of(CORPUS))
+FIELDS = {
+    "id", "split", "depth", "chain", "structure", "returns", "scenario", "prompt", "target_tools", "distractors",
+    "program", "answer",
+}  # fmt: skip
+
+
+def _same(corpus: DepthBenchCorpus) -> None:
+    assert corpus.splits == CORPUS.splits
+    for split in CORPUS.splits:
+        assert all(mine == theirs for mine, theirs in zip(CORPUS[split], corpus[split], strict=True))
+
+
+def test_lines_hold_every_field_and_read_back_as_the_corpus(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    assert write(CORPUS, path, "jsonl") == 1710
+    assert all(set(json.loads(line)) >= FIELDS for line in path.read_text(encoding="utf-8").splitlines())
+    _same(DepthBenchCorpus(path))
+    assert read(path, "jsonl") == ROWS
+    assert write(CORPUS, path, "jsonl", ["validation"]) == 766
+
+
+def test_the_released_format_round_trips(tmp_path: Path) -> None:
+    assert write(CORPUS, tmp_path / "official", "official") == 1710
+    assert read(tmp_path / "official", "official") == ROWS
+    queries = json.loads((tmp_path / "official" / "queries.json").read_text(encoding="utf-8"))
+    assert list(queries) == [str(number) for number in range(1710)]
+    for query, row in zip(queries.values(), ROWS, strict=True):
+        assert set(query) == {
+            "prompt", "num_calls", "follow_up", "return_all", "tag", "apis", "api_calls", "response", "callwright",
+        }  # fmt: skip
+        calls = json.loads(query["api_calls"])
+        assert query["num_calls"] == len(calls) == row["depth"]
+        if not calls:
+            assert (query["api_calls"], query["response"]) == ("{}", "")
+        else:
+            assert list(json.loads(query["response"])) == (
+                list(calls) if query["return_all"] else [max(calls, key=int)]
+            )
+
+
+def test_definitions_in_the_released_dialect_mean_the_same(tmp_path: Path) -> None:
+    write(CORPUS, tmp_path, "official", ["train"])
+    definitions = json.loads((tmp_path / "function_definitions.json").read_text(encoding="utf-8"))
+    assert len(definitions) == 163
+    assert '"object"' not in json.dumps(definitions)
+    assert definitions["filter_cars_by_make"]["parameters"]["properties"]["cars"]["type"] == "pandas.DataFrame"
+    for name, definition in definitions.items():
+        back, spec = ToolSpec.from_tier(definition), CORPUS.environment.tools[name]
+        assert (back.name, back.description, back.result_field) == (name, spec.description, spec.result_field)
+        assert _types(back.parameters) == _types(spec.parameters)
+
+
+def _types(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return (
+        schema.get("type"),
+        {key: _types(inner) for key, inner in schema.get("properties", {}).items()},
+        schema.get("required"),
+    )
+
+
+def test_the_released_benchmarks_reader_reads_it(tmp_path: Path) -> None:
+    from callwright_plugins.recorded.depthbench_official import DepthBenchOfficial
+
+    write(CORPUS, tmp_path, "official")
+    (tmp_path / "cassette.jsonl").write_text("", encoding="utf-8")
+    other = DepthBenchOfficial(tmp_path)
+    task = other.task("1700")
+    assert task.query == ROWS[1700]["prompt"]
+    assert task.depth == ROWS[1700]["depth"]
+    assert list(task.answer.values) == ROWS[1700]["answer"]
+
+
+def test_parquet_round_trips(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
+    path = tmp_path / "corpus.parquet"
+    assert write(CORPUS, path, "parquet") == 1710
+    assert read(path, "parquet") == ROWS
+    schema = parquet.read_schema(path)
+    assert str(schema.field("depth").type) == "int64"
+    assert str(schema.field("target_tools").type).startswith("list<")
+    (tmp_path / "bad.parquet").write_bytes(b"no")
+    with pytest.raises(DataError, match=r"bad\.parquet"):
+        read(tmp_path / "bad.parquet", "parquet")
+
+
+def test_chat_rows_have_tools_and_calls(tmp_path: Path) -> None:
+    assert write(CORPUS, tmp_path / "chat.jsonl", "openai") == 1710
+    for line, row in zip((tmp_path / "chat.jsonl").read_text(encoding="utf-8").splitlines(), ROWS, strict=True):
+        chat = json.loads(line)
+        user, assistant = chat["messages"]
+        assert user == {"role": "user", "content": row["prompt"]}
+        assert [tool["function"]["name"] for tool in chat["tools"]] == row["tools"]
+        calls = assistant.get("tool_calls", [])
+        assert [{c["function"]["name"]: json.loads(c["function"]["arguments"])} for c in calls] == list(
+            row["program"].values()
+        )
+        assert bool(assistant["content"]) == (not calls)
+    with pytest.raises(UsageError, match="cannot be read back"):
+        read(tmp_path / "chat.jsonl", "openai")
+
+
+def test_files_that_are_not_of_the_format_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "queries.json").write_text('{"0": {"prompt": "x"}}')
+    with pytest.raises(DataError, match="official"):
+        read(tmp_path, "official")
+    with pytest.raises(DataError, match="cannot be read"):
+        read(tmp_path / "none", "jsonl")
+    with pytest.raises(UsageError, match="jsonl, official, parquet, openai"):
+        write(CORPUS, tmp_path / "x", "csv")
+
+
+def _registry() -> SimpleNamespace:
+    registry = load_plugins()
+    if plugin.NAME not in registry.names("corpus"):
+        registry.add(plugin, name="depthbench")
+    return SimpleNamespace(registry=registry)
+
+
+def test_the_commands_export_and_import(tmp_path: Path) -> None:
+    runner = CliRunner()
+    out = str(tmp_path / "official")
+    done = runner.invoke(
+        export, [plugin.NAME, "-o", out, "--format", "official", "--json"], obj=_registry(), catch_exceptions=False
+    )
+    assert json.loads(done.output) == {"rows": 1710, "output": out}
+    back = str(tmp_path / "back.jsonl")
+    done = runner.invoke(import_, [out, "-o", back, "--format", "official"], catch_exceptions=False)
+    assert done.output == f"1710 tasks in {back}\n"
+    _same(DepthBenchCorpus(back))
+    again = str(tmp_path / "again.jsonl")
+    options = [plugin.NAME, "-o", again, "--option", f"file={back}", "--split", "train"]
+    assert runner.invoke(export, options, obj=_registry(), catch_exceptions=False).output == f"944 tasks in {again}\n"
+
+
+def test_a_build_that_differs_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from callwright_plugins.depthbench import build as building
+
+    monkeypatch.setattr(building, "corpus_text", lambda report: '{"id": "train-0000"}\n')
+    runner = CliRunner()
+    assert "written" in runner.invoke(build, ["-o", str(tmp_path)], catch_exceptions=False).output
+    assert runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False).exit_code == 0
+    monkeypatch.setattr(building, "corpus_text", lambda report: '{"id": "train-0001"}\n')
+    done = runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False)
+    assert done.exit_code == 1
+    assert "differ" in done.output
