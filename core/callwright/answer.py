@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from attrs import frozen
@@ -37,7 +38,8 @@ def values_equal(expected: Any, found: Any, tolerance: Tolerance = DEFAULT_TOLER
         if kind is int and isinstance(found, int):
             return False
         try:
-            return bool(abs(expected - found) <= tolerance.absolute + tolerance.relative * abs(expected))
+            allowed = tolerance.absolute + tolerance.relative * abs(expected)
+            return allowed != math.inf and bool(abs(expected - found) <= allowed)
         except OverflowError:  # an integer beyond the range of floats
             return False
     if isinstance(expected, dict):
@@ -62,10 +64,17 @@ def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Toleranc
     """
     if len(answer.values) != len(returned):
         return False
-    if len(returned) == 1:
-        return values_equal(answer.values[0], returned[0], tolerance)
+    try:
+        if len(returned) == 1:
+            return values_equal(answer.values[0], returned[0], tolerance)
+        return _same_multiset(answer.values, returned, tolerance)
+    except RecursionError:  # results nested in results; no expected answer is nested like that
+        return False
+
+
+def _same_multiset(expected_values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
     left = list(returned)
-    for expected in answer.values:
+    for expected in expected_values:
         for index, found in enumerate(left):
             if values_equal(expected, found, tolerance):
                 del left[index]

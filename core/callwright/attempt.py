@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.corpus import Task
+from callwright.errors import ComponentError
 from callwright.execution import STRICT, Caller, ExecutionRules, execute
 from callwright.parser import ParseFailure, Parser
 from callwright.program import Program
@@ -18,7 +19,10 @@ from callwright.trace import Trace
 
 @frozen
 class Progress:
-    """How far training is, for rewards with a schedule: ``step`` of ``total_steps``, counted from 0."""
+    """How far training is, for rewards with a schedule: ``step`` of ``total_steps``, counted from 0.
+
+    A training that goes on has a ``step`` beyond ``total_steps``.
+    """
 
     step: int
     total_steps: int
@@ -59,10 +63,16 @@ class Attempt:
 
     @property
     def parsed(self) -> Program | ParseFailure:
-        """What the parser made of the text."""
+        """What the parser made of the text. Raises :class:`callwright.ComponentError` if the parser raises."""
         parsed = self._parsed
         if parsed is None:
-            parsed = self._parsed = self.parser.parse(self.completion.text)
+            try:
+                parsed = self._parsed = self.parser.parse(self.completion.text)
+            except Exception as error:
+                raise ComponentError(
+                    f"parser {self.parser.name!r} raised {type(error).__name__}: {error} (task {self.task.id!r}). "
+                    f"This is a bug of the parser; the completion was: {self.completion.text[:400]!r}"
+                ) from error
         return parsed
 
     @property
@@ -121,6 +131,4 @@ class Attempt:
 
 
 def _limited(rules: ExecutionRules, seconds: float) -> ExecutionRules:
-    from attrs import evolve
-
     return evolve(rules, time_limit=seconds)

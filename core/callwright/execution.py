@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from attrs import frozen
 
@@ -36,7 +36,9 @@ class ExecutionRules:
     time_limit: float | None = None
 
 
-STRICT = ExecutionRules()
+STRICT: Final = ExecutionRules()
+#: How often earlier results may stand in the arguments of one call.
+_MOST_COPIES: Final = 4096
 
 
 class _Unresolved(Exception):
@@ -59,90 +61,139 @@ def execute(
     """Run every call of a program in a fresh session.
 
     Only tools that are offered (``tools``) run; another name is an ``unknown_tool``. A failed call does not stop those
-    that do not depend on it. Values are copied on their way into a tool unless the environment is pure, so that no tool
-    can change what another one sees. Model output never raises here; a session that cannot be opened is an
-    ``infrastructure_error`` of the first call.
+    that do not depend on it. Values are copied on their way into and out of a tool unless the environment is pure, so
+    that no tool can change what another one sees. Model output never raises here; a session that cannot be opened or
+    that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last step.
     """
     if not program.calls:
         return Trace((), program.returns)
     try:
         session = environment.open(scenario, seed)
     except InfrastructureFailure as error:
-        outcome = Outcome("infrastructure_error", code="session", message=str(error))
-        first = program.calls[0]
-        return Trace((Step(first.id, first.tool, {}, outcome),), program.returns)
-    call_session = _limited(caller or _direct, rules.time_limit) if rules.time_limit else (caller or _direct)
-    results: dict[int, Outcome] = {}
-    specs: dict[int, ToolSpec] = {}
-    steps: list[Step] = []
-    copied = not environment.pure
+        return _never_begun(program, error)
     try:
         before = session.digest()
-        for call in program.calls:
-            spec = tools.get(call.tool)
-            arguments: dict[str, Any] = {}
-            try:
-                arguments = (
-                    {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
-                    if call.located
-                    else dict(call.arguments)
-                )
-                if copied:
-                    arguments = copy_json(arguments)
-                if spec is None or spec.hidden:
-                    outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
-                else:
-                    outcome = call_session(session, call, arguments)
-                    if copied:
-                        outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
-            except _Unresolved as unresolved:
-                outcome = unresolved.outcome
-            results[call.id] = outcome
-            if spec is not None:
-                specs[call.id] = spec
-            lost = outcome.kind == "infrastructure_error"
-            steps.append(Step(call.id, call.tool, arguments, outcome, "" if lost else session.digest()))
-            if lost:
-                break
+        steps = _run(program, session, tools, rules, caller or call_session, copied=not environment.pure)
+    except InfrastructureFailure as error:
+        return _never_begun(program, error)
     finally:
-        session.close()
+        _close(session)
     return Trace(tuple(steps), program.returns, before)
 
 
-def _direct(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+def _close(session: Session) -> None:
+    try:
+        session.close()
+    except InfrastructureFailure:  # everything that was to be learned of the session is known
+        return
+
+
+def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+    first = program.calls[0]
+    return Trace((Step(first.id, first.tool, {}, _lost("session", error)),), program.returns)
+
+
+def _lost(code: str, error: InfrastructureFailure) -> Outcome:
+    return Outcome("infrastructure_error", None, code, str(error))
+
+
+def _run(
+    program: Program,
+    session: Session,
+    tools: Mapping[str, ToolSpec],
+    rules: ExecutionRules,
+    caller: Caller,
+    copied: bool,
+) -> list[Step]:
+    if rules.time_limit:
+        caller = _limited(caller, rules.time_limit)
+    results: dict[int, Outcome] = {}
+    specs: dict[int, ToolSpec] = {}
+    held: dict[int, int] = {}
+    steps: list[Step] = []
+    for call in program.calls:
+        spec = tools.get(call.tool)
+        arguments: dict[str, Any] = {}
+        holding = 0
+        try:
+            if call.located:
+                holding = _holding(call, held)
+                arguments = {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
+            else:
+                arguments = dict(call.arguments)
+            if spec is None or spec.hidden:
+                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
+            elif copied:
+                outcome = caller(session, call, copy_json(arguments))
+                outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+            else:
+                outcome = caller(session, call, arguments)
+        except _Unresolved as unresolved:
+            outcome = unresolved.outcome
+        except InfrastructureFailure as error:
+            outcome = _lost("infrastructure", error)
+        except RecursionError:  # of copying: results were nested in results, deeper and deeper
+            outcome = Outcome("execution_error", None, "too_deep", "the values are nested too deeply to be handed on")
+        state = ""
+        if outcome.kind != "infrastructure_error":
+            try:
+                state = session.digest()
+            except InfrastructureFailure as error:
+                outcome = _lost("session", error)
+        results[call.id] = outcome
+        if holding and isinstance(outcome.value, dict | list | tuple):
+            held[call.id] = holding
+        if spec is not None:
+            specs[call.id] = spec
+        steps.append(Step(call.id, call.tool, arguments, outcome, state))
+        if outcome.kind == "infrastructure_error":
+            break
+    return steps
+
+
+def _holding(call: Call, held: Mapping[int, int]) -> int:
+    """How often earlier results stand in the arguments of a call, those that may be inside of results counted again.
+
+    Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
+    """
+    holding = 0
+    for _, reference in call.located:
+        holding += 1 + held.get(reference.call, 0)
+    if holding > _MOST_COPIES:
+        raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
+    return holding
+
+
+def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    """Have a session execute a call; whatever it raises is an outcome of the call."""
     try:
         return session.call(call.tool, arguments)
     except InfrastructureFailure as error:
-        return Outcome("infrastructure_error", code="infrastructure", message=str(error))
-    except Exception as error:  # a tool's own failure is an outcome of the call, whatever it raises
-        return Outcome("execution_error", code=type(error).__name__, message=str(error))
-
-
-def guarded(inner: Caller) -> Caller:
-    """A caller whose exceptions become outcomes, as those of a session do."""
-
-    def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-        try:
-            return inner(session, call, arguments)
-        except InfrastructureFailure as error:
-            return Outcome("infrastructure_error", code="infrastructure", message=str(error))
-        except Exception as error:
-            return Outcome("execution_error", code=type(error).__name__, message=str(error))
-
-    return call
+        return _lost("infrastructure", error)
+    except (Exception, SystemExit) as error:  # a tool's own failure is an outcome, whatever it raises
+        return Outcome("execution_error", None, type(error).__name__, str(error))
 
 
 def _limited(inner: Caller, limit: float) -> Caller:
-    """A caller that gives up after ``limit`` seconds. The abandoned thread is a daemon, its session unused."""
+    """A caller that gives up after ``limit`` seconds. The abandoned thread is a daemon, its session not used again."""
 
     def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-        answer: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        worker = threading.Thread(target=lambda: answer.put(inner(session, call, arguments)), daemon=True)
-        worker.start()
+        answer: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answer.put(inner(session, call, arguments))
+            except BaseException as error:  # belongs to the thread that waits
+                answer.put(error)
+
+        threading.Thread(target=work, daemon=True).start()
         try:
-            return answer.get(timeout=limit)
+            found = answer.get(timeout=limit)
         except queue.Empty:
-            return Outcome("infrastructure_error", code="timeout", message=f"{call.tool} took more than {limit:g} s")
+            return Outcome("infrastructure_error", None, "timeout", f"{call.tool} took more than {limit:g} s")
+        if isinstance(found, BaseException):
+            raise found
+        return found
 
     return call
 

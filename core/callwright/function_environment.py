@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
 from attrs import define, field
 
+from callwright.digests import digest_of
 from callwright.environment import Environment, Outcome, Session
-from callwright.errors import InfrastructureFailure, NameClash
-from callwright.program import Call, Program
-from callwright.schema import validate
+from callwright.errors import InfrastructureFailure, NameClash, UsageError
+from callwright.schema import check_arguments
 from callwright.tool import FunctionTool, ToolError, ToolSpec
 
 
@@ -32,6 +29,8 @@ class FunctionEnvironment:
         self._name = name
         self._functions: dict[str, FunctionTool] = {}
         for tool in tools:
+            if not isinstance(tool, FunctionTool):
+                raise UsageError(f"environment {name!r}: {tool!r:.80} is not a tool; decorate it with @callwright.tool")
             if tool.spec.name in self._functions:
                 raise NameClash(f"environment {name!r} has two tools named {tool.spec.name!r}")
             self._functions[tool.spec.name] = tool
@@ -70,10 +69,9 @@ class FunctionSession:
         function = self.functions.get(tool)
         if function is None:
             return Outcome("unknown_tool", code="unknown_tool", message=f"no tool named {tool!r}")
-        problems = validate(Program((Call(0, tool, arguments),)), {tool: function.spec})
-        if not problems.valid:
-            first = (*problems.parameters, *problems.types, *problems.values)[0]
-            return Outcome("schema_error", code=first.kind, message=str(first))
+        problems = check_arguments(function.spec, arguments)
+        if problems:
+            return Outcome("schema_error", code=problems[0].kind, message=str(problems[0]))
         before = copy.deepcopy(self.state) if function.state and not function.spec.read_only else None
         try:
             value = function.call(self.state, arguments)
@@ -93,21 +91,11 @@ class FunctionSession:
             self.state = before
 
     def digest(self) -> str:
-        """SHA-256 of the state as canonical JSON."""
-        from pydantic_core import to_jsonable_python
-
-        plain = to_jsonable_python(self.state, fallback=_fields)
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the state; see :func:`callwright.digests.digest_of` for what it may be made of."""
+        return digest_of(self.state)
 
     def close(self) -> None:
         """Nothing to give back."""
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """The fields of an object that pydantic does not know, attrs classes (which have slots) included."""
-    if attrs.has(type(value)):
-        return {attribute.name: getattr(value, attribute.name) for attribute in attrs.fields(type(value))}
-    return vars(value)
 
 
 def _conforms(environment: FunctionEnvironment, session: FunctionSession) -> tuple[Environment, Session]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from types import ModuleType
@@ -18,6 +19,7 @@ from attrs import evolve, field, frozen
 
 from callwright import hookspecs
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+from callwright.execution import call_session
 
 GROUP: Final = "callwright"
 
@@ -46,6 +48,9 @@ EVENTS: Final = (
 )
 
 
+_TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
 @frozen
 class Lazy:
     """A component by name, whose module is imported when it is first asked for.
@@ -62,6 +67,10 @@ class Lazy:
     #: Filled in by the registry: the plugin that registered it.
     plugin: str = ""
 
+    def __attrs_post_init__(self) -> None:
+        if isinstance(self.target, str) and not _TARGET.fullmatch(self.target):
+            raise PluginError(f"{self.name!r}: the target {self.target!r} is not of the form 'package.module:name'")
+
     def load(self) -> Any:
         """The factory itself. Raises :class:`callwright.MissingExtra` or :class:`callwright.PluginError`."""
         if not isinstance(self.target, str):
@@ -70,9 +79,8 @@ class Lazy:
         try:
             return functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
         except ModuleNotFoundError as error:
-            missing = error.name or ""
-            if self.extra and not module_name.startswith(missing):
-                raise MissingExtra(f"{self.name!r}", self.extra, missing) from error
+            if self.extra and error.name and not f"{module_name}.".startswith(f"{error.name}."):
+                raise MissingExtra(f"{self.name!r}", self.extra, error.name) from error
             raise PluginError(f"plugin {self.plugin!r}: {self.target!r} cannot be imported: {error}") from error
         except CallwrightError:
             raise
@@ -100,7 +108,7 @@ class _CoreEvents:
 
     @hookspecs.hookimpl(trylast=True)
     def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object]) -> Any:
-        return session.call(call.tool, arguments)
+        return call_session(session, call, arguments)
 
 
 class Registry:
@@ -146,7 +154,14 @@ class Registry:
         not stop the others; asking for a component that nobody else offers then mentions it.
         """
         blocked = frozenset(blocked)
-        found = {point.name: point for point in metadata.entry_points(group=GROUP)}
+        found: dict[str, metadata.EntryPoint] = {}
+        for point in metadata.entry_points(group=GROUP):
+            other = found.setdefault(point.name, point)
+            if other.value != point.value and point.name not in blocked:
+                raise NameClash(
+                    f"two distributions name a plugin {point.name!r}: {_origin(other)} and {_origin(point)}. "
+                    "Uninstall one of them"
+                )
         for name in sorted(blocked - found.keys()):
             raise UnknownName("plugin", name, found, hint="(after -p no:)")
         for name, point in sorted(found.items()):
@@ -164,7 +179,7 @@ class Registry:
                 self.add(point.load(), name=name, info=info)
             except NameClash:
                 raise
-            except Exception as error:  # a plugin is somebody else's code: any failure is reported as theirs
+            except (Exception, SystemExit) as error:  # a plugin is somebody else's code: any failure is theirs
                 reason = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
                 self._plugins[name] = evolve(
                     info,
@@ -202,12 +217,22 @@ class Registry:
             del self._plugins[name]
             raise
 
+    def _registered(self, implementation: Any, name: str) -> list[Any]:
+        try:
+            return list(implementation() or ())
+        except CallwrightError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"plugin {name!r}: {implementation.__name__} raised {type(error).__name__}: {error}"
+            ) from error
+
     def _collect(self, plugin: object, name: str) -> None:
         for kind, hook_name in KINDS.items():
             implementation = getattr(plugin, hook_name, None)
             if implementation is None or not hasattr(implementation, "callwright_impl"):
                 continue
-            for lazy in implementation() or ():
+            for lazy in self._registered(implementation, name):
                 if not isinstance(lazy, Lazy):
                     raise PluginError(
                         f"plugin {name!r}: {hook_name} yielded {_short(lazy)}; it must yield callwright.Lazy(name, "
@@ -271,10 +296,15 @@ class Registry:
             made = factory
         else:
             merged = {**spec.options, **options}
-            if "registry" in _parameters(factory):
-                merged.setdefault("registry", self)
             _check_options(kind, name, factory, merged)
-            made = factory(**merged)
+            if "registry" in _parameters(factory):
+                merged["registry"] = self
+            try:
+                made = factory(**merged)
+            except ModuleNotFoundError as error:
+                if spec.extra and error.name:
+                    raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
+                raise
         if not options:
             self._made[key] = made
         return made
@@ -298,15 +328,20 @@ def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any
         return
     known = [p for p in parameters if p not in ("self", "registry")]
     for option in options:
-        if option not in parameters:
+        if option not in known:
             raise UnknownName(f"option of the {kind} {name!r}", option, known)
     for parameter in parameters.values():
         if (
             parameter.default is inspect.Parameter.empty
             and parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+            and parameter.name in known
             and parameter.name not in options
         ):
             raise UsageError(f"the {kind} {name!r} needs the option {parameter.name!r}")
+
+
+def _origin(point: metadata.EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
 def _short(value: object) -> str:

@@ -7,7 +7,7 @@ stand for the result of an earlier call (TIER, section 2.2 and appendix A).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar
 
 from attrs import field, frozen
@@ -23,6 +23,8 @@ _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
 
 
 T = TypeVar("T")
+#: Where a value stands inside another: keys of objects and indices of lists, from the outside in.
+Path = tuple[str | int, ...]
 
 
 class once(Generic[T]):
@@ -47,7 +49,7 @@ class Reference:
     """
 
     call: int
-    path: tuple[str | int, ...] = ()
+    path: Path = ()
 
     @classmethod
     def parse(cls, text: str) -> Reference | None:
@@ -74,10 +76,10 @@ class Call:
     arguments: Mapping[str, Any] = field(factory=dict)
 
     @once
-    def located(self) -> tuple[tuple[str, Reference], ...]:
+    def located(self) -> tuple[tuple[Path, Reference], ...]:
         """Every reference in the arguments with the path at which it stands, in reading order."""
-        found: list[tuple[str, Reference]] = []
-        _locate(dict(self.arguments), "", found)
+        found: list[tuple[Path, Reference]] = []
+        _locate(dict(self.arguments), (), found)
         return tuple(found)
 
 
@@ -125,7 +127,7 @@ class Program:
         for index, call in enumerate(self.calls):
             for path, reference in call.located:
                 if reference.call not in seen:
-                    found.append((index, path, reference))
+                    found.append((index, join_path(path), reference))
             seen.add(call.id)
         return tuple(found)
 
@@ -134,9 +136,10 @@ class Program:
         """Shape of the dependency graph (TIER, section 3.2 and appendix B).
 
         ``linear`` is one chain; ``funnel`` has one call that joins several independent results and nothing else;
-        ``tree`` has one result that several calls use and no joins; ``parallel`` has no edges. ``conjunctive`` is the
-        annotation of chains whose inner steps commute; it depends on what the tools mean, so it comes from the task
-        (:attr:`callwright.Task.structure`) and never from the graph. Everything else is ``mixed``.
+        ``tree`` grows from one call, some result in it is used by several, and no call joins two; ``parallel`` has no
+        edges. ``conjunctive`` is the annotation of chains whose inner steps commute; it depends on what the tools
+        mean, so it comes from the task (:attr:`callwright.Task.structure`) and never from the graph. Everything else
+        is ``mixed``.
         """
         count = len(self.calls)
         if count < 2:
@@ -147,29 +150,23 @@ class Program:
         for earlier, later in self.edges:
             outs[earlier] += 1
             ins[later] += 1
-        connected = all(ins[i] or outs[i] for i in range(count))
-        joins, forks = max(ins) > 1, max(outs) > 1
-        if connected and not joins and not forks and len(self.edges) == count - 1:
-            return "linear"
-        if connected and joins and not forks and sum(i > 1 for i in ins) == 1 and ins[count - 1] == count - 1:
-            return "funnel"
-        if connected and forks and not joins:
-            return "tree"
+        if len(self.edges) == count - 1:
+            joins, forks = max(ins) > 1, max(outs) > 1
+            if not joins:  # every call but one uses one result: connected
+                return "tree" if forks else "linear"
+            if ins[count - 1] == count - 1:
+                return "funnel"
         return "mixed"
 
 
-def _locate(value: Any, path: str, found: list[tuple[str, Reference]]) -> None:
+def _locate(value: Any, path: Path, found: list[tuple[Path, Reference]]) -> None:
     kind = type(value)
     if kind is Reference:
         found.append((path, value))
-    elif kind is dict:
-        for key, inner in value.items():
+    elif kind is dict or kind is list:
+        for key, inner in value.items() if kind is dict else enumerate(value):
             if type(inner) in _HOLDERS:
-                _locate(inner, f"{path}.{key}" if path else str(key), found)
-    elif kind is list:
-        for index, inner in enumerate(value):
-            if type(inner) in _HOLDERS:
-                _locate(inner, f"{path}[{index}]", found)
+                _locate(inner, (*path, key), found)
 
 
 _HOLDERS = frozenset({Reference, dict, list})
@@ -195,3 +192,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
+
+
+def join_path(path: Iterable[str | int]) -> str:
+    """``("items", 0, "sku")`` as ``items[0].sku``, for people."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
+    return text

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve, field, frozen
 
 from callwright.attempt import Attempt, Progress
-from callwright.errors import ComponentError, UsageError
+from callwright.errors import ComponentError, PluginError, UsageError
 
 if TYPE_CHECKING:
     from callwright.corpus import Task
@@ -296,18 +296,22 @@ class RewardRecipe:
     def _ask(self, component: RewardComponent, attempt: Attempt) -> Score:
         try:
             score = component.score(attempt)
+            within = component.low <= score.value <= component.high  # False for NaN too
+        except (ComponentError, PluginError):  # says itself whose bug it is
+            raise
         except Exception as error:
-            raise ComponentError(
-                f"reward component {component.name or type(component).__name__!r} raised "
-                f"{type(error).__name__}: {error} (task {attempt.task.id!r}). This is a bug of the component; "
-                f"the completion was: {attempt.completion.text[:400]!r}"
-            ) from error
-        if not score.low <= score.value <= score.high:  # also catches NaN
-            raise ComponentError(
-                f"reward component {component.name!r} returned {score.value!r}, "
-                f"outside [{score.low:g}, {score.high:g}] (task {attempt.task.id!r})"
-            )
+            raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
+        if not within:
+            found = f"returned {score.value!r}, outside [{component.low:g}, {component.high:g}]"
+            raise self._bug(component, attempt, found)
         return score
+
+    def _bug(self, component: RewardComponent, attempt: Attempt, what: str) -> ComponentError:
+        return ComponentError(
+            f"reward component {component.name or type(component).__name__!r} of {self.name!r} {what} "
+            f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
+            f"{attempt.completion.text[:400]!r}"
+        )
 
 
 _CLOSED: dict[tuple[float, float, str], Score] = {}
@@ -320,8 +324,3 @@ def _closed(component: RewardComponent, blocking: str) -> Score:
         evidence = Evidence("gate_closed", f"not looked at, because {blocking} is not at its maximum")
         score = _CLOSED[key] = Score(component.low, component.low, component.high, (evidence,))
     return score
-
-
-def graded(mismatches: Sequence[object], evidence: tuple[Evidence, ...], penalty: float = 0.25) -> Score:
-    """``clip(1 - penalty * p, 0, 1)`` for ``p`` mismatches (TIER, section 2.2; the paper's lambda is 0.25)."""
-    return Score(max(0.0, 1.0 - penalty * len(mismatches)), 0.0, 1.0, evidence)

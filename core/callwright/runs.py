@@ -6,6 +6,7 @@ A run folder holds ``recipe.toml``, ``manifest.json``, ``metrics.jsonl``, ``roll
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -46,14 +47,14 @@ class Run:
             path.mkdir(parents=True, exist_ok=True)
             (path / "checkpoints").mkdir(exist_ok=True)
             if recipe.exists():
-                if recipe.read_text(encoding="utf-8") != recipe_text:
+                if recipe.read_bytes() != recipe_text.encode("utf-8"):
                     raise RunError(
                         f"{path} holds a run of another recipe. Choose another folder (--output), or go on with "
                         f"that run: callwright run {recipe} --output {path}"
                     )
             else:
-                write_atomically(recipe, recipe_text)
                 write_atomically(path / "manifest.json", json.dumps(dict(manifest), indent=2, sort_keys=True) + "\n")
+                write_atomically(recipe, recipe_text)  # last: a folder with a recipe is a run
         except OSError as error:
             raise RunError(f"the run folder {path} cannot be written: {error.strerror or error}") from error
         return run
@@ -73,7 +74,8 @@ class Run:
     @property
     def manifest(self) -> dict[str, Any]:
         """Versions, plugins, seeds and the command."""
-        return dict(self.read_json("manifest.json") or {})
+        manifest = self.read_json("manifest.json")
+        return manifest if isinstance(manifest, dict) else {}
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append rows to a JSONL file and force them to the disk. One write, so that a crash leaves whole lines."""
@@ -89,16 +91,19 @@ class Run:
         path = self.path / name
         if not path.exists():
             return
-        with path.open("rb+") as file:
-            position = 0
-            for _ in range(count):
-                line = file.readline()
-                if not line.endswith(b"\n"):
-                    break
-                position += len(line)
-            file.truncate(position)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with path.open("rb+") as file:
+                position = 0
+                for _ in range(count):
+                    line = file.readline()
+                    if not line.endswith(b"\n"):
+                        break
+                    position += len(line)
+                file.truncate(position)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 
     def write_json(self, name: str, value: Any) -> None:
         """Write a JSON file in one atomic step."""
@@ -110,8 +115,10 @@ class Run:
         if not path.exists():
             return None
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+            return json.loads(path.read_bytes())
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path} is not valid JSON: {error}") from error
 
 
@@ -126,18 +133,24 @@ def write_atomically(path: Path, text: str | bytes) -> None:
             os.fsync(file.fileno())
         scratch.replace(path)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            scratch.unlink()
         raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Append rows, all in one write; a torn last line of an earlier crash is removed first.
 
-    Raises :class:`callwright.RunError` if the disk is full, leaving the whole lines that were there before.
+    Raises :class:`callwright.RunError` if a row is not JSON (NaN is not) or if the disk is full; the file then holds
+    the whole lines that were there before.
     """
-    data = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf-8")
     try:
-        with path.open("ab+") as file:
+        data = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf-8")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RunError(f"{path}: a row is not JSON, so none was written: {error}") from error
+    try:
+        # Without a buffer: one that could not be written would be written by close, after the line was taken back.
+        with path.open("ab+", buffering=0) as file:
             end = file.seek(0, os.SEEK_END)
             if end:
                 file.seek(end - 1)
@@ -145,11 +158,13 @@ def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
                     end = _last_whole_line(path)
                     file.truncate(end)
             try:
-                file.write(data)
-                file.flush()
+                left = memoryview(data)
+                while left:
+                    left = left[file.write(left) :]
                 os.fsync(file.fileno())
             except OSError:
-                os.truncate(path, end)
+                with contextlib.suppress(OSError):
+                    file.truncate(end)
                 raise
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
@@ -174,7 +189,7 @@ def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[dict[str, Any
                     continue
                 try:
                     row = json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
                 if not isinstance(row, dict):
                     raise DataError(f"{path}:{number}: expected an object, found {type(row).__name__}")

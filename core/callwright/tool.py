@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, overload
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from callwright.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from callwright.schema import CompiledTool
+    from callwright.compiled import CompiledTool
 
 OPEN_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -39,7 +39,7 @@ class ToolSpec:
     @cached_property
     def compiled(self) -> CompiledTool:
         """The compiled schema; made once per spec."""
-        from callwright.schema import compile_tool
+        from callwright.compiled import compile_tool
 
         return compile_tool(self)
 
@@ -47,20 +47,19 @@ class ToolSpec:
     def from_openai(cls, definition: Mapping[str, Any]) -> ToolSpec:
         """From an OpenAI function definition, with or without the ``{"type": "function", …}`` wrapper."""
         inner = definition.get("function", definition)
+        if not isinstance(inner, Mapping):
+            raise DataError(f"an OpenAI function definition has no function: {str(definition)[:120]}")
         return cls._read(inner, inner.get("parameters"), inner.get("returns"), "an OpenAI function definition")
 
     @classmethod
     def from_mcp(cls, definition: Mapping[str, Any]) -> ToolSpec:
         """From an MCP tool (``inputSchema``, ``outputSchema``, ``annotations`` with their hints)."""
-        hints = definition.get("annotations") or {}
         spec = cls._read(definition, definition.get("inputSchema"), definition.get("outputSchema"), "an MCP tool")
-        from attrs import evolve
-
-        return evolve(
-            spec,
-            read_only=bool(hints.get("readOnlyHint", False)),
-            destructive=bool(hints.get("destructiveHint", False)),
-        )
+        hints = definition.get("annotations")
+        if not isinstance(hints, Mapping):
+            return spec
+        read_only, destructive = bool(hints.get("readOnlyHint")), bool(hints.get("destructiveHint"))
+        return evolve(spec, read_only=read_only, destructive=destructive)
 
     @classmethod
     def from_tier(cls, definition: Mapping[str, Any]) -> ToolSpec:
@@ -69,7 +68,7 @@ class ToolSpec:
 
     @classmethod
     def _read(cls, definition: Mapping[str, Any], parameters: Any, result: Any, what: str) -> ToolSpec:
-        from callwright.schema import normalise
+        from callwright.dialects import normalise
 
         name = definition.get("name")
         if not isinstance(name, str) or not name:
@@ -138,18 +137,24 @@ class FunctionTool:
         Raises :class:`pydantic.ValidationError` for arguments that do not fit the annotations, and whatever the
         function raises.
         """
-        model = self._arguments.model_validate(arguments, strict=False)
-        values = {name: getattr(model, name) for name in model.model_fields_set}
+        model, names = self._arguments
+        checked = model.model_validate(arguments)
+        values = {names[field]: getattr(checked, field) for field in checked.model_fields_set}
         result = self.function(state, **values) if self.state else self.function(**values)
         if result is None or isinstance(result, str | int | float | bool):
             return result
         return self._result.dump_python(result, mode="json")
 
 
-def _argument_model(function: Callable[..., Any], name: str) -> Any:
-    from pydantic import ConfigDict, create_model
+def _argument_model(function: Callable[..., Any], name: str) -> tuple[Any, dict[str, str]]:
+    """A pydantic model of a function's arguments, and which argument each of its fields is.
+
+    The fields have names of their own, because pydantic does not take every name (``copy``, ``json``, ``_x``).
+    """
+    from pydantic import ConfigDict, Field, create_model
 
     fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             continue
@@ -158,8 +163,10 @@ def _argument_model(function: Callable[..., Any], name: str) -> Any:
         if parameter.annotation is inspect.Parameter.empty:
             raise UsageError(f"tool {name!r}: parameter {parameter.name!r} has no type annotation")
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[parameter.name] = (parameter.annotation, default)
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        inner = f"argument_{len(fields)}"
+        fields[inner] = (Annotated[parameter.annotation, Field(alias=parameter.name)], default)
+        names[inner] = parameter.name
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), names
 
 
 @overload
@@ -198,14 +205,15 @@ def tool(
     def wrap(target: Callable[..., Any]) -> FunctionTool:
         from pydantic import TypeAdapter
 
-        from callwright.schema import inline_definitions
+        from callwright.dialects import inline_definitions
 
         signature = inspect.signature(target, eval_str=True)
         positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
         if len(positional) > 1:
             raise UsageError(f"tool {target.__name__!r}: only the first parameter, the state, may be positional-only")
         tool_name = name or target.__name__
-        parameters = inline_definitions(_argument_model(target, tool_name).model_json_schema())
+        model, _ = _argument_model(target, tool_name)
+        parameters = inline_definitions(model.model_json_schema())
         returned = signature.return_annotation
         result = None
         if returned is not inspect.Signature.empty and returned is not Any:

@@ -12,6 +12,7 @@ from callwright.attempt import Attempt, Progress
 from callwright.corpus import Task
 from callwright.errors import UsageError
 from callwright.evaluation import Verdict, judge
+from callwright.observations import observations
 from callwright.reward import Reward
 from callwright.sampler import Completion
 from callwright_plugins.local_trainer.generation import Sampled, generate
@@ -193,6 +194,7 @@ def rollout_rows(
                 "answered": rollout.verdict.answer,
                 "failure": rollout.verdict.failure,
                 **rollout.reward.to_json(),
+                "observations": observations(rollout.attempt.trace),
             }
         )
     return rows

@@ -188,7 +188,7 @@ def read_recording(folder: Path) -> Recording:
             raise DataError(f"{path}:{number}: arguments is not an object")
         value = remember(row.get("value"), known, owned)
         error_text = str(row.get("error") or "")
-        code = row.get("code") or (error_text.partition(":")[0] if status == "raised" else "")
+        code = row.get("code") or {"missing": "unknown_tool", "raised": error_text.partition(":")[0]}.get(status, "")
         message = error_text or ("no tool of this name" if status == "missing" else "")
         state = row.get("state", "")
         initial.setdefault(scenario, state)

@@ -1,0 +1,169 @@
+"""Checks by kind, one at a time or all at once."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from callwright.errors import UnknownName, UsageError
+from callwright.plugins import KINDS
+
+#: Where the checks of a kind are: ``module:tuple of functions``.
+_PLACES: Final[Mapping[str, str]] = {
+    "parser": "callwright.testing.parsers:PARSER_CHECKS",
+    "toolset": "callwright.testing.others:TOOLSET_CHECKS",
+    "environment": "callwright.testing.environments:ENVIRONMENT_CHECKS",
+    "reward component": "callwright.testing.rewards:REWARD_COMPONENT_CHECKS",
+    "reward recipe": "callwright.testing.rewards:REWARD_RECIPE_CHECKS",
+    "sampler": "callwright.testing.samplers:SAMPLER_CHECKS",
+    "algorithm": "callwright.testing.algorithms:ALGORITHM_CHECKS",
+    "trainer": "callwright.testing.others:TRAINER_CHECKS",
+    "corpus": "callwright.testing.corpora:CORPUS_CHECKS",
+    "benchmark": "callwright.testing.corpora:CORPUS_CHECKS",
+    "synthesizer": "callwright.testing.others:SYNTHESIZER_CHECKS",
+    "teacher": "callwright.testing.others:TEACHER_CHECKS",
+    "command": "callwright.testing.others:COMMAND_CHECKS",
+}
+
+
+@frozen
+class Check:
+    """One named check. Called with a component it returns nothing or raises, in words, :class:`AssertionError`."""
+
+    name: str
+    summary: str
+    function: Callable[..., None] = field(repr=False)
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, component: Any) -> None:
+        """Check a component."""
+        self.function(component)
+
+
+def checks_for(kind: str, **context: Any) -> list[Check]:
+    """The checks of a kind of component. ``context`` goes to those that take an argument of its name.
+
+    Raises :class:`callwright.UnknownName` for a kind that is none or a name that no check of the kind takes.
+    """
+    if kind not in KINDS:
+        raise UnknownName("kind of component", kind, KINDS)
+    module, _, name = _PLACES[kind].partition(":")
+    functions: tuple[Callable[..., None], ...] = getattr(importlib.import_module(module), name)
+    taken = {function: list(inspect.signature(function).parameters)[1:] for function in functions}
+    known = sorted({name for names in taken.values() for name in names})
+    for given in context:
+        if given not in known:
+            raise UnknownName(f"argument of the {kind} checks", given, known)
+    return [
+        Check(
+            function.__name__,
+            (function.__doc__ or "").strip().partition("\n")[0],
+            partial(function, **{name: context[name] for name in taken[function] if name in context}),
+        )
+        for function in functions
+    ]
+
+
+def check_component(
+    kind: str, component: Any, /, *, expected_failures: Mapping[str, str] | None = None, **context: Any
+) -> None:
+    """Run every check of a kind.
+
+    Raises an :class:`ExceptionGroup` of every failure, each with a note that names the check. ``expected_failures``
+    (check name -> reason) are run too: one that no longer fails is a failure, so that the list stays true.
+    """
+    checks = checks_for(kind, **context)
+    expected = _known_failures(checks, expected_failures)
+    failures: list[Exception] = []
+    for check in checks:
+        try:
+            check(component)
+        except Exception as error:
+            if check.name not in expected:
+                error.add_note(f"in {check.name}: {check.summary}")
+                failures.append(error)
+        else:
+            if check.name in expected:
+                reason = expected[check.name]
+                failures.append(AssertionError(f"{check.name} passes, though it is expected to fail: {reason}"))
+    if failures:
+        raise ExceptionGroup(f"{kind} {getattr(component, 'name', component)!r} does not conform", failures)
+
+
+def parametrize_with_checks(kind: str, *, expected_failures: Mapping[str, str] | None = None, **context: Any) -> Any:
+    """A decorator of pytest that runs a test once for each check of a kind, as its argument ``check``.
+
+    The checks' names are the ids of the tests. ``expected_failures`` (check name -> reason) are marked ``xfail``,
+    strictly.
+    """
+    import pytest
+
+    checks = checks_for(kind, **context)
+    expected = _known_failures(checks, expected_failures)
+    return pytest.mark.parametrize(
+        "check",
+        [
+            pytest.param(
+                check,
+                id=check.name,
+                marks=[pytest.mark.xfail(reason=expected[check.name], strict=True)] if check.name in expected else [],
+            )
+            for check in checks
+        ],
+    )
+
+
+def _known_failures(checks: list[Check], expected: Mapping[str, str] | None) -> Mapping[str, str]:
+    names = [check.name for check in checks]
+    for name, reason in (expected or {}).items():
+        if name not in names:
+            raise UnknownName("check", name, names)
+        if not reason:
+            raise UsageError(f"the expected failure of {name} needs a reason")
+    return expected or {}
+
+
+def check_parser(parser: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.Parser`."""
+    check_component("parser", parser, **context)
+
+
+def check_reward_component(component: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.RewardComponent`. ``tasks`` and ``parser``: what it is tried on."""
+    check_component("reward component", component, **context)
+
+
+def check_reward_recipe(recipe: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.RewardRecipe`. ``tasks`` and ``parser``: what it is tried on."""
+    check_component("reward recipe", recipe, **context)
+
+
+def check_environment(environment: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.Environment`. ``scenarios``: to open it with; ``calls``: to try in it."""
+    check_component("environment", environment, **context)
+
+
+def check_corpus(corpus: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.Corpus`. ``again``: a second instance; ``limit``: tasks per split."""
+    check_component("corpus", corpus, **context)
+
+
+def check_sampler(sampler: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.Sampler`. ``tasks``: what it is asked about."""
+    check_component("sampler", sampler, **context)
+
+
+def check_algorithm(algorithm: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.Algorithm`; needs torch."""
+    check_component("algorithm", algorithm, **context)

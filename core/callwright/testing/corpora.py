@@ -1,0 +1,172 @@
+"""Conformance checks for corpora: the same tasks every time, found by their ids, with answers that can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from callwright.answer import answers_match, first_difference
+from callwright.corpus import Answer, Corpus, Task
+from callwright.errors import CannotExpress, UnknownName
+from callwright.execution import execute
+from callwright.plugins import default_registry
+from callwright.program import plain
+from callwright.schema import validate
+from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+
+#: Tasks that are looked at in each split, spread evenly.
+_LIMIT: Final = 40
+
+
+def check_attributes(corpus: Corpus) -> None:
+    """It has the members of :class:`callwright.Corpus`, a name and at least one split."""
+    expect_members(corpus, Corpus)
+    expect_name(corpus)
+    expect(isinstance(corpus.splits, Mapping) and len(corpus.splits) > 0, "splits must be a mapping of names to sizes")
+
+
+def check_splits(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """Every split has as many tasks as it says, and its tasks say that they belong to it."""
+    for split, count in corpus.splits.items():
+        tasks = corpus[split]
+        expect(len(tasks) == count, f"splits says that {split!r} has {count} tasks, but there are {len(tasks)}")
+        expect(count == 0 or len(tasks[:2]) == min(2, count), f"the tasks of {split!r} cannot be sliced")
+    for split, task in _sample(corpus, limit):
+        expect(isinstance(task, Task), f"{split!r} holds {type(task).__name__}, not a Task")
+        expect(task.split == split, f"task {task.id!r} of split {split!r} says that it is of {task.split!r}")
+
+
+def check_ids(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """Ids are texts of one task each, and ``task(id)`` finds it."""
+    seen: dict[str, str] = {}
+    for split, task in _sample(corpus, limit):
+        expect(
+            isinstance(task.id, str) and task.id != "", f"a task of {split!r} has the id {task.id!r}; it must be text"
+        )
+        expect(task.id not in seen, f"{split!r} and {seen.get(task.id)!r} both have a task with the id {task.id!r}")
+        seen[task.id] = split
+        with never_raises(f"task({task.id!r})"):
+            found = corpus.task(task.id)
+        expect(_same(found, task), f"task({task.id!r}) is another task than the one of split {split!r}: {shown(found)}")
+
+
+def check_unknown_names(corpus: Corpus) -> None:
+    """A split or task that does not exist is :class:`callwright.UnknownName`."""
+    for what, look in (("corpus['no such split']", corpus.__getitem__), ("task('no such task')", corpus.task)):
+        try:
+            look("no such " + what[-7:-2].strip())
+        except UnknownName:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{what} raised {type(error).__name__}; it must raise UnknownName") from error
+        raise AssertionError(f"{what} was found; it must raise UnknownName")
+
+
+def check_tasks(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """A task has a query, tools of its environment under their names, and facts that fit its reference program."""
+    for _, task in _sample(corpus, limit):
+        about = f"task {task.id!r}"
+        expect(task.query.strip() != "", f"{about} has no query")
+        for name, spec in task.tools.items():
+            expect(spec.name == name, f"{about} offers {spec.name!r} under the name {name!r}")
+            expect(
+                name in task.environment.tools,
+                f"{about} offers {name!r}, which its environment {task.environment.name!r} does not have",
+            )
+        program = task.program
+        if program is not None:
+            expect(
+                task.returns == program.returns,
+                f"{about} returns {task.returns!r}, its reference program {program.returns!r}",
+            )
+            expect(program.dangling == (), f"the reference program of {about} refers to calls that it does not have")
+
+
+def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """A reference program fits the offered tools, executes, and reaches the expected answer."""
+    for _, task in _sample(corpus, limit):
+        program = task.program
+        if program is None:
+            continue
+        about = f"the reference program of task {task.id!r}"
+        found = validate(program, task.tools)
+        wrong = (*found.names, *found.parameters, *found.types)
+        expect(not wrong, f"{about} does not fit its tools: {wrong[0] if wrong else ''}")
+        trace = execute(program, task.environment, task.tools, scenario=task.scenario)
+        if trace.masked is not None:  # a recording without these calls, a server that is not there
+            continue
+        failure = trace.failures[0] if trace.failures else None
+        expect(failure is None, f"{about} does not execute: {shown(failure and failure.outcome)}")
+        returned = list(trace.returned)
+        difference = first_difference(list(task.answer.values), returned)
+        expect(
+            answers_match(task.answer, trace.returned),
+            f"{about} returns {shown(returned)}, the expected answer is {shown(list(task.answer.values))}; they differ "
+            f"first at {difference[0] if difference else '?'}",
+        )
+
+
+def check_full_reward(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """Written in the form ``json``, a reference program gets every point of ``tier``, where both are installed."""
+    registry = default_registry()
+    if "tier" not in registry.names("reward recipe") or "json" not in registry.names("parser"):
+        return
+    recipe, parser = registry.create("reward recipe", "tier"), registry.create("parser", "json")
+    for _, task in _sample(corpus, limit):
+        if task.program is None:
+            continue
+        try:
+            text = parser.render(task.program)
+        except CannotExpress:
+            continue
+        reward = recipe.score(task, text, ir=parser)
+        expect(
+            reward.total is None or abs(reward.total - 1.0) < 1e-9,
+            f"the reference program of task {task.id!r} gets {reward.explain()}",
+        )
+
+
+def check_repeatable(corpus: Corpus, limit: int = _LIMIT, again: Corpus | None = None) -> None:
+    """Asked again, the same splits hold the same tasks; so does a second instance (``again``), if one is given."""
+    first = [(split, task) for split, task in _sample(corpus, limit)]
+    for other, which in ((corpus, "a second time"), (again, "of a second instance")):
+        if other is None:
+            continue
+        expect(dict(other.splits) == dict(corpus.splits), f"splits asked {which} are {dict(other.splits)}")
+        for (split, before), (_, after) in zip(first, _sample(other, limit), strict=True):
+            expect(
+                _same(before, after),
+                f"task {before.id!r} of {split!r} is another one {which}: {shown(before)} and {shown(after)}; is "
+                "it drawn from a global random generator, or does the order in which tasks are asked for matter?",
+            )
+
+
+CORPUS_CHECKS: Final = (
+    check_attributes,
+    check_splits,
+    check_ids,
+    check_unknown_names,
+    check_tasks,
+    check_reference_programs,
+    check_full_reward,
+    check_repeatable,
+)
+
+
+def _sample(corpus: Corpus, limit: int) -> Iterator[tuple[str, Task]]:
+    for split, count in corpus.splits.items():
+        tasks = corpus[split]
+        step = max(1, count // limit)
+        for index in range(0, min(count, step * limit), step):
+            yield split, tasks[index]
+
+
+def _same(one: Task, other: Task) -> bool:
+    return _contents(one) == _contents(other)
+
+
+def _contents(task: Task) -> str:
+    answer: Answer = task.answer
+    program = [[call.id, call.tool, plain(call.arguments)] for call in task.program.calls] if task.program else None
+    head = [task.id, task.query, task.scenario, task.split, task.depth, task.structure, task.returns]
+    return snapshot([head, sorted(task.tools), list(answer.values), program])

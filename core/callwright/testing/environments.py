@@ -1,0 +1,268 @@
+"""Conformance checks for environments: same seed, same world; sessions apart; a failed call changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final, get_args
+
+from callwright.environment import Environment, Outcome, OutcomeKind, Session
+from callwright.errors import InfrastructureFailure
+from callwright.execution import copy_json
+from callwright.schema import check_arguments
+from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
+from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.tool import ToolSpec
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
+#: How often every tool is called, and how many texts of the answers are remembered for further calls.
+_ROUNDS: Final = 3
+_HEARD: Final = 60
+
+
+def check_attributes(environment: Environment) -> None:
+    """It has the members of :class:`callwright.Environment`, a name, and tools under their own names."""
+    expect_members(environment, Environment)
+    expect_name(environment)
+    expect(isinstance(environment.pure, bool), f"pure must be a bool, but is {environment.pure!r}")
+    expect(isinstance(environment.tools, Mapping), "tools must be a mapping of names to ToolSpecs")
+    for name, spec in environment.tools.items():
+        expect(isinstance(spec, ToolSpec), f"tools[{name!r}] is {type(spec).__name__}, not a ToolSpec")
+        expect(spec.name == name, f"tools[{name!r}] calls itself {spec.name!r}")
+        expect(not (spec.read_only and spec.destructive), f"tool {name!r} is annotated as read_only and as destructive")
+
+
+def check_schemas(environment: Environment) -> None:
+    """Every tool's schema compiles, and its descriptions are there for a model to read."""
+    for name, spec in environment.tools.items():
+        with never_raises(f"compiling the schema of tool {name!r}"):
+            check_arguments(spec, {})
+        expect(spec.description.strip() != "", f"tool {name!r} has no description: a model knows it by nothing else")
+
+
+def check_sessions(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
+    """A session is opened for any seed, answers, gives its digest as text, and may be closed twice."""
+    for scenario in scenarios:
+        for seed in (0, 1, 2**31):
+            with never_raises(f"open({scenario!r}, {seed})"):
+                session = environment.open(scenario, seed)
+            expect_members(session, Session)
+            with never_raises(f"digest() of a session of scenario {scenario!r} and seed {seed}"):
+                digest = session.digest()
+            expect(isinstance(digest, str), f"digest() gave {type(digest).__name__}, not text")
+            with never_raises("closing a session twice"):
+                session.close()
+                session.close()
+
+
+def check_same_seed(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """The members of a group, opened with one scenario and seed, start equal and go on equal."""
+    for scenario in scenarios:
+        first = environment.open(scenario, 3)
+        others = [environment.open(scenario, 3) for _ in range(2)]
+        start = first.digest()
+        for other in others:
+            expect(
+                other.digest() == start,
+                f"two sessions of scenario {scenario!r} and seed 3 start with different digests: does the world depend "
+                "on a clock, a global random generator, or the order of a set?",
+            )
+        for tool, arguments in _calls(environment, scenario, calls):
+            outcomes = [_answer(session, tool, arguments) for session in (first, *others)]
+            expect(
+                all(_same(outcome, outcomes[0]) for outcome in outcomes[1:]),
+                f"the same call {tool}({shown(arguments)}) after the same calls was answered {shown(outcomes[0])} and "
+                f"{shown(outcomes[1])}",
+            )
+            digests = {session.digest() for session in (first, *others)}
+            expect(len(digests) == 1, f"after the same calls up to {tool}({shown(arguments)}) the digests differ")
+        _close(first, *others)
+
+
+def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """What is called in one session is never seen in another, open at the same time or opened later."""
+    for scenario in scenarios:
+        busy, idle = environment.open(scenario, 5), environment.open(scenario, 5)
+        before = idle.digest()
+        for tool, arguments in _calls(environment, scenario, calls):
+            _answer(busy, tool, arguments)
+            expect(
+                idle.digest() == before,
+                f"{tool}({shown(arguments)}) in one session changed the digest of another: do they share state?",
+            )
+        late = environment.open(scenario, 5)
+        expect(
+            late.digest() == before,
+            "a session opened after others were used starts with another digest: is the state of the scenario copied?",
+        )
+        _close(busy, idle, late)
+
+
+def check_unknown_tool(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
+    """A tool that does not exist is an ``unknown_tool`` and changes nothing."""
+    for scenario in scenarios:
+        session = environment.open(scenario, 0)
+        before = session.digest()
+        for name in ("no_such_tool", "", "__init__", "close", "digest", "é\0"):
+            if name in environment.tools:
+                continue
+            outcome = _answer(session, name, {})
+            kind = outcome.kind if isinstance(outcome, Outcome) else "infrastructure_error"
+            expect(
+                kind in ("unknown_tool", "infrastructure_error"),
+                f"calling {name!r}, which is no tool, came to {kind!r} instead of 'unknown_tool'",
+            )
+            expect(session.digest() == before, f"calling {name!r}, which is no tool, changed the state")
+        _close(session)
+
+
+def check_outcomes(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """Calls with fitting and with wrong arguments end in outcomes: a known kind, a JSON value, a code and a message."""
+    for scenario in scenarios:
+        session = environment.open(scenario, 1)
+        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+            outcome = _answer(session, tool, arguments)
+            if outcome is None:
+                continue
+            about = f"{tool}({shown(arguments)})"
+            expect(isinstance(outcome, Outcome), f"{about} gave {type(outcome).__name__}, not an Outcome")
+            expect(outcome.kind in get_args(OutcomeKind), f"{about} came to {outcome.kind!r}, which is no kind")
+            if outcome.executed:
+                with never_raises(f"writing the value of {about}, {shown(outcome.value)}, as JSON"):
+                    json.dumps(outcome.value, allow_nan=False)
+            else:
+                expect(outcome.code != "", f"{about} came to {outcome.kind!r} without a code")
+                expect(outcome.message != "", f"{about} came to {outcome.kind!r} without a message")
+        _close(session)
+
+
+def check_failed_calls(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """A call that does not execute leaves the digest as it was."""
+    for scenario in scenarios:
+        session = environment.open(scenario, 1)
+        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+            before = session.digest()
+            outcome = _answer(session, tool, arguments)
+            expect(
+                outcome is None or outcome.executed or session.digest() == before,
+                f"{tool}({shown(arguments)}) came to {shown(outcome)}, but changed the state: check everything before "
+                "the first change, or restore what was there",
+            )
+        _close(session)
+
+
+def check_read_only(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """A tool that is annotated as read-only leaves the digest as it was, whatever it answers."""
+    for scenario in scenarios:
+        session = environment.open(scenario, 2)
+        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+            spec = environment.tools.get(tool)
+            before = session.digest()
+            _answer(session, tool, arguments)
+            expect(
+                spec is None or not spec.read_only or session.digest() == before,
+                f"{tool}({shown(arguments)}) changed the state, though the tool is annotated as read_only",
+            )
+        _close(session)
+
+
+def check_values(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """In a pure environment no tool changes its arguments, nor later a value that it handed out."""
+    if not environment.pure:  # then execution copies whatever goes in and comes out
+        return
+    for scenario in scenarios:
+        session = environment.open(scenario, 4)
+        handed_out: list[tuple[str, Any, str]] = []
+        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+            given, before = copy_json(arguments), snapshot(arguments)
+            outcome = _answer(session, tool, given, copied=False)
+            expect(
+                snapshot(given) == before,
+                f"{tool} changed its arguments {shown(arguments)} into {shown(given)}, though the environment is pure",
+            )
+            if outcome is not None and isinstance(outcome.value, list | dict):
+                handed_out.append((f"{tool}({shown(arguments)})", outcome.value, snapshot(outcome.value)))
+        for origin, value, text in handed_out:
+            expect(
+                snapshot(value) == text,
+                f"the value that {origin} handed out was changed by a later call, though the environment is pure",
+            )
+        _close(session)
+
+
+ENVIRONMENT_CHECKS: Final = (
+    check_attributes,
+    check_schemas,
+    check_sessions,
+    check_same_seed,
+    check_isolation,
+    check_unknown_tool,
+    check_outcomes,
+    check_failed_calls,
+    check_read_only,
+    check_values,
+)
+
+
+def _calls(
+    environment: Environment, scenario: str, given: Calls | None, *, wrong: bool = False
+) -> list[tuple[str, dict[str, Any]]]:
+    """The given calls, then some of every tool with drawn arguments; with ``wrong`` also some that do not fit.
+
+    A session is explored for them: texts in its answers are arguments of the next calls, so that ids and names which
+    only the environment knows are tried too.
+    """
+    calls = [(tool, copy_json(arguments)) for tool, arguments in given or ()]
+    rng, heard = Random(11), dict.fromkeys(WORDS[:3])
+    session = environment.open(scenario, 0)
+    for tool, arguments in calls:
+        _listen(_answer(session, tool, arguments), heard)
+    for _ in range(_ROUNDS):
+        for name, spec in sorted(environment.tools.items()):
+            fitting = fitting_arguments(spec, rng, list(heard)[-_HEARD:])
+            if fitting is not None:
+                calls.append((name, fitting))
+                _listen(_answer(session, name, fitting), heard)
+    _close(session)
+    if wrong:
+        for name, spec in sorted(environment.tools.items()):
+            calls += [(name, arguments) for arguments in wrong_arguments(spec, rng)]
+    return calls
+
+
+def _listen(outcome: Any, heard: dict[str, None]) -> None:
+    """Remember the short texts of an answer."""
+    left = [getattr(outcome, "value", None)]
+    while left and len(heard) < _HEARD:
+        value = left.pop()
+        if isinstance(value, str) and len(value) <= 60:
+            heard[value] = None
+        elif isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value[:5])
+
+
+def _answer(session: Session, tool: str, arguments: dict[str, Any], *, copied: bool = True) -> Any:
+    """The outcome; ``None`` if the session says that its machinery failed."""
+    try:
+        return session.call(tool, copy_json(arguments) if copied else arguments)
+    except InfrastructureFailure:
+        return None
+    except Exception as error:
+        raise AssertionError(
+            f"{tool}({shown(arguments)}) raised {type(error).__name__}: {error}; a session's failures are Outcomes, or "
+            "InfrastructureFailure if the machinery failed"
+        ) from error
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and (
+        one is None or (one.kind, one.code, snapshot(one.value)) == (other.kind, other.code, snapshot(other.value))
+    )
+
+
+def _close(*sessions: Session) -> None:
+    for session in sessions:
+        session.close()

@@ -1,0 +1,57 @@
+"""Checks of the kinds of which little can be said without running them: toolsets, trainers, synthesizers, commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from callwright.schema import check_arguments
+from callwright.synthesizer import Synthesizer, Teacher
+from callwright.testing.expectations import expect, expect_members, expect_name, never_raises
+from callwright.tool import FunctionTool
+from callwright.trainer import Trainer
+
+
+def check_toolset(toolset: Sequence[FunctionTool]) -> None:
+    """It is a sequence of tools with different names and schemas that compile."""
+    expect(isinstance(toolset, Sequence), f"a toolset is a sequence of tools, not {type(toolset).__name__}")
+    seen: set[str] = set()
+    for tool in toolset:
+        expect(isinstance(tool, FunctionTool), f"{tool!r} is not a tool; decorate it with @callwright.tool")
+        expect(tool.spec.name not in seen, f"two tools are named {tool.spec.name!r}")
+        seen.add(tool.spec.name)
+        with never_raises(f"compiling the schema of tool {tool.spec.name!r}"):
+            check_arguments(tool.spec, {})
+
+
+def check_trainer(trainer: Trainer) -> None:
+    """It has the members of :class:`callwright.Trainer` and a name."""
+    expect_members(trainer, Trainer)
+    expect_name(trainer)
+
+
+def check_synthesizer(synthesizer: Synthesizer) -> None:
+    """It has the members of :class:`callwright.Synthesizer` and a name."""
+    expect_members(synthesizer, Synthesizer)
+    expect_name(synthesizer)
+
+
+def check_teacher(teacher: Teacher) -> None:
+    """It has the members of :class:`callwright.Teacher` and a name."""
+    expect_members(teacher, Teacher)
+    expect_name(teacher)
+
+
+def check_command(command: Any) -> None:
+    """It is a :class:`click.Command` with a help text."""
+    import click
+
+    expect(isinstance(command, click.Command), f"a command is a click.Command, not {type(command).__name__}")
+    expect(bool((command.help or command.short_help or "").strip()), f"the command {command.name!r} has no help")
+
+
+TOOLSET_CHECKS: Final = (check_toolset,)
+TRAINER_CHECKS: Final = (check_trainer,)
+SYNTHESIZER_CHECKS: Final = (check_synthesizer,)
+TEACHER_CHECKS: Final = (check_teacher,)
+COMMAND_CHECKS: Final = (check_command,)

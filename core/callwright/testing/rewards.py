@@ -1,0 +1,316 @@
+"""Conformance checks for reward components and recipes: pure, within their range, with evidence, never raising."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from attrs import evolve
+
+from callwright.attempt import Attempt, Progress
+from callwright.corpus import Task
+from callwright.errors import CannotExpress
+from callwright.parser import Parser
+from callwright.program import plain
+from callwright.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score
+from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.testing.sample import BrokenShop, SampleForm, sample_tasks, spoiled
+from callwright.testing.texts import NASTY, mutated
+
+#: The tasks to try a component on; ``None`` for the kit's own.
+Tasks = Sequence[Task] | None
+
+_MUTATIONS: Final = 60
+#: Some rewards have a schedule and must be told how far training is.
+_PROGRESS: Final = Progress(30, 100)
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]{6,}")
+
+
+# Components -----------------------------------------------------------------------------------------------------------
+
+
+def check_component_attributes(component: RewardComponent) -> None:
+    """It is a :class:`callwright.RewardComponent` with a name, a range and a stage."""
+    expect(
+        isinstance(component, RewardComponent),
+        f"{type(component).__name__} is not a subclass of callwright.RewardComponent",
+    )
+    expect_name(component)
+    low, high = component.low, component.high
+    expect(
+        math.isfinite(low) and math.isfinite(high) and low < high,
+        f"the range is [{low}, {high}]; both ends must be finite and the low one lower, or no recipe can be normalised",
+    )
+    expect(
+        component.stage == "" or component.stage in STAGES,
+        f"stage is {component.stage!r}; it must be one of {', '.join(STAGES)}, or empty",
+    )
+
+
+def check_never_raises(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """It scores any completion: right ones, wrong ones, and texts that are no program at all."""
+    for attempt in _attempts(tasks, parser):
+        _scored(component, attempt)
+
+
+def check_range(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Every value is a finite number within the declared range, and so is the range that the score states."""
+    for attempt in _attempts(tasks, parser):
+        _expect_range(component, component.score(attempt), attempt)
+
+
+def check_evidence(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Below the maximum there is evidence, each piece with a stable code and a reason in words."""
+    for attempt in _attempts(tasks, parser):
+        _expect_evidence(component.score(attempt), attempt)
+
+
+def check_purity(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """The same attempt gets the same score, in any order, and no global random number is drawn."""
+    state = random.getstate()
+    first = [component.score(attempt) for attempt in _attempts(tasks, parser)]
+    for attempt, before in reversed(list(zip(_attempts(tasks, parser), first, strict=True))):
+        for _ in range(2):
+            after = component.score(attempt)
+            expect(
+                after == before,
+                f"{_about(attempt)} was scored {shown(before)} and then {shown(after)}: does the component keep state, "
+                "or ask a clock, a random generator or a model?",
+            )
+    expect(random.getstate() == state, "the component draws from the global random generator")
+
+
+def check_nothing_is_changed(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Scoring changes neither the task nor anything that other components will look at."""
+    for attempt in _attempts(tasks, parser):
+        before = _contents(attempt)
+        component.score(attempt)
+        after = _contents(attempt)
+        for what, text in before.items():
+            expect(after[what] == text, f"scoring {_about(attempt)} changed the {what}: every component shares them")
+
+
+def check_infrastructure(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """If the machinery failed, the score is masked, or is what it would have been: never another number."""
+    for healthy, broken in _healthy_and_broken(tasks, parser):
+        expected, found = component.score(healthy), component.score(broken)
+        expect(
+            found.masked is not None or found.value == expected.value,
+            f"with a server that is down, {_about(broken)} gets {found.value} instead of {expected.value}: pass "
+            "trace.masked on as Score(..., masked=…), so that it never becomes a gradient",
+        )
+
+
+REWARD_COMPONENT_CHECKS: Final = (
+    check_component_attributes,
+    check_never_raises,
+    check_range,
+    check_evidence,
+    check_purity,
+    check_nothing_is_changed,
+    check_infrastructure,
+)
+
+
+def _scored(component: RewardComponent, attempt: Attempt) -> Score:
+    with never_raises(f"scoring {_about(attempt)}"):
+        score = component.score(attempt)
+    expect(isinstance(score, Score), f"score() gave {type(score).__name__} for {_about(attempt)}; it must give a Score")
+    return score
+
+
+def _expect_range(component: RewardComponent, score: Score, attempt: Attempt) -> None:
+    expect(
+        isinstance(score.value, int | float) and component.low <= score.value <= component.high,
+        f"the value {score.value!r} of {_about(attempt)} is outside of [{component.low}, {component.high}]",
+    )
+    expect(
+        component.low <= score.low <= score.value <= score.high <= component.high,
+        f"the score of {_about(attempt)} states the range [{score.low}, {score.high}], which is not within the "
+        f"component's [{component.low}, {component.high}]: were low and high passed on to Score?",
+    )
+
+
+def _expect_evidence(score: Score, attempt: Attempt) -> None:
+    expect(
+        score.full or len(score.evidence) > 0,
+        f"the value {score.value} is below {score.high} for {_about(attempt)}, but there is no evidence: nobody could "
+        "tell where the points went",
+    )
+    for evidence in score.evidence:
+        expect(
+            isinstance(evidence, Evidence) and bool(evidence.code) and bool(evidence.reason.strip()),
+            f"the evidence {shown(evidence)} for {_about(attempt)} needs a code and a reason",
+        )
+        expect(
+            _ADDRESS.search(repr(evidence)) is None,
+            f"the evidence {shown(evidence)} shows an address in memory, which is another one in every run",
+        )
+
+
+# Recipes --------------------------------------------------------------------------------------------------------------
+
+
+def check_recipe_attributes(recipe: RewardRecipe) -> None:
+    """It has a name, terms with names of their own, and a total that can be earned."""
+    expect_members(recipe, RewardRecipe)
+    expect_name(recipe)
+    expect(len(recipe.terms) > 0, "the recipe has no terms")
+    expect(recipe.low < recipe.high, f"the totals lie in [{recipe.low}, {recipe.high}]: nothing can be earned")
+    expect(
+        not recipe.normalise or math.isclose(recipe.high, 1.0),
+        f"the largest total of a normalised recipe is {recipe.high}, not 1",
+    )
+    for term in recipe.terms:
+        check_component_attributes(term.component)
+
+
+def check_terms(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Every component of the recipe scores any completion, within its range and with evidence."""
+    for attempt in _attempts(tasks, parser):
+        for term in recipe.terms:
+            try:
+                score = _scored(term.component, attempt)
+                _expect_range(term.component, score, attempt)
+                _expect_evidence(score, attempt)
+            except AssertionError as error:
+                raise AssertionError(f"the term {term.name!r}: {error}") from error
+
+
+def check_sum(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """The contributions sum to the total, which lies between the recipe's smallest and largest."""
+    for attempt, reward in _rewards(recipe, tasks, parser):
+        if reward.total is None:
+            expect(reward.masked is not None, f"the total of {_about(attempt)} is None, but nothing says why")
+            continue
+        parts = math.fsum(weighted.contribution for weighted in reward.scores.values())
+        expect(
+            math.isclose(parts, reward.total, rel_tol=1e-9, abs_tol=1e-9),
+            f"the contributions of {_about(attempt)} sum to {parts}, the total is {reward.total}",
+        )
+        expect(
+            recipe.low - 1e-9 <= reward.total <= recipe.high + 1e-9,
+            f"the total {reward.total} of {_about(attempt)} is outside of [{recipe.low}, {recipe.high}]",
+        )
+
+
+def check_gates(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """A term behind a gate that is below its maximum gets its minimum and says that it was not looked at."""
+    for attempt, reward in _rewards(recipe, tasks, parser):
+        for term in recipe.terms:
+            weighted = reward.scores[term.name]
+            shut = [name for name in term.requires if not reward.scores[name].score.full]
+            expect(
+                weighted.closed == bool(shut),
+                f"{term.name} of {_about(attempt)} is {'closed' if weighted.closed else 'open'}, though of its gates "
+                f"{', '.join(shut) or 'none'} are below their maximum",
+            )
+            expect(
+                not shut or weighted.score.value == term.component.low,
+                f"{term.name} of {_about(attempt)} is behind a shut gate, but has {weighted.score.value}",
+            )
+
+
+def check_rows(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Every reward can be written as a row of JSON and explained in words."""
+    for attempt, reward in _rewards(recipe, tasks, parser):
+        with never_raises(f"writing the reward of {_about(attempt)} as JSON"):
+            json.dumps(reward.to_json(), allow_nan=False)
+        expect(reward.explain() != "", f"the reward of {_about(attempt)} explains nothing")
+        expect(reward.stage in (*STAGES, "done"), f"the stage of {_about(attempt)} is {reward.stage!r}")
+
+
+def check_same_reward(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """The same completion of the same task gets the same reward."""
+    first = [reward for _, reward in _rewards(recipe, tasks, parser)]
+    for (attempt, after), before in zip(_rewards(recipe, tasks, parser), first, strict=True):
+        expect(after == before, f"{_about(attempt)} got {before.explain()!r} and then {after.explain()!r}")
+
+
+def check_masks(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """If the machinery failed, the sample is masked, or its total is what it would have been: never another number."""
+    for healthy, broken in _healthy_and_broken(tasks, parser):
+        expected, found = recipe.score_attempt(healthy), recipe.score_attempt(broken)
+        expect(
+            found.total is None or found.total == expected.total,
+            f"with a server that is down, {_about(broken)} gets {found.total} instead of {expected.total}: the term "
+            "that looks at the trace must pass trace.masked on as Score(..., masked=…)",
+        )
+
+
+REWARD_RECIPE_CHECKS: Final = (
+    check_recipe_attributes,
+    check_terms,
+    check_sum,
+    check_gates,
+    check_rows,
+    check_same_reward,
+    check_masks,
+)
+
+
+# What they are tried on -----------------------------------------------------------------------------------------------
+
+
+def _attempts(tasks: Tasks, parser: Parser | None) -> Iterator[Attempt]:
+    """Right, spoiled and nasty completions of each task; the same ones every time, but made anew."""
+    form = parser or SampleForm()
+    for number, task in enumerate(tasks if tasks is not None else sample_tasks()):
+        good = [text for text in (_reference(task, form),) if text is not None]
+        if task.program is not None:
+            for program in spoiled(task.program):
+                try:
+                    good.append(form.render(program))
+                except CannotExpress:
+                    continue
+        texts = [*good, *mutated(good, _MUTATIONS if number < 2 else 0, seed=number)] if good else []
+        for text in (*texts, *(NASTY if number == 1 else ())):
+            yield Attempt(task, text, form, progress=_PROGRESS)
+
+
+def _healthy_and_broken(tasks: Tasks, parser: Parser | None) -> Iterator[tuple[Attempt, Attempt]]:
+    """Reference programs, executed and with a server that is down."""
+    form = parser or SampleForm()
+    for task in tasks if tasks is not None else sample_tasks():
+        text = _reference(task, form)
+        if text is not None:
+            twin = evolve(task, environment=BrokenShop())
+            yield Attempt(task, text, form, progress=_PROGRESS), Attempt(twin, text, form, progress=_PROGRESS)
+
+
+def _rewards(recipe: RewardRecipe, tasks: Tasks, parser: Parser | None) -> Iterator[tuple[Attempt, Reward]]:
+    for attempt in _attempts(tasks, parser):
+        with never_raises(f"scoring {_about(attempt)}"):
+            reward = recipe.score_attempt(attempt)
+        yield attempt, reward
+
+
+def _reference(task: Task, parser: Parser) -> str | None:
+    try:
+        return None if task.program is None else parser.render(task.program)
+    except CannotExpress:
+        return None
+
+
+def _about(attempt: Attempt) -> str:
+    return f"the completion {shown(attempt.completion.text)} of task {attempt.task.id!r}"
+
+
+def _contents(attempt: Attempt) -> dict[str, str]:
+    task, program, trace = attempt.task, attempt.program, attempt.trace
+    steps: Any = [[step.arguments, step.outcome.kind, step.outcome.value] for step in trace.steps] if trace else None
+    return {
+        "tools of the task": snapshot({name: spec.parameters for name, spec in task.tools.items()}),
+        "answer of the task": snapshot(list(task.answer.values)),
+        "reference program of the task": snapshot(
+            [call.arguments for call in task.program.calls] if task.program else 0
+        ),
+        "facts of the task": snapshot(dict(task.facts)),
+        "program": snapshot([plain(call.arguments) for call in program.calls] if program else None),
+        "validation": repr(attempt.validation),
+        "trace": snapshot(steps),
+    }
