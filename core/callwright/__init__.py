@@ -49,6 +49,7 @@ _HOMES = {
     "callwright.corpus": ("Answer", "Corpus", "Task"),
     "callwright.sampler": ("Completion", "Message", "Sampler", "SamplingRequest"),
     "callwright.attempt": ("Attempt", "Progress"),
+    "callwright.episode": ("Episode", "Turn"),
     "callwright.answer": ("answers_match", "values_equal"),
     "callwright.reward": ("Evidence", "Reward", "RewardComponent", "RewardRecipe", "Score", "Term", "WeightedScore"),
     "callwright.algorithm": ("Algorithm", "LossOutput", "TokenBatch"),
@@ -88,6 +89,8 @@ if TYPE_CHECKING:
     from callwright.environment import Environment as Environment
     from callwright.environment import Outcome as Outcome
     from callwright.environment import Session as Session
+    from callwright.episode import Episode as Episode
+    from callwright.episode import Turn as Turn
     from callwright.errors import CallwrightError as CallwrightError
     from callwright.errors import CannotExpress as CannotExpress
     from callwright.errors import ComponentError as ComponentError
@@ -158,6 +161,7 @@ __all__ = [
     "Corpus",
     "DataError",
     "Environment",
+    "Episode",
     "Evidence",
     "ExecutionRules",
     "FunctionEnvironment",
@@ -200,6 +204,7 @@ __all__ = [
     "ToolSpec",
     "Trace",
     "Trainer",
+    "Turn",
     "UnknownName",
     "UsageError",
     "Validation",

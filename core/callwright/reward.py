@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import evolve, field, frozen
 
 from callwright.attempt import Attempt, Progress
-from callwright.errors import ComponentError, PluginError, UsageError
+from callwright.errors import ComponentError, DataError, PluginError, UsageError
 
 if TYPE_CHECKING:
     from callwright.corpus import Task
@@ -263,7 +263,11 @@ class RewardRecipe:
         return self.score_attempt(Attempt(task, completion, parser, seed=seed, progress=progress))
 
     def score_attempt(self, attempt: Attempt) -> Reward:
-        """Score an attempt. Raises :class:`callwright.ComponentError` if a component raises: that is its bug."""
+        """Score an attempt. Raises :class:`callwright.ComponentError` if a component raises: that is its bug.
+
+        A component raises :class:`callwright.DataError` or :class:`callwright.UsageError` for a task or an attempt that
+        lacks what it needs; these pass through.
+        """
         scores: dict[str, WeightedScore] = {}
         shut: set[str] = set()
         stage = len(STAGES)
@@ -286,7 +290,7 @@ class RewardRecipe:
                 shut.add(name)
                 if blocking is None and position < stage:
                     stage = position
-            scores[name] = WeightedScore(score, weight, blocking is not None)
+            scores[name] = _weighted(score, weight, blocking is not None)
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
         if masked is not None:
@@ -297,7 +301,7 @@ class RewardRecipe:
         try:
             score = component.score(attempt)
             within = component.low <= score.value <= component.high  # False for NaN too
-        except (ComponentError, PluginError):  # says itself whose bug it is
+        except (ComponentError, DataError, PluginError, UsageError):  # says itself whose fault it is
             raise
         except Exception as error:
             raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
@@ -312,6 +316,23 @@ class RewardRecipe:
             f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
             f"{attempt.completion.text[:400]!r}"
         )
+
+
+_WEIGHTED: dict[tuple[int, float, bool], WeightedScore] = {}
+_MOST_WEIGHTED = 1024
+
+
+def _weighted(score: Score, weight: float, closed: bool) -> WeightedScore:
+    """The score with its weight. Scores without evidence are few and shared, so these are made once."""
+    if score.evidence and not closed:
+        return WeightedScore(score, weight, closed)
+    key = (id(score), weight, closed)
+    found = _WEIGHTED.get(key)
+    if found is None or found.score is not score:
+        found = WeightedScore(score, weight, closed)
+        if len(_WEIGHTED) < _MOST_WEIGHTED:
+            _WEIGHTED[key] = found
+    return found
 
 
 _CLOSED: dict[tuple[float, float, str], Score] = {}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callwright.pipeline import build_pipeline, create_trainer
+from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.pipeline_recipe import load_recipe
 from callwright.plugins import Registry, default_registry
 from callwright.progress import SILENT, Reporter
@@ -40,12 +40,23 @@ def run_recipe(
     loaded = load_recipe(recipe, overrides)
     pipeline = build_pipeline(loaded, registry, corpus=corpus, environment=environment, extra_rewards=extra_rewards)
     trainer = create_trainer(loaded, registry)
+    check_tasks(pipeline)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     manifest = describe_process(registry, command=command, seed=loaded.recipe.seed, started=_now())
     run = Run.create(folder, recipe_text=loaded.effective_text(), manifest=manifest, command=command)
     trainer.train(pipeline, run, reporter=reporter)
     registry.hook.callwright_run_finished(run=run)
     return run
+
+
+def check_tasks(pipeline: Pipeline) -> None:
+    """Let a reward that needs something of each task look at those of training before any time is spent.
+
+    Such a reward has a method ``check(tasks)``, which raises :class:`callwright.DataError` naming the first bad one.
+    """
+    check = getattr(pipeline.reward, "check", None)
+    if callable(check):
+        check(pipeline.tasks(pipeline.loaded.recipe.corpus.train))
 
 
 def default_folder(name: str) -> Path:

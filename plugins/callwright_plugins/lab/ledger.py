@@ -1,0 +1,122 @@
+"""The ledger: every sample scored under every recipe, parsed and executed once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Sequence
+
+from attrs import define, field
+
+from callwright.attempt import Attempt, Progress
+from callwright.corpus import Task
+from callwright.errors import ComponentError, DataError, RecipeError, UsageError
+from callwright.evaluation import judge
+from callwright.plugins import Registry
+from callwright.reward import Reward, RewardRecipe
+from callwright_plugins.lab.reading import Sample
+
+#: What went wrong first, whatever the recipe; in the order in which a completion is judged.
+STAGES = {
+    "format": "no program",
+    "schema": "does not fit the schemas",
+    "execution": "a call fails",
+    "abstained": "calls nothing where calls are due",
+    "should_abstain": "calls where none is due",
+    "answer": "executes, wrong answer",
+    "right": "right answer",
+}
+
+
+@define(eq=False)
+class Account:
+    """One recipe's totals and contributions, one number a sample (0.0 for a term behind a closed gate of minimum 0)."""
+
+    recipe: RewardRecipe
+    name: str
+    totals: array[float] = field(factory=lambda: array("d"))
+    contributions: dict[str, array[float]] = field(factory=dict)
+    full: dict[str, int] = field(factory=dict)
+    closed: dict[str, int] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for term in self.recipe.terms:
+            self.contributions[term.name] = array("d")
+            self.full[term.name] = self.closed[term.name] = 0
+
+    def add(self, reward: Reward) -> None:
+        """Enter one reward that is not masked."""
+        assert reward.total is not None
+        self.totals.append(reward.total)
+        for name, weighted in reward.scores.items():
+            score = weighted.score
+            self.contributions[name].append(weighted.weight * score.value)
+            if weighted.closed:
+                self.closed[name] += 1
+            elif score.value >= score.high:
+                self.full[name] += 1
+
+
+@define(eq=False)
+class Ledger:
+    """The accounts of all recipes over the same samples.
+
+    A sample that is masked under any recipe is counted and entered nowhere, so that every account holds the same
+    samples. A recipe that cannot score the corpus is taken out, with the reason. ``progress`` is the latest one seen.
+    """
+
+    accounts: list[Account]
+    skipped: dict[str, str] = field(factory=dict)
+    groups: list[int] = field(factory=list)
+    stages: list[str] = field(factory=list)
+    tasks: dict[str, Task] = field(factory=dict)
+    masked: int = 0
+    progress: Progress | None = None
+    _numbers: dict[Hashable, int] = field(factory=dict)
+
+    def enter(self, sample: Sample) -> None:
+        """Score a sample under every recipe."""
+        attempt = sample.attempt
+        self.progress = attempt.progress or self.progress
+        rewards = self.score(attempt)
+        verdict = judge(attempt)
+        self.tasks.setdefault(attempt.task.id, attempt.task)
+        if verdict.masked or any(reward.total is None for reward in rewards):
+            self.masked += 1
+            return
+        for account, reward in zip(self.accounts, rewards, strict=True):
+            account.add(reward)
+        stage, _, code = verdict.failure.partition(":")
+        self.stages.append(code if code in STAGES else stage or "right")
+        self.groups.append(self._numbers.setdefault(sample.group, len(self._numbers)))
+
+    def score(self, attempt: Attempt) -> list[Reward]:
+        """The reward under each recipe, in order; a recipe that cannot score the task is taken out first."""
+        rewards = []
+        for account in list(self.accounts):
+            try:
+                rewards.append(account.recipe.score_attempt(attempt))
+            except ComponentError:
+                raise
+            except (DataError, UsageError) as error:
+                self.skipped[account.name] = str(error)
+                self.accounts.remove(account)
+        return rewards
+
+    def members(self) -> list[list[int]]:
+        """The positions of each group, groups of one left out: there is nothing to compare."""
+        found: dict[int, list[int]] = {}
+        for position, group in enumerate(self.groups):
+            found.setdefault(group, []).append(position)
+        return [group for group in found.values() if len(group) > 1]
+
+
+def open_ledger(registry: Registry, names: Sequence[str]) -> Ledger:
+    """An empty ledger. Raises :class:`callwright.UnknownName` for a recipe that nobody registered."""
+    accounts, skipped = [], {}
+    for name in dict.fromkeys(names):
+        registry.spec("reward recipe", name)
+        try:
+            accounts.append(Account(registry.create("reward recipe", name), name))
+        except (UsageError, RecipeError) as error:
+            skipped[name] = str(error)
+    return Ledger(accounts, skipped)

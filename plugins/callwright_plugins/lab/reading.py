@@ -1,0 +1,125 @@
+"""Rollouts to look at: the rows of a file, or those of a run folder, as attempts at tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import define, field, frozen
+
+from callwright.attempt import Attempt, Progress
+from callwright.cli.components import find_task, make_pipeline
+from callwright.cli.rows import BadRow, RowFile
+from callwright.corpus import Task
+from callwright.errors import DataError, UsageError
+from callwright.pipeline import Pipeline, build_pipeline
+from callwright.pipeline_recipe import load_recipe
+from callwright.plugins import Registry
+from callwright.runs import ROLLOUTS, Run
+from callwright.sampler import Completion
+
+
+@frozen
+class Sample:
+    """An attempt, the row that it came from, and its group: the attempts at one task in one step."""
+
+    row_id: str | int
+    attempt: Attempt
+    group: Hashable
+    row: Mapping[str, Any] = field(repr=False)
+
+
+@define
+class Source:
+    """Where samples come from. ``rows`` and ``bad`` count what was read so far."""
+
+    name: str
+    path: str
+    pipeline: Pipeline = field(repr=False)
+    run: Run | None = None
+    steps: int | None = None
+    rows: int = 0
+    bad: int = 0
+    _tasks: dict[str, Task | str] = field(factory=dict, repr=False)
+
+    def samples(self, complain: Callable[[str], object]) -> Iterator[Sample]:
+        """Every row that can be used; ``complain`` hears of the others."""
+        with RowFile(self.path) as rows:
+            for row in rows:
+                self.rows += 1
+                try:
+                    if isinstance(row, BadRow):
+                        raise row
+                    yield self._sample(row, rows.number)
+                except BadRow as bad:
+                    self.bad += 1
+                    complain(f"{rows.name}:{rows.number}: {bad}")
+
+    def _sample(self, row: dict[str, Any], number: int) -> Sample:
+        row_id, name, completion = row.get("id", number), row.get("task"), row.get("completion")
+        if type(row_id) is not str and type(row_id) is not int:
+            raise BadRow(f"'id' is {type(row_id).__name__}, expected a string or an integer")
+        if type(name) is int:
+            name = str(name)
+        if type(name) is not str or type(completion) is not str:
+            raise BadRow("the row needs 'task', the id of a task, and 'completion', a string")
+        task = self._task(name)
+        progress = _progress(row.get("step"), row.get("total_steps", self.steps))
+        text = Completion(completion, truncated=row.get("truncated") is True)
+        group = row.get("group")
+        if group is None:
+            group = row.get("step")
+        key = (name, group) if isinstance(group, str | int | None) else (name, repr(group))
+        return Sample(row_id, self.pipeline.attempt(task, text, progress), key, row)
+
+    def _task(self, name: str) -> Task:
+        task = self._tasks.get(name)
+        if task is None:
+            try:
+                task = find_task(self.pipeline, name)
+            except UsageError as error:  # remembered, since looking for similar names takes a while
+                task = str(error)
+            self._tasks[name] = task
+        if isinstance(task, str):
+            raise BadRow(task)
+        return task
+
+
+def _progress(step: Any, total: Any) -> Progress | None:
+    if type(step) is int and type(total) is int and step >= 0 and total >= 1:
+        return Progress(step, total)
+    return None
+
+
+def open_run(registry: Registry, path: str) -> Source:
+    """The rollouts of a run folder, with the corpus, form and seed of its recipe.
+
+    Raises :class:`callwright.DataError` if the folder is no run or kept no rollouts.
+    """
+    run = Run.open(Path(path))
+    loaded = load_recipe(run.path / "recipe.toml")
+    if not (run.path / ROLLOUTS).exists():
+        raise DataError(f"{path} holds no {ROLLOUTS}: the run was stopped early, or its trainer kept no rollouts")
+    steps = loaded.recipe.trainer.options.get("steps")
+    return Source(
+        str(run.path.name or run.path),
+        str(run.path / ROLLOUTS),
+        build_pipeline(loaded, registry, with_algorithm=False),
+        run=run,
+        steps=steps if type(steps) is int else None,
+    )
+
+
+def open_source(
+    registry: Registry, path: str, *, corpus: str | None, options: Mapping[str, Any], ir: str, seed: int
+) -> Source:
+    """A run folder, or a file of rows ``{"id", "task", "completion"}`` with the corpus that the tasks are of."""
+    if path != "-" and Path(path).is_dir():
+        if corpus is not None or options:
+            raise click.UsageError("a run's recipe says what its corpus is; leave --corpus and its options out")
+        return open_run(registry, path)
+    if corpus is None:
+        raise click.UsageError("the rows' tasks are of a corpus: name it with --corpus, or give a run folder")
+    return Source(path, path, make_pipeline(registry, corpus, options, ir=ir, seed=seed))

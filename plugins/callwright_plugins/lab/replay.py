@@ -1,0 +1,109 @@
+"""Replay: what a stored rollout did then, against what it does now in a fresh session of the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field
+
+from callwright.attempt import Attempt
+from callwright.observations import observations
+from callwright.reward import Reward
+
+_LOST = "infrastructure_error"
+
+
+@define
+class Replay:
+    """Counts over all rollouts. ``differences`` holds each one found: the row, the call, what was and what came."""
+
+    rows: int = 0
+    observed: int = 0
+    calls: int = 0
+    masked: int = 0
+    unconfirmed: int = 0
+    rewards: int = 0
+    differing: int = 0
+    differences: list[dict[str, Any]] = field(factory=list)
+
+    def check(self, row_id: str | int, row: Mapping[str, Any], attempt: Attempt, reward: Reward) -> None:
+        """Compare one rollout's observations and, under the recipe that it was trained with, its reward."""
+        self.rows += 1
+        before = len(self.differences)
+        now = observations(attempt.trace)
+        then = row.get("observations", ...)
+        was_masked = row.get("masked") is not None
+        if attempt.masked is not None or was_masked:
+            self.masked += 1
+            self.unconfirmed += not was_masked
+            return
+        if then is not ...:
+            self.observed += 1
+            self._observations(row_id, then, now)
+        self._reward(row_id, row, reward)
+        self.differing += len(self.differences) > before
+
+    def _observations(self, row_id: str | int, then: Any, now: list[dict[str, str | int]] | None) -> None:
+        mine, theirs = now or [], then if isinstance(then, list) else []
+        if (now is None) != (then is None) or len(mine) != len(theirs):
+            self._differ(row_id, None, "calls", _count(then), _count(now))
+            return
+        for found, stored in zip(mine, theirs, strict=True):
+            self.calls += 1
+            known = stored if isinstance(stored, dict) else {}
+            for key in ("call", "kind", "code", "value", "state"):
+                if known.get(key) != found[key]:
+                    self._differ(row_id, found["call"], key, known.get(key), found[key])
+                    break  # what comes after in the same call follows from it
+
+    def _reward(self, row_id: str | int, row: Mapping[str, Any], reward: Reward) -> None:
+        scores = row.get("scores")
+        if not isinstance(scores, dict) or scores.keys() != reward.scores.keys():
+            return  # the run was scored with terms that its recipe file does not name
+        self.rewards += 1
+        for name, weighted in reward.scores.items():
+            stored = scores[name]
+            value = stored.get("value") if isinstance(stored, dict) else None
+            if not isinstance(value, int | float) or abs(value - weighted.score.value) > 1e-9:
+                self._differ(row_id, None, f"score of {name}", value, weighted.score.value)
+
+    def _differ(self, row_id: str | int, call: Any, what: str, then: Any, now: Any) -> None:
+        self.differences.append({"id": row_id, "call": call, "what": what, "recorded": then, "now": now})
+
+    @property
+    def same(self) -> bool:
+        """Whether everything that could be compared is as it was."""
+        return not self.differences and not self.unconfirmed
+
+    def sentences(self) -> list[str]:
+        """What was compared and what came of it."""
+        said = []
+        if not self.observed and self.rows > self.masked:
+            said.append("These rollouts hold no observations, so only rewards can be compared; newer runs store them.")
+        elif self.observed < self.rows - self.masked:
+            said.append(f"{self.rows - self.masked - self.observed:,} rollouts hold no observations.")
+        compared = f"{self.observed:,} rollouts with {self.calls:,} calls executed again"
+        rewards = f"{self.rewards:,} rewards of the run's own recipe computed again"
+        said.append(f"{compared}, {rewards}: {self.differing or 'no'} rollouts differ.")
+        if self.masked:
+            now = f", {self.unconfirmed:,} of them only now" if self.unconfirmed else ""
+            said.append(f"{self.masked:,} rollouts are masked{now}: their tools or servers failed.")
+        return said
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts, and every difference."""
+        return {
+            "rows": self.rows,
+            "observed": self.observed,
+            "calls": self.calls,
+            "rewards": self.rewards,
+            "masked": self.masked,
+            "unconfirmed": self.unconfirmed,
+            "differing": self.differing,
+            "differences": self.differences,
+        }
+
+
+def _count(observed: Any) -> str:
+    return f"{len(observed)} calls" if isinstance(observed, list) else "no program"

@@ -1,0 +1,117 @@
+"""``callwright rescore``: what is the same is confirmed, what differs is found, in a stateful environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import callwright as cw
+
+Invoke = Callable[..., Result]
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_an_unchanged_run_is_confirmed_and_scored_with_the_new_recipe(
+    invoke: Invoke, run_folder: Path, tmp_path: Path, registry: cw.Registry
+) -> None:
+    out = tmp_path / "out.jsonl"
+    result = invoke("rescore", run_folder, "--recipe", "simple", "-o", out, "--json")
+    assert result.exit_code == 0, result.output
+    replay = json.loads(result.stdout)["replay"]
+    assert (replay["rows"], replay["observed"], replay["rewards"], replay["differing"]) == (8, 8, 8, 0)
+    assert replay["calls"] == 7
+    rows, stored = rows_of(out), rows_of(run_folder / "rollouts.jsonl")
+    assert [row["id"] for row in rows] == list(range(1, 9))
+    corpus, simple = registry.create("corpus", "bank-v1"), registry.create("reward recipe", "simple")
+    for row, old in zip(rows, stored, strict=True):
+        parser = registry.create("parser", "json")
+        reward = simple.score(corpus.task(old["task"]), old["completion"], ir=parser, seed=3)
+        assert row == {"id": row["id"], **reward.to_json()}
+
+
+def test_the_runs_own_recipe_gives_its_own_rewards(invoke: Invoke, run_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert invoke("rescore", run_folder, "--recipe", "tier", "-o", out).exit_code == 0
+    assert [row["total"] for row in rows_of(out)] == [row["total"] for row in rows_of(run_folder / "rollouts.jsonl")]
+    assert rows_of(out)[0]["total"] == 1.0
+
+
+def test_a_tool_that_was_changed_is_found(invoke: Invoke, run_folder: Path, bank: Any) -> None:
+    bank.fee = 1
+    result = invoke("rescore", run_folder, "--json")
+    assert result.exit_code == 1
+    replay = json.loads(result.stdout)["replay"]
+    # every rollout that deposits: gold0, wrong, gold1, and wrong where nothing was due
+    assert {row["id"] for row in replay["differences"]} == {1, 2, 5, 8}
+    first = replay["differences"][0]
+    assert (first["call"], first["what"]) == (0, "value")
+
+
+@pytest.mark.parametrize(("key", "value"), [("kind", "empty"), ("code", "x"), ("value", "00"), ("state", "77")])
+def test_every_field_of_an_observation_is_compared(invoke: Invoke, run_folder: Path, key: str, value: str) -> None:
+    path = run_folder / "rollouts.jsonl"
+    rows = rows_of(path)
+    rows[4]["observations"][1][key] = value
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke("rescore", run_folder, "--json")
+    assert result.exit_code == 1
+    (difference,) = json.loads(result.stdout)["replay"]["differences"]
+    assert (difference["id"], difference["call"], difference["what"], difference["recorded"]) == (5, 1, key, value)
+
+
+def test_a_stored_score_that_is_not_reproduced_is_found(invoke: Invoke, run_folder: Path) -> None:
+    path = run_folder / "rollouts.jsonl"
+    rows = rows_of(path)
+    rows[1]["scores"]["types"]["value"] = 0.25
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke("rescore", run_folder)
+    assert result.exit_code == 1
+    assert "score of types was 0.25, is now 1.0" in result.output
+
+
+def test_rollouts_without_observations_are_scored_and_it_is_said(invoke: Invoke, run_folder: Path) -> None:
+    path = run_folder / "rollouts.jsonl"
+    rows = rows_of(path)
+    for row in rows:
+        del row["observations"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke("rescore", run_folder)
+    assert result.exit_code == 0
+    assert "hold no observations" in result.output
+
+
+def test_what_cannot_be_executed_now_is_not_confirmed(invoke: Invoke, run_folder: Path, bank: Any) -> None:
+    bank.down = True
+    result = invoke("rescore", run_folder, "--json")
+    assert result.exit_code == 1
+    replay = json.loads(result.stdout)["replay"]
+    assert (replay["masked"], replay["unconfirmed"], replay["differences"]) == (4, 4, [])
+
+
+def test_the_runs_own_file_is_never_written(invoke: Invoke, run_folder: Path) -> None:
+    path = run_folder / "rollouts.jsonl"
+    before = path.read_bytes()
+    assert invoke("rescore", run_folder, "-o", path).exit_code == 2
+    assert path.read_bytes() == before
+
+
+def test_a_bad_row_is_named_and_the_others_go_on(invoke: Invoke, run_folder: Path) -> None:
+    path = run_folder / "rollouts.jsonl"
+    path.write_text(path.read_text() + '{"task": "t99", "completion": ""}\n[]\n')
+    result = invoke("rescore", run_folder, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["scores"]["bad"] == 2
+    assert "rollouts.jsonl:9" in result.stderr
+
+
+def test_a_folder_that_is_no_run(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("rescore", tmp_path)
+    assert result.exit_code != 0
