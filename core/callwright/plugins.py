@@ -121,6 +121,7 @@ class Registry:
         self._plugins: dict[str, PluginInfo] = {}
         self._components: dict[str, dict[str, Lazy]] = {}
         self._made: dict[tuple[str, str], Any] = {}
+        self._write: Callable[[str], object] | None = None
 
     @property
     def hook(self) -> pluggy.HookRelay:
@@ -133,7 +134,8 @@ class Registry:
         return len(implementations) > (1 if event == "callwright_tool_call" else 0)
 
     def trace(self, write: Callable[[str], object]) -> None:
-        """Report every hook call and its result, one line each, to ``write``."""
+        """Report every hook call and its result, one line each, to ``write``: registration from now on, and events."""
+        self._write = write
 
         def before(name: str, implementations: Any, arguments: Any) -> None:
             given = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
@@ -232,6 +234,7 @@ class Registry:
             implementation = getattr(plugin, hook_name, None)
             if implementation is None or not hasattr(implementation, "callwright_impl"):
                 continue
+            registered = []
             for lazy in self._registered(implementation, name):
                 if not isinstance(lazy, Lazy):
                     raise PluginError(
@@ -245,6 +248,9 @@ class Registry:
                         f"callwright -p no:{taken.plugin} …  or  callwright -p no:{name} …"
                     )
                 self._components[kind][lazy.name] = evolve(lazy, plugin=name)
+                registered.append(lazy.name)
+            if self._write is not None:
+                self._write(f"hook {hook_name}() of plugin {name!r} registered {', '.join(registered) or 'nothing'}")
 
     # Looking up
 
@@ -350,10 +356,19 @@ def _short(value: object) -> str:
 
 
 def load_plugins(
-    *, blocked: Iterable[str] = (), extra: Mapping[str, ModuleType | object] | None = None, entry_points: bool = True
+    *,
+    blocked: Iterable[str] = (),
+    extra: Mapping[str, ModuleType | object] | None = None,
+    entry_points: bool = True,
+    trace: Callable[[str], object] | None = None,
 ) -> Registry:
-    """A new registry with every installed plugin except the blocked ones, plus the ``extra`` modules by name."""
+    """A new registry with every installed plugin except the blocked ones, plus the ``extra`` modules by name.
+
+    ``trace`` hears of every hook call, one line each.
+    """
     registry = Registry()
+    if trace is not None:
+        registry.trace(trace)
     if entry_points:
         registry.load_entry_points(blocked)
     for name, plugin in (extra or {}).items():

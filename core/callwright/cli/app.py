@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -30,11 +31,10 @@ class App:
     def registry(self) -> Registry:
         """The plugins of this invocation. Raises :class:`callwright.NameClash` and :class:`callwright.UnknownName`."""
         if self._registry is None:
-            registry = load_plugins(blocked=self.blocked)
+            trace = partial(click.echo, err=True) if self.trace_hooks else None
+            registry = load_plugins(blocked=self.blocked, trace=trace)
             for name in self.modules:
                 registry.add(_import(name), name=name)
-            if self.trace_hooks:
-                registry.trace(lambda line: click.echo(line, err=True))
             self._registry = registry
         return self._registry
 

@@ -1,0 +1,128 @@
+"""Every registered component passes the conformance kit, the built-in ones like anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import callwright as cw
+from callwright.plugins import KINDS
+from callwright.testing import check_component, checks_for
+
+REGISTRY = cw.default_registry()
+#: Components that read the official files, and the folder of them that they read.
+NEED_DATA = {"recorded": "depthbench_official", "depthbench-official": "depthbench_official"}
+#: Components that cannot be made in a test of the core, and why.
+SKIPPED = {
+    ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",
+}
+#: Known failures: (kind, component) -> check -> reason.
+EXPECTED: dict[tuple[str, str], dict[str, str]] = {}
+
+
+def cases() -> Iterator[Any]:
+    """One test for each check of each component."""
+    for kind, lazy in REGISTRY.components():
+        known = EXPECTED.get((kind, lazy.name), {})
+        for check in checks_for(kind):
+            marks = [pytest.mark.xfail(reason=known[check.name], strict=True)] if check.name in known else []
+            yield pytest.param(kind, lazy.name, check, id=f"{kind}-{lazy.name}-{check}", marks=marks)
+
+
+def options_of(name: str, data: Path) -> dict[str, Any]:
+    if name not in NEED_DATA:
+        return {}
+    folder = data / NEED_DATA[name]
+    if not folder.is_dir():
+        pytest.skip(f"{name} reads official files, which are not here (CALLWRIGHT_DATA)")
+    return {"data": str(folder)}
+
+
+_MADE: dict[tuple[str, str], Any] = {}
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest) -> Any:
+    def made(kind: str, name: str, *, anew: bool = False) -> Any:
+        if (kind, name) in SKIPPED:
+            pytest.skip(SKIPPED[kind, name])
+        options = options_of(name, request.getfixturevalue("official_data")) if name in NEED_DATA else {}
+        if anew or (kind, name) not in _MADE:
+            registry = cw.load_plugins() if anew else REGISTRY
+            try:
+                component = registry.create(kind, name, **options)
+            except cw.MissingExtra as error:
+                pytest.skip(str(error))
+            if anew:
+                return component
+            _MADE[kind, name] = component
+        return _MADE[kind, name]
+
+    return made
+
+
+def test_no_plugin_is_broken() -> None:
+    assert [info.error for info in REGISTRY.plugins if info.error] == []
+
+
+@pytest.mark.parametrize(("kind", "name", "check"), list(cases()))
+def test_conformance(kind: str, name: str, check: Any, make: Any) -> None:
+    check(make(kind, name))
+
+
+#: A component of a reward goes by its own name in the scores of a recipe, so only other kinds have the registered one.
+UNNAMED = ("toolset", "command", "reward component")
+NAMED = [(kind, lazy.name) for kind, lazy in REGISTRY.components() if kind not in UNNAMED]
+
+
+@pytest.mark.parametrize(("kind", "name"), NAMED)
+def test_a_component_has_its_registered_name(kind: str, name: str, make: Any) -> None:
+    component = make(kind, name)
+    if name != "recorded":  # has the name of what was recorded
+        assert component.name == name
+
+
+CORPORA = [(kind, name) for kind, name in NAMED if kind in ("corpus", "benchmark")]
+
+
+@pytest.mark.parametrize(("kind", "name"), CORPORA)
+def test_two_instances_of_a_corpus_hold_the_same_tasks(kind: str, name: str, make: Any) -> None:
+    (check,) = (
+        check for check in checks_for(kind, again=make(kind, name, anew=True)) if check.name == "check_repeatable"
+    )
+    check(make(kind, name))
+
+
+@pytest.mark.parametrize(("kind", "name"), CORPORA)
+def test_the_environment_of_a_corpus_conforms_in_its_scenarios(kind: str, name: str, make: Any) -> None:
+    corpus = make(kind, name)
+    tasks = [corpus[split][0] for split, count in corpus.splits.items() if count]
+    calls = [(call.tool, dict(call.arguments)) for task in tasks if task.program for call in task.program.calls[:1]]
+    check_component(
+        "environment",
+        corpus.environment,
+        scenarios=sorted({task.scenario for task in tasks}),
+        calls=calls,
+    )
+
+
+@pytest.mark.parametrize("name", REGISTRY.names("parser"))
+def test_every_reward_scores_completions_of_every_form(name: str, make: Any) -> None:
+    """One component of each class that is registered or part of a registered recipe."""
+    found = [make("reward component", component) for component in REGISTRY.names("reward component")]
+    for recipe in REGISTRY.names("reward recipe"):
+        found += [term.component for term in make("reward recipe", recipe).terms]
+    parser = make("parser", name)
+    (check,) = (c for c in checks_for("reward component", parser=parser) if c.name == "check_never_raises")
+    for component in {type(component): component for component in found}.values():
+        check(component)
+
+
+def test_every_kind_has_checks() -> None:
+    for kind in KINDS:
+        names = [check.name for check in checks_for(kind)]
+        assert len(set(names)) == len(names) > 0
+        assert all(check.summary.endswith(".") for check in checks_for(kind))

@@ -1,0 +1,1156 @@
+"""Each check of the conformance kit can fail: for every one there is a component that is wrong in just that way."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+from attrs import evolve, frozen
+
+import callwright as cw
+from callwright.plugins import KINDS
+from callwright.testing import checks_for
+from callwright.testing.sample import SHOP, SampleForm, sample_tasks
+from callwright.tool import FunctionTool
+
+#: ``(kind, check, message, component)``: the check must fail on it, saying this.
+CASES: list[Any] = []
+
+
+def case(kind: str, check: str, message: str, **context: Any) -> Callable[[Any], Any]:
+    """Register what a decorated class or function makes as a component that must fail a check."""
+
+    def register(make: Any) -> Any:
+        CASES.append(pytest.param(kind, check, message, make, context, id=f"{check}-{make.__name__}"))
+        return make
+
+    return register
+
+
+# Parsers --------------------------------------------------------------------------------------------------------------
+
+
+class Form:
+    """A sound form, to be broken in one place at a time."""
+
+    name = "form"
+
+    def __init__(self, **limits: int) -> None:
+        self.inner = SampleForm(evolve(SampleForm().limits, **limits))
+
+    def parse(self, text: str) -> Any:
+        return self.inner.parse(text)
+
+    def render(self, program: cw.Program) -> str:
+        return self.inner.render(program)
+
+    def instructions(self) -> str:
+        return self.inner.instructions()
+
+
+def with_arguments(program: Any, change: Callable[[Any], Any]) -> Any:
+    """The program with every value inside of its arguments changed."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: walk(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [walk(inner) for inner in value]
+        return change(value)
+
+    if not isinstance(program, cw.Program):
+        return program
+    return evolve(program, calls=tuple(evolve(call, arguments=walk(call.arguments)) for call in program.calls))
+
+
+@case("parser", "check_attributes", "name must be a string that is not empty")
+class Nameless(Form):
+    name = ""
+
+
+@case("parser", "check_attributes", "lacks instructions, render of callwright.Parser")
+class OnlyParses:
+    name = "only-parses"
+
+    def parse(self, text: str) -> Any:
+        return SampleForm().parse(text)
+
+
+@case("parser", "check_total", "raised UnicodeEncodeError")
+class Encodes(Form):
+    def parse(self, text: str) -> Any:
+        text.encode("utf-8")
+        return super().parse(text)
+
+
+@case("parser", "check_total", "raised RecursionError")
+class Recurses(Form):
+    def parse(self, text: str) -> Any:
+        def balanced(at: int) -> int:
+            return balanced(at + 1) if text[at : at + 1] in ("[", "{") else at
+
+        balanced(0)
+        return super().parse(text)
+
+
+@case("parser", "check_total", "it must give a Program or a ParseFailure")
+class GivesNothing(Form):
+    def parse(self, text: str) -> Any:
+        return super().parse(text) if text else None
+
+
+@case("parser", "check_failures", "is not within the")
+class SpansTooFar(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        return evolve(found, span=(0, len(text) + 1)) if isinstance(found, cw.ParseFailure) else found
+
+
+@case("parser", "check_failures", "a code is lower-case words")
+class CodesInWords(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        return evolve(found, code="Not JSON!") if isinstance(found, cw.ParseFailure) else found
+
+
+@case("parser", "check_failures", "is no stage of a ParseFailure")
+class OddStage(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        return evolve(found, stage="somewhere") if isinstance(found, cw.ParseFailure) else found
+
+
+@case("parser", "check_failures", "says nothing")
+class Silent(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        return evolve(found, message="") if isinstance(found, cw.ParseFailure) else found
+
+
+@case("parser", "check_programs", "which JSON does not know")
+class LenientNumbers(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text.replace("1e999", "888"))
+        return with_arguments(found, lambda value: float("inf") if value == 888 else value)
+
+
+@case("parser", "check_programs", "two calls with one id")
+class SameIds(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        if isinstance(found, cw.Program):
+            return evolve(found, calls=tuple(evolve(call, id=0) for call in found.calls))
+        return found
+
+
+@case("parser", "check_programs", "holds a tuple, which is not JSON")
+class Tuples(Form):
+    def parse(self, text: str) -> Any:
+        return with_arguments(super().parse(text), lambda value: (value,) if value == 3 else value)
+
+
+@case("parser", "check_programs", "raised UnicodeEncodeError")
+class HalfCharacters(Form):
+    def parse(self, text: str) -> Any:
+        return with_arguments(super().parse(text), lambda value: "\ud800" if value == "Oslo" else value)
+
+
+@case("parser", "check_purity", "does it hold state")
+class Tired(Form):
+    parsed = 0
+
+    def parse(self, text: str) -> Any:
+        self.parsed += 1
+        return super().parse(text if self.parsed < 1000 else "")
+
+
+@case("parser", "check_round_trip", "is not the program; what a form cannot express")
+class Floats(Form):
+    def parse(self, text: str) -> Any:
+        return with_arguments(super().parse(text), lambda value: str(value) if type(value) is float else value)
+
+
+@case("parser", "check_round_trip", "raised TypeError: .*what it cannot write is CannotExpress")
+class RendersTextOnly(Form):
+    def render(self, program: cw.Program) -> str:
+        for call in program.calls:
+            if None in call.arguments.values():
+                raise TypeError("None is no text")
+        return super().render(program)
+
+
+@case("parser", "check_round_trip", "render refuses even a single call")
+class RefusesNumbers(Form):
+    def render(self, program: cw.Program) -> str:
+        if any(type(value) is int for call in program.calls for value in call.arguments.values()):
+            raise cw.CannotExpress("numbers")
+        return super().render(program)
+
+
+@case("parser", "check_round_trip", "render gave bytes")
+class RendersBytes(Form):
+    def render(self, program: cw.Program) -> Any:
+        return super().render(program).encode()
+
+
+@case("parser", "check_normal_form", "and read again as")
+class Templates(Form):
+    def render(self, program: cw.Program) -> str:
+        return super().render(program).replace("{{7*7}}", "49")
+
+
+@case("parser", "check_no_call", "render refuses the program without calls")
+class AlwaysCalls(Form):
+    def render(self, program: cw.Program) -> str:
+        if not program.calls:
+            raise cw.CannotExpress("nothing to write")
+        return super().render(program)
+
+
+@case("parser", "check_no_call", "is read as ParseFailure")
+class NeedsCalls(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        if isinstance(found, cw.Program) and not found.calls:
+            return cw.ParseFailure("structure", "no_calls", "there are no calls", (0, 0))
+        return found
+
+
+@case("parser", "check_thought", "is not in the rendered text")
+class Thoughtless(Form):
+    def render(self, program: cw.Program) -> str:
+        return super().render(evolve(program, thought=""))
+
+
+@case("parser", "check_thought", "is read back as ''")
+class Forgetful(Form):
+    def parse(self, text: str) -> Any:
+        found = super().parse(text)
+        return evolve(found, thought="") if isinstance(found, cw.Program) else found
+
+
+@case("parser", "check_limits", "more than 400000 characters gave Program")
+class AnyLength(Form):
+    def parse(self, text: str) -> Any:
+        return super().parse(text.strip())
+
+
+@case("parser", "check_limits", "257 calls are beyond the limits, but are written and read")
+class AnyNumber(Form):
+    def __init__(self) -> None:
+        super().__init__(calls=10_000)
+
+
+@case("parser", "check_limits", "66 levels are beyond the limits, but are written and read")
+class AnyDepth(Form):
+    def __init__(self) -> None:
+        super().__init__(nesting=100)
+
+
+@case("parser", "check_limits", "more calls than its limits allow gave Program")
+@frozen
+class IgnoresItsLimits:
+    limits: cw.ParseLimits = SampleForm().limits
+    name = "ignores"
+
+    def parse(self, text: str) -> Any:
+        return SampleForm().parse(text)
+
+    def render(self, program: cw.Program) -> str:
+        return SampleForm().render(program)
+
+    def instructions(self) -> str:
+        return SampleForm().instructions()
+
+
+@case("parser", "check_linear", "does a pattern backtrack over '<'")
+class Backtracks(Form):
+    def parse(self, text: str) -> Any:
+        re.search(r"<[^>]*>$", text)
+        return super().parse(text)
+
+
+@case("parser", "check_instructions", "instructions.. is empty")
+class Speechless(Form):
+    def instructions(self) -> str:
+        return " "
+
+
+@case("parser", "check_instructions", "what to write when no call is to be made")
+class SaysNothingOfNoCall(Form):
+    def instructions(self) -> str:
+        return "Write your calls as JSON."
+
+
+@case("parser", "check_instructions", "two different texts")
+class Chatty(Form):
+    said = 0
+
+    def instructions(self) -> str:
+        self.said += 1
+        return f"No call: []. (You were told {self.said} times.)"
+
+
+# Reward components ----------------------------------------------------------------------------------------------------
+
+
+class Right(cw.RewardComponent):
+    """A sound component, to be broken in one place at a time."""
+
+    name = "right"
+    stage = "answer"
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        trace = attempt.trace
+        if trace is None:
+            return cw.Score(0.0, evidence=(cw.Evidence("no_program", "the text is not a program"),))
+        if trace.masked is not None:
+            return cw.Score(0.0, evidence=(cw.Evidence("lost", trace.masked),), masked=trace.masked)
+        if cw.answers_match(attempt.task.answer, trace.returned):
+            return cw.Score(1.0)
+        return cw.Score(0.0, evidence=(cw.Evidence("wrong", "the answer is wrong"),))
+
+
+@case("reward component", "check_component_attributes", "is not a subclass of callwright.RewardComponent")
+class NoComponent:
+    name, low, high, stage = "none", 0.0, 1.0, ""
+
+
+@case("reward component", "check_component_attributes", "name must be a string")
+class NamelessReward(Right):
+    name = ""
+
+
+@case("reward component", "check_component_attributes", "or no recipe can be normalised")
+class NoRange(Right):
+    high = 0.0
+
+
+@case("reward component", "check_component_attributes", "stage is 'later'")
+class OddlyStaged(Right):
+    stage = "later"
+
+
+@case("reward component", "check_never_raises", "raised AttributeError: 'NoneType' object")
+class TrustsTheParser(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        calls = attempt.program.calls  # type: ignore[union-attr]
+        return cw.Score(1.0) if calls else cw.Score(0.0, evidence=(cw.Evidence("no_calls", "there are no calls"),))
+
+
+@case("reward component", "check_never_raises", "it must give a Score")
+class GivesANumber(Right):
+    def score(self, attempt: cw.Attempt) -> Any:
+        return super().score(attempt).value
+
+
+@case("reward component", "check_range", "is outside of")
+class TooMuch(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return evolve(super().score(attempt), value=5.0)
+
+
+@case("reward component", "check_range", "is outside of")
+class NotANumber(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return evolve(super().score(attempt), value=float("nan"))
+
+
+@case("reward component", "check_range", "were low and high passed on to Score")
+class ForgetsItsRange(Right):
+    low, high = 0.5, 3.0
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return cw.Score(0.75, evidence=(cw.Evidence("a", "b"),))
+
+
+@case("reward component", "check_evidence", "there is no evidence")
+class NoEvidence(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return evolve(super().score(attempt), evidence=())
+
+
+@case("reward component", "check_evidence", "needs a code and a reason")
+class NoReason(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        score = super().score(attempt)
+        return evolve(score, evidence=tuple(evolve(evidence, reason=" ") for evidence in score.evidence))
+
+
+@case("reward component", "check_evidence", "shows an address in memory")
+class ShowsObjects(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        score = super().score(attempt)
+        return evolve(score, evidence=tuple(evolve(e, found=repr(object())) for e in score.evidence))
+
+
+@case("reward component", "check_purity", "does the component keep state")
+class Counts(Right):
+    scored = 0
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        self.scored += 1
+        return super().score(attempt) if self.scored < 100 else cw.Score(1.0)
+
+
+@case("reward component", "check_purity", "draws from the global random generator")
+class Draws(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        random.random()
+        return super().score(attempt)
+
+
+@case("reward component", "check_nothing_is_changed", "changed the program")
+class ChangesThePrograms(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        for call in attempt.program.calls if attempt.program else ():
+            call.arguments.pop("name", None)  # type: ignore[attr-defined]
+        return super().score(attempt)
+
+
+@case("reward component", "check_nothing_is_changed", "changed the trace")
+class ChangesTheTrace(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        for step in attempt.trace.steps if attempt.trace else ():
+            if isinstance(step.outcome.value, dict):
+                step.outcome.value.clear()
+        return super().score(attempt)
+
+
+@case("reward component", "check_nothing_is_changed", "changed the facts of the task")
+class ChangesTheTask(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        attempt.task.facts["seen"] = attempt.task.facts.get("seen", 0) + 1  # type: ignore[index]
+        return super().score(attempt)
+
+
+@case("reward component", "check_infrastructure", "gets 0.0 instead of 1.0: pass trace.masked on")
+class ForgetsTheMask(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return evolve(super().score(attempt), masked=None)
+
+
+# Reward recipes -------------------------------------------------------------------------------------------------------
+
+
+class Readable(cw.RewardComponent):
+    name = "readable"
+    stage = "format"
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        failure = attempt.failure
+        return cw.Score(1.0) if failure is None else cw.Score(0.0, evidence=(cw.Evidence("x", failure.message),))
+
+
+def sound_recipe(*, kind: type[cw.RewardRecipe] = cw.RewardRecipe, answer: Any = None, **more: Any) -> cw.RewardRecipe:
+    terms = (cw.Term(Readable(), 1), cw.Term(answer or Right(), 4, ("readable",)))
+    return kind(**{"name": "sound", "terms": terms, **more})
+
+
+class ChangedRecipe(cw.RewardRecipe):
+    def changed(self, reward: cw.Reward) -> cw.Reward:
+        return reward
+
+    def score_attempt(self, attempt: cw.Attempt) -> cw.Reward:
+        return self.changed(super().score_attempt(attempt))
+
+
+@case("reward recipe", "check_recipe_attributes", "name must be a string")
+def nameless_recipe() -> Any:
+    return sound_recipe(name="")
+
+
+@case("reward recipe", "check_recipe_attributes", "the recipe has no terms")
+def empty_recipe() -> Any:
+    return cw.RewardRecipe("empty", (), normalise=False)
+
+
+@case("reward recipe", "check_recipe_attributes", "nothing can be earned")
+def worthless_recipe() -> Any:
+    return cw.RewardRecipe("worthless", (cw.Term(Right(), 0),), normalise=False)
+
+
+@case("reward recipe", "check_recipe_attributes", "stage is 'later'")
+def recipe_of_an_odd_component() -> Any:
+    return sound_recipe(answer=OddlyStaged())
+
+
+@case("reward recipe", "check_terms", "the term 'right': scoring the completion .* raised AttributeError")
+def recipe_that_trusts_the_parser() -> Any:
+    return sound_recipe(answer=TrustsTheParser())
+
+
+@case("reward recipe", "check_sum", "sum to .*, the total is")
+def recipe_with_a_bonus() -> Any:
+    class Bonus(ChangedRecipe):
+        def changed(self, reward: cw.Reward) -> cw.Reward:
+            return evolve(reward, total=None if reward.total is None else reward.total * 0.9)
+
+    return sound_recipe(kind=Bonus)
+
+
+@case("reward recipe", "check_sum", "nothing says why")
+def recipe_that_masks_in_silence() -> Any:
+    class Quiet(ChangedRecipe):
+        def changed(self, reward: cw.Reward) -> cw.Reward:
+            return evolve(reward, total=None)
+
+    return sound_recipe(kind=Quiet)
+
+
+@case("reward recipe", "check_gates", "is open, though of its gates readable are below")
+def recipe_without_gates() -> Any:
+    class Open(ChangedRecipe):
+        def changed(self, reward: cw.Reward) -> cw.Reward:
+            scores = {name: evolve(weighted, closed=False) for name, weighted in reward.scores.items()}
+            return evolve(reward, scores=scores)
+
+    return sound_recipe(kind=Open)
+
+
+@case("reward recipe", "check_gates", "is behind a shut gate, but has 1.0")
+def recipe_that_pays_behind_gates() -> Any:
+    class Generous(ChangedRecipe):
+        def changed(self, reward: cw.Reward) -> cw.Reward:
+            full = {n: evolve(w, score=evolve(w.score, value=1.0)) if w.closed else w for n, w in reward.scores.items()}
+            return evolve(reward, scores=full)
+
+    return sound_recipe(kind=Generous)
+
+
+@case("reward recipe", "check_rows", "as JSON raised TypeError")
+def recipe_with_evidence_that_is_no_text() -> Any:
+    class Objects(Right):
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            score = super().score(attempt)
+            return evolve(score, evidence=tuple(evolve(e, found={1, 2}) for e in score.evidence))
+
+    return sound_recipe(answer=Objects())
+
+
+@case("reward recipe", "check_same_reward", "and then")
+def recipe_that_counts() -> Any:
+    return sound_recipe(answer=Counts())
+
+
+@case("reward recipe", "check_masks", "with a server that is down, .* gets 0.2 instead of 1.0")
+def recipe_that_forgets_the_mask() -> Any:
+    return sound_recipe(answer=ForgetsTheMask())
+
+
+# Environments ---------------------------------------------------------------------------------------------------------
+
+
+class World:
+    """A sound environment around the kit's shop, to be broken in one place at a time."""
+
+    name = "world"
+    pure = False
+    tools: Mapping[str, cw.ToolSpec] = SHOP.tools
+
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        return self.session(SHOP.open(scenario, seed))
+
+    def session(self, inner: Any) -> Any:
+        world = self
+
+        class Session:
+            def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+                return world.answer(inner, tool, arguments)
+
+            def digest(self) -> Any:
+                return inner.digest()
+
+            def close(self) -> None:
+                inner.close()
+
+        return Session()
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return inner.call(tool, arguments)
+
+
+def specs(**changes: Any) -> dict[str, cw.ToolSpec]:
+    """The tools of the shop, the first one changed."""
+    first, *others = SHOP.tools.values()
+    return {first.name: evolve(first, **changes), **{spec.name: spec for spec in others}}
+
+
+@case("environment", "check_attributes", "name must be a string")
+class NamelessWorld(World):
+    name = ""
+
+
+@case("environment", "check_attributes", "lacks open of callwright.Environment")
+class ClosedWorld:
+    name, pure, tools = "closed", False, SHOP.tools
+
+
+@case("environment", "check_attributes", "calls itself 'other'")
+class MixedNames(World):
+    tools = specs(name="other") | {"find_items": evolve(SHOP.tools["find_items"], name="other")}
+
+
+@case("environment", "check_attributes", "annotated as read_only and as destructive")
+class Contradicts(World):
+    tools = specs(read_only=True, destructive=True)
+
+
+@case("environment", "check_attributes", "pure must be a bool")
+class Undecided(World):
+    pure = None
+
+
+@case("environment", "check_schemas", "compiling the schema of tool 'find_items' raised DataError")
+class OddSchema(World):
+    tools = specs(parameters={"type": "strnig"})
+
+
+@case("environment", "check_schemas", "has no description")
+class Undescribed(World):
+    tools = specs(description="")
+
+
+@case("environment", "check_sessions", "raised OverflowError")
+class SmallSeeds(World):
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        if seed >= 2**31:
+            raise OverflowError("seed")
+        return super().open(scenario, seed)
+
+
+@case("environment", "check_sessions", "closing a session twice raised ValueError")
+class ClosesOnce(World):
+    def session(self, inner: Any) -> Any:
+        closed: list[int] = []
+
+        def close() -> None:
+            if closed:
+                raise ValueError("already closed")
+            closed.append(1)
+
+        return SimpleNamespace(call=inner.call, digest=inner.digest, close=close)
+
+
+@case("environment", "check_sessions", "digest.. gave int, not text")
+class NumberedStates(World):
+    def session(self, inner: Any) -> Any:
+        return SimpleNamespace(call=inner.call, digest=lambda: 7, close=inner.close)
+
+
+@case("environment", "check_same_seed", "does the world depend on")
+class Clock(World):
+    opened = 0
+
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        self.opened += 1
+        return super().open(scenario, seed + self.opened)
+
+
+@case("environment", "check_same_seed", "after the same calls was answered")
+class Dice(World):
+    answered = 0
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        self.answered += 1
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, value=self.answered) if outcome.executed else outcome
+
+
+@case("environment", "check_isolation", "do they share state")
+class OneForAll(World):
+    def __init__(self) -> None:
+        self.shared = SHOP.open("", 0)
+
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        return self.shared
+
+
+@case("environment", "check_isolation", "starts with another digest")
+class Remembers(World):
+    carts: int = 0
+
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        return super().open(scenario, seed + self.carts)
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        self.carts += tool == "put_in_cart" and outcome.executed
+        return outcome
+
+
+@case("environment", "check_unknown_tool", "calling 'no_such_tool', which is no tool, came to 'ok'")
+class AnswersEverything(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return inner.call(tool, arguments) if tool in self.tools else cw.Outcome("ok", "sure")
+
+
+@case("environment", "check_unknown_tool", "raised KeyError")
+class LooksUp(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return inner.call(self.tools[tool].name, arguments)
+
+
+@case("environment", "check_outcomes", "raised KeyError: .*a session's failures are Outcomes")
+class Raises(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        for name in self.tools[tool].parameters.get("required", ()):
+            _ = arguments[name]
+        return inner.call(tool, arguments)
+
+
+@case("environment", "check_outcomes", "as JSON raised TypeError")
+class GivesSets(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, value={1, 2}) if outcome.executed else outcome
+
+
+@case("environment", "check_outcomes", "as JSON raised ValueError")
+class GivesNaN(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, value=float("nan")) if outcome.executed else outcome
+
+
+@case("environment", "check_outcomes", "without a code")
+class NoCodes(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return evolve(inner.call(tool, arguments), code="")
+
+
+@case("environment", "check_outcomes", "without a message")
+class NoMessages(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return evolve(inner.call(tool, arguments), message="")
+
+
+@case("environment", "check_outcomes", "which is no kind")
+class OddKinds(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return evolve(inner.call(tool, arguments), kind="good")
+
+
+@case("environment", "check_outcomes", "not an Outcome")
+class PlainValues(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        return inner.call(tool, arguments).value or 0
+
+
+@case("environment", "check_failed_calls", "but changed the state")
+class HalfDone(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        if not outcome.executed:
+            inner.state.cart.append("half")
+        return outcome
+
+
+@case("environment", "check_read_only", "though the tool is annotated as read_only")
+class Logs(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        if tool == "price_of":
+            inner.state.cart.append("looked at")
+        return inner.call(tool, arguments)
+
+
+@case("environment", "check_values", "changed its arguments")
+class EatsArguments(World):
+    pure = True
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, dict(arguments))
+        arguments.clear()
+        return outcome
+
+
+@case("environment", "check_values", "was changed by a later call", calls=[("put_in_cart", {"name": "egg"})] * 2)
+class HandsOutItsState(World):
+    pure = True
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, value=inner.state.cart) if tool == "put_in_cart" and outcome.executed else outcome
+
+
+# Corpora --------------------------------------------------------------------------------------------------------------
+
+
+class Tasks:
+    """A sound corpus, to be broken in one place at a time."""
+
+    name = "tasks"
+    environment = SHOP
+
+    def __init__(self) -> None:
+        tasks = sample_tasks()
+        train = [evolve(task, split="train") for task in tasks[:4]]
+        self.tasks = {"train": train, "evaluation": [evolve(task, split="evaluation") for task in tasks[4:]]}
+
+    @property
+    def splits(self) -> dict[str, int]:
+        return {split: len(tasks) for split, tasks in self.tasks.items()}
+
+    def __getitem__(self, split: str) -> Any:
+        if split not in self.tasks:
+            raise cw.UnknownName("split", split, self.tasks)
+        return self.tasks[split]
+
+    def task(self, task_id: str) -> Any:
+        for tasks in self.tasks.values():
+            for task in tasks:
+                if task.id == task_id:
+                    return task
+        raise cw.UnknownName("task", task_id, [])
+
+    def change(self, index: int, **changes: Any) -> Tasks:
+        self.tasks["train"][index] = evolve(self.tasks["train"][index], **changes)
+        return self
+
+
+@case("corpus", "check_attributes", "splits must be a mapping")
+class NoSplits(Tasks):
+    def __init__(self) -> None:
+        self.tasks = {}
+
+
+@case("corpus", "check_splits", "splits says that 'train' has 9 tasks, but there are 4")
+class Miscounts(Tasks):
+    @property
+    def splits(self) -> dict[str, int]:
+        return {**super().splits, "train": 9}
+
+
+@case("corpus", "check_splits", "says that it is of 'validation'")
+def corpus_of_another_split() -> Any:
+    return Tasks().change(1, split="validation")
+
+
+@case("corpus", "check_ids", "both have a task with the id 'sample-4'")
+def corpus_with_one_id_twice() -> Any:
+    return Tasks().change(1, id="sample-4")
+
+
+@case("corpus", "check_ids", "is another task than the one of split")
+class FindsTheFirst(Tasks):
+    def task(self, task_id: str) -> Any:
+        return self.tasks["train"][0]
+
+
+@case("corpus", "check_ids", "raised KeyError")
+class FindsNothing(Tasks):
+    def task(self, task_id: str) -> Any:
+        raise KeyError(task_id)
+
+
+@case("corpus", "check_unknown_names", r"corpus\['no such split'\] raised KeyError; it must raise UnknownName")
+class PlainDictionary(Tasks):
+    def __getitem__(self, split: str) -> Any:
+        return self.tasks[split]
+
+
+@case("corpus", "check_unknown_names", r"task\('no such task'\) was found")
+class FindsAnything(Tasks):
+    def task(self, task_id: str) -> Any:
+        return self.tasks["train"][0]
+
+
+@case("corpus", "check_tasks", "has no query")
+def corpus_without_a_query() -> Any:
+    return Tasks().change(1, query=" ")
+
+
+@case("corpus", "check_tasks", "offers 'teleport', which its environment 'sample-shop' does not have")
+def corpus_with_a_tool_of_nobody() -> Any:
+    return Tasks().change(1, tools={"teleport": cw.ToolSpec("teleport")})
+
+
+@case("corpus", "check_tasks", "offers 'total' under the name 'sum'")
+def corpus_with_a_renamed_tool() -> Any:
+    return Tasks().change(1, tools={"sum": SHOP.tools["total"]})
+
+
+@case("corpus", "check_tasks", "returns 'all', its reference program 'one'")
+def corpus_with_another_return() -> Any:
+    return Tasks().change(1, returns="all")
+
+
+@case("corpus", "check_tasks", "refers to calls that it does not have")
+def corpus_with_a_dangling_reference() -> Any:
+    return Tasks().change(1, program=cw.Program((cw.Call(0, "price_of", {"name": cw.Reference(3)}),)))
+
+
+@case("corpus", "check_reference_programs", "does not fit its tools: .*expected string, found integer")
+def corpus_with_a_program_that_does_not_fit() -> Any:
+    return Tasks().change(1, program=cw.Program((cw.Call(0, "price_of", {"name": 3}),)))
+
+
+@case("corpus", "check_reference_programs", "does not execute: .*unknown_item")
+def corpus_with_a_program_that_fails() -> Any:
+    return Tasks().change(1, program=cw.Program((cw.Call(0, "price_of", {"name": "yacht"}),)))
+
+
+@case("corpus", "check_reference_programs", "the expected answer is")
+@case("corpus", "check_full_reward", "the reference program of task 'sample-1' gets 0.5: answer 0/1")
+def corpus_with_a_wrong_answer() -> Any:
+    return Tasks().change(1, answer=cw.Answer((-1,)))
+
+
+@case("corpus", "check_repeatable", "is it drawn from a global random generator")
+class Shuffles(Tasks):
+    asked = 0
+
+    def __getitem__(self, split: str) -> Any:
+        self.asked += 1
+        tasks = super().__getitem__(split)
+        return tasks if self.asked <= len(self.tasks) else tasks[::-1]
+
+
+@case(
+    "corpus",
+    "check_repeatable",
+    "is another one of a second instance",
+    again=Tasks().change(1, query="Something else?"),
+)
+def corpus_with_another_twin() -> Any:
+    return Tasks()
+
+
+# Samplers -------------------------------------------------------------------------------------------------------------
+
+
+class Script:
+    """A sound sampler, to be broken in one place at a time."""
+
+    name = "script"
+
+    def sample(self, requests: Any, *, n: int = 1, seed: int = 0, temperature: float = 1.0) -> Any:
+        return [[self.completion(request, seed, draw, temperature) for draw in range(n)] for request in requests]
+
+    def completion(self, request: cw.SamplingRequest, seed: int, draw: int, temperature: float) -> Any:
+        drawn = random.Random(f"{request.task.id}/{seed}/{draw}").randint(0, 9) if temperature else 0
+        return cw.Completion(f"{request.task.id} {drawn}", (1, 2), (-0.5, 0.0))
+
+
+@case("sampler", "check_attributes", "lacks sample of callwright.Sampler")
+class Mute:
+    name = "mute"
+
+
+@case("sampler", "check_shape", "it must be one list of 3 per request")
+class OneEach(Script):
+    def sample(self, requests: Any, *, n: int = 1, **more: Any) -> Any:
+        return super().sample(requests, n=1, **more)
+
+
+@case("sampler", "check_shape", "sample.. of 0 requests with n=1 raised IndexError")
+class NeedsRequests(Script):
+    def sample(self, requests: Any, **more: Any) -> Any:
+        _ = requests[0]
+        return super().sample(requests, **more)
+
+
+@case("sampler", "check_completions", "gave str, not a Completion")
+class GivesText(Script):
+    def completion(self, *drawn: Any) -> Any:
+        return super().completion(*drawn).text
+
+
+@case("sampler", "check_completions", "2 token ids and 1 log-probabilities")
+class DropsOne(Script):
+    def completion(self, *drawn: Any) -> Any:
+        return evolve(super().completion(*drawn), logprobs=(-0.5,))
+
+
+@case("sampler", "check_completions", "are they logits")
+class GivesLogits(Script):
+    def completion(self, *drawn: Any) -> Any:
+        return evolve(super().completion(*drawn), logprobs=(3.5, -2.0))
+
+
+@case("sampler", "check_completions", "finite and not above 0")
+class GivesInfinity(Script):
+    def completion(self, *drawn: Any) -> Any:
+        return evolve(super().completion(*drawn), logprobs=(float("-inf"), -2.0))
+
+
+@case("sampler", "check_seed", "is a global random generator used")
+class Unseeded(Script):
+    drawn = 0
+
+    def completion(self, *drawn: Any) -> Any:
+        self.drawn += 1
+        return evolve(super().completion(*drawn), text=f"{self.drawn}")
+
+
+@case("sampler", "check_greedy", "at temperature 0 the seed matters")
+class NeverGreedy(Script):
+    def completion(self, request: Any, seed: int, draw: int, temperature: float) -> Any:
+        return super().completion(request, seed, draw, 1.0)
+
+
+@case("sampler", "check_greedy", "two calls gave different completions")
+class Restless(Script):
+    drawn = 0
+
+    def completion(self, *drawn: Any) -> Any:
+        self.drawn += 1
+        return cw.Completion(f"{self.drawn}")
+
+
+@case("sampler", "check_requests", "are the completions in the order of the requests")
+class Sorted(Script):
+    def sample(self, requests: Any, **more: Any) -> Any:
+        return super().sample(sorted(requests, key=lambda request: request.task.id), **more)
+
+
+@case("sampler", "check_requests", "the requests were changed")
+class EditsMessages(Script):
+    def completion(self, request: Any, *drawn: Any) -> Any:
+        request.messages[0]["content"] += "!"
+        return super().completion(request, *drawn)
+
+
+# Other kinds ----------------------------------------------------------------------------------------------------------
+
+TOOL = next(iter(SHOP._functions.values()))  # type: ignore[attr-defined]
+
+
+@case("toolset", "check_toolset", "not a generator|not generator")
+def toolset_that_is_used_up() -> Any:
+    return (tool for tool in [TOOL])
+
+
+@case("toolset", "check_toolset", "decorate it with @callwright.tool")
+def toolset_of_functions() -> Any:
+    return [len]
+
+
+@case("toolset", "check_toolset", "two tools are named 'find_items'")
+def toolset_with_one_name_twice() -> Any:
+    return [TOOL, TOOL]
+
+
+@case("toolset", "check_toolset", "compiling the schema of tool 'find_items' raised DataError")
+def toolset_with_an_odd_schema() -> Any:
+    return [FunctionTool(evolve(TOOL.spec, parameters={"type": "strnig"}), TOOL.function)]
+
+
+@case("trainer", "check_trainer", "lacks train of callwright.Trainer")
+def trainer_without_training() -> Any:
+    return SimpleNamespace(name="t")
+
+
+@case("synthesizer", "check_synthesizer", "lacks synthesize of callwright.Synthesizer")
+def synthesizer_without_synthesis() -> Any:
+    return SimpleNamespace(name="t")
+
+
+@case("teacher", "check_teacher", "name must be a string")
+def teacher_without_a_name() -> Any:
+    return SimpleNamespace(name="", reply=lambda messages, seed=0: "")
+
+
+@case("command", "check_command", "is a click.Command, not function")
+def command_that_is_a_function() -> Any:
+    return lambda: None
+
+
+@case("command", "check_command", "has no help")
+def command_without_help() -> Any:
+    return click.Command("quiet")
+
+
+# The tests ------------------------------------------------------------------------------------------------------------
+
+SOUND: list[tuple[str, Callable[[], Any]]] = [
+    ("parser", Form),
+    ("parser", SampleForm),
+    ("reward component", Right),
+    ("reward component", Readable),
+    ("reward recipe", sound_recipe),
+    ("environment", World),
+    ("environment", lambda: SHOP),
+    ("corpus", Tasks),
+    ("benchmark", Tasks),
+    ("sampler", Script),
+    ("toolset", lambda: [TOOL]),
+    ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
+    ("synthesizer", lambda: SimpleNamespace(name="s", synthesize=lambda *a, **k: iter(()))),
+    ("teacher", lambda: SimpleNamespace(name="t", reply=lambda messages, seed=0: "")),
+    ("command", lambda: click.Command("loud", help="Be loud.")),
+]
+
+
+@pytest.mark.parametrize(("kind", "make"), SOUND)
+def test_what_is_sound_passes_every_check(kind: str, make: Any) -> None:
+    for check in checks_for(kind):
+        check(make())
+
+
+@pytest.mark.parametrize(("kind", "check", "message", "make", "context"), CASES)
+def test_what_is_broken_fails_its_check(kind: str, check: str, message: str, make: Any, context: Any) -> None:
+    (found,) = (one for one in checks_for(kind, **context) if one.name == check)
+    with pytest.raises(AssertionError, match=f"(?s){message}"):
+        found(make())
+
+
+def test_every_check_has_a_component_that_it_catches() -> None:
+    """Those of algorithms have their own, beside the algorithms."""
+    caught = {(parameters.values[0], parameters.values[1]) for parameters in CASES}
+    kinds = [kind for kind in KINDS if kind not in ("algorithm", "benchmark")]
+    assert caught == {(kind, check.name) for kind in kinds for check in checks_for(kind)}
+    assert [check.name for check in checks_for("benchmark")] == [check.name for check in checks_for("corpus")]
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None:
+        yield value
+    else:
+        for one in inner:
+            yield from leaves(one)
+
+
+def test_what_the_kit_tries_is_varied() -> None:
+    """The generators reach what they are meant to reach; a kit that tries nothing catches nothing."""
+    from callwright.testing.arguments import fitting_arguments, wrong_arguments
+    from callwright.testing.programs import programs
+    from callwright.testing.rewards import _attempts
+    from callwright.testing.texts import NASTY, mutated
+
+    made = list(programs(150, seed=1))
+    assert made == list(programs(150, seed=1))
+    values = [leaf for program in made for call in program.calls for leaf in leaves(dict(call.arguments))]
+    assert {type(value) for value in values} >= {str, int, float, bool, type(None), cw.Reference}
+    assert {program.structure for program in made} >= {"none", "single", "parallel", "linear", "mixed"}
+
+    form = SampleForm()
+    good = [form.render(program) for program in made[:5]]
+    texts = list(mutated(good, 400, seed=3))
+    assert texts == list(mutated(good, 400, seed=3))
+    codes = {found.code for found in map(form.parse, [*texts, *NASTY]) if isinstance(found, cw.ParseFailure)}
+    assert codes >= {"invalid_json", "too_deep", "not_a_program"}
+    assert sum(isinstance(form.parse(text), cw.Program) for text in texts) > 20
+
+    attempts = list(_attempts(None, None))
+    kinds = {step.outcome.kind for attempt in attempts if attempt.trace for step in attempt.trace.steps}
+    assert kinds >= {"ok", "unknown_tool", "schema_error", "execution_error"}
+    found = [attempt.validation for attempt in attempts if attempt.validation]
+    for kind in ("names", "parameters", "types"):
+        assert any(getattr(validation, kind) for validation in found)
+    assert {attempt.task.structure for attempt in attempts} >= {"none", "single", "parallel", "linear", "funnel"}
+
+    rng = random.Random(1)
+    for spec in SHOP.tools.values():
+        fitting = fitting_arguments(spec, rng)
+        assert fitting is not None
+        assert copy.deepcopy(fitting) == json.loads(json.dumps(fitting))
+        assert len(list(wrong_arguments(spec, rng))) >= 2
