@@ -12,7 +12,8 @@ from attrs import frozen
 from callwright.answer import answers_match
 from callwright.attempt import Attempt
 from callwright.corpus import Task
-from callwright.sampler import Sampler, SamplingRequest
+from callwright.prompt import build_messages, draw_shots
+from callwright.sampler import Message, Sampler, SamplingRequest
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -95,15 +96,20 @@ def _cell(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 def summarise(verdicts: Iterable[Verdict]) -> dict[str, Any]:
     """``overall`` (share of right answers), ``by_depth``, ``by_structure``, ``failures`` per depth, and counts."""
-    counted = [verdict for verdict in verdicts if not verdict.masked]
-    masked = [verdict for verdict in verdicts if verdict.masked]
-    depths: dict[str, list[Verdict]] = {}
+    counted: list[Verdict] = []
+    masked = 0
+    for verdict in verdicts:  # once: they may come from an iterator
+        if verdict.masked:
+            masked += 1
+        else:
+            counted.append(verdict)
+    depths: dict[int, list[Verdict]] = {}
     structures: dict[str, list[Verdict]] = {}
     for verdict in counted:
-        depths.setdefault(str(verdict.depth), []).append(verdict)
+        depths.setdefault(verdict.depth, []).append(verdict)
         structures.setdefault(verdict.structure, []).append(verdict)
     failures = {
-        depth: dict(Counter(verdict.failure for verdict in group if verdict.failure).most_common(5))
+        str(depth): dict(Counter(verdict.failure for verdict in group if verdict.failure).most_common(5))
         for depth, group in sorted(depths.items())
     }
     right = sum(verdict.answer for verdict in counted)
@@ -111,8 +117,8 @@ def summarise(verdicts: Iterable[Verdict]) -> dict[str, Any]:
         "overall": right / len(counted) if counted else None,
         "valid_overall": sum(verdict.valid for verdict in counted) / len(counted) if counted else None,
         "n": len(counted),
-        "masked": len(masked),
-        "by_depth": {depth: _cell(group) for depth, group in sorted(depths.items())},
+        "masked": masked,
+        "by_depth": {str(depth): _cell(group) for depth, group in sorted(depths.items())},
         "by_structure": {name: _cell(group) for name, group in sorted(structures.items())},
         "failures": {depth: counts for depth, counts in failures.items() if counts},
     }
@@ -126,14 +132,19 @@ def evaluate(
     temperature: float = 0.0,
     seed: int = 0,
     batch: int = 64,
+    shots: int = 0,
     on_batch: Callable[[int], object] | None = None,
     keep: Callable[[Attempt, Verdict], object] | None = None,
 ) -> list[Verdict]:
-    """One completion per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt."""
+    """One completion per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
+
+    ``shots`` worked examples stand in every prompt (see :func:`callwright.prompt.draw_shots`, which says what it
+    raises).
+    """
     verdicts: list[Verdict] = []
     for start in range(0, len(tasks), batch):
         chunk = tasks[start : start + batch]
-        requests = [SamplingRequest(pipeline.messages(task), task) for task in chunk]
+        requests = [SamplingRequest(_messages(pipeline, task, shots), task) for task in chunk]
         for task, completions in zip(
             chunk, sampler.sample(requests, n=1, seed=seed + start, temperature=temperature), strict=True
         ):
@@ -145,3 +156,10 @@ def evaluate(
         if on_batch is not None:
             on_batch(len(verdicts))
     return verdicts
+
+
+def _messages(pipeline: Pipeline, task: Task, shots: int) -> tuple[Message, ...]:
+    if not shots:
+        return pipeline.messages(task)
+    drawn = draw_shots(pipeline.corpus, task, shots)
+    return build_messages(task, pipeline.parser, pipeline.registry, drawn)

@@ -3,25 +3,67 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
-from callwright.corpus import Task
+from callwright.corpus import Corpus, Task
+from callwright.errors import DataError, UsageError
 from callwright.parser import Parser
 from callwright.plugins import Registry
 from callwright.sampler import Message
 from callwright.tool import ToolSpec
 
 
-def build_messages(task: Task, parser: Parser, registry: Registry | None = None) -> tuple[Message, ...]:
+def build_messages(
+    task: Task, parser: Parser, registry: Registry | None = None, shots: Sequence[Task] = ()
+) -> tuple[Message, ...]:
     """The system message (the form's instructions, then the offered tools) and the query (TIER, appendix C).
 
+    ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
+    the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
     Plugins that listen to ``callwright_prompt`` may change the messages.
+
+    Raises :class:`callwright.DataError` for a shot without a reference program and :class:`callwright.CannotExpress`
+    for one that the form cannot write.
     """
-    offered = "\n".join(describe_tool(spec) for spec in task.tools.values() if not spec.hidden)
-    system = f"{parser.instructions()}\n\n# Tools\n{offered or '(none)'}\n"
-    messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task.query}]
+    offered = _offered(task)
+    messages: list[Message] = [{"role": "system", "content": f"{parser.instructions()}\n\n# Tools\n{offered}\n"}]
+    for shot in shots:
+        if shot.program is None:
+            raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
+        own = _offered(shot)
+        # The list of the system message belongs to the last query, so a list for an example says where it ends.
+        note = (
+            "" if own == offered else f"# Tools (for this request only, in place of those above)\n{own}\n\n# Request\n"
+        )
+        messages.append({"role": "user", "content": note + shot.query})
+        messages.append({"role": "assistant", "content": parser.render(shot.program)})
+    messages.append({"role": "user", "content": task.query})
     if registry is not None and registry.listens("callwright_prompt"):
         registry.hook.callwright_prompt(task=task, messages=messages)
     return tuple(messages)
+
+
+def draw_shots(corpus: Corpus, task: Task, count: int) -> Sequence[Task]:
+    """``count`` worked examples for a task, drawn by the corpus' own method ``shots(task, count)``.
+
+    Raises :class:`callwright.UsageError` for a corpus that has no such method or not as many examples, and
+    :class:`callwright.DataError` if the task is among its own examples.
+    """
+    if count == 0:
+        return ()
+    draw = getattr(corpus, "shots", None)
+    if draw is None:
+        raise UsageError(f"corpus {corpus.name!r} offers no examples for prompts (it has no method 'shots')")
+    shots: Sequence[Task] = draw(task, count)
+    if len(shots) != count:
+        raise UsageError(f"corpus {corpus.name!r} has {len(shots)} examples for task {task.id!r}, not {count}")
+    if any(shot.id == task.id for shot in shots):
+        raise DataError(f"corpus {corpus.name!r} gives task {task.id!r} as an example of itself, answer included")
+    return shots
+
+
+def _offered(task: Task) -> str:
+    return "\n".join(describe_tool(spec) for spec in task.tools.values() if not spec.hidden) or "(none)"
 
 
 def describe_tool(spec: ToolSpec) -> str:

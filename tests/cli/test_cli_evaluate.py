@@ -71,6 +71,8 @@ def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) ->
         ((*SUMS, "--sampler", "gold", "--sampler-option", "p"), 2, "--sampler-option p: expected KEY=VALUE"),
         ((*SUMS, "--sampler", "gold", "--sampler-option", "q=1"), 2, "There is no option of the sampler 'gold' named"),
         ((*SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=2"), 2, "is a probability, not 2"),
+        ((*SUMS, "--sampler", "gold", "--shots", "2"), 2, "error: corpus 'sums-v1' offers no examples for prompts"),
+        ((*SUMS, "--sampler", "gold", "--shots", "-1"), 2, "-1 is not in the range x>=0"),
         ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set goes with --recipe"),
         (("--recipe", "x", "--ir", "json"), 2, "use --set with a recipe"),
         (("--recipe", "no-such-recipe", "--sampler", "gold"), 2, "error: no-such-recipe: there is no such file."),
@@ -113,6 +115,7 @@ def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, t
             assert result.exit_code == 0, result.stderr
             for name in ("verdicts.jsonl", "evaluation.json", "settings.json"):
                 assert (broken / name).read_bytes() == (whole / name).read_bytes()
+            assert json.loads((broken / "manifest.json").read_bytes())["tasks"] == 12
             if kept >= 5:
                 assert f"going on after {kept if kept == 12 else kept // 5 * 5} of 12 tasks" in result.stderr
 
@@ -170,3 +173,81 @@ def test_verdicts_fit_their_schema_and_can_be_scored(invoke: Invoke, tmp_path: P
     scored = invoke("score", verdicts, "--corpus", "sums-v1", "--recipe", "sums", "-o", "-")
     totals = [json.loads(line)["total"] for line in scored.stdout.splitlines()]
     assert [total == 1.0 for total in totals] == [row["answer"] for row in rows]
+
+
+@pytest.fixture
+def heard(registry: cw.Registry) -> list[cw.SamplingRequest]:
+    """What a sampler ``listening`` was asked, on a corpus ``shown-sums-v1`` that draws shots."""
+    from cli_fakes import Sums
+
+    asked: list[cw.SamplingRequest] = []
+    gold = registry.create("sampler", "gold")
+
+    class Shown(Sums):
+        name = "shown-sums-v1"
+
+        def shots(self, task: cw.Task, count: int) -> list[cw.Task]:
+            return [other for other in self["train"] if other.structure == task.structure][:count]
+
+    class Listening:
+        name = "listening"
+
+        def sample(self, requests: list[cw.SamplingRequest], **options: object) -> list[list[cw.Completion]]:
+            asked.extend(requests)
+            found: list[list[cw.Completion]] = gold.sample(requests)
+            return found
+
+    plugin = SimpleNamespace(
+        callwright_corpora=cw.hookimpl(lambda: [cw.Lazy("shown-sums-v1", Shown)]),
+        callwright_samplers=cw.hookimpl(lambda: [cw.Lazy("listening", Listening)]),
+    )
+    registry.add(plugin, name="shown")
+    return asked
+
+
+SHOWN = ("evaluate", "--corpus", "shown-sums-v1", "--sampler", "listening")
+
+
+def test_shots_are_in_every_prompt(invoke: Invoke, registry: cw.Registry, heard: list[cw.SamplingRequest]) -> None:
+    plain = json.loads(invoke(*SHOWN, "--json").stdout)
+    assert [len(request.messages) for request in heard] == [2] * 12
+    without = list(heard)
+    heard.clear()
+    assert json.loads(invoke(*SHOWN, "--shots", "3", "--json").stdout) == plain
+    corpus, parser = registry.create("corpus", "shown-sums-v1"), registry.create("parser", "json")
+    for request, bare in zip(heard, without, strict=True):
+        assert [message["role"] for message in request.messages] == ["system", *["user", "assistant"] * 3, "user"]
+        assert (request.messages[0], request.messages[-1]) == bare.messages
+        shots = corpus.shots(request.task, 3)
+        assert [message["content"] for message in request.messages[1:-1:2]] == [shot.query for shot in shots]
+        assert [parser.parse(message["content"]) for message in request.messages[2::2]] == [s.program for s in shots]
+
+
+def test_an_evaluation_with_other_shots_is_another_one(
+    invoke: Invoke, heard: list[cw.SamplingRequest], tmp_path: Path
+) -> None:
+    folder = tmp_path / "e"
+    assert invoke(*SHOWN, "--shots", "2", "-o", folder).exit_code == 0
+    assert json.loads((folder / "settings.json").read_text())["shots"] == 2
+    result = invoke(*SHOWN, "--shots", "1", "-o", folder)
+    assert result.exit_code == 1
+    assert "holds an evaluation with other settings (shots)" in result.stderr
+    assert invoke(*SHOWN, "--shots", "2", "-o", folder).exit_code == 0
+    assert len(heard) == 12
+    refused = tmp_path / "refused"
+    assert invoke("evaluate", *SUMS, "--sampler", "gold", "--shots", "2", "-o", refused).exit_code == 2
+    assert not refused.exists()
+
+
+def test_an_evaluation_has_a_report(invoke: Invoke, tmp_path: Path) -> None:
+    folder = tmp_path / "an evaluation"
+    result = invoke(*evaluation(folder))
+    assert result.stdout.endswith(f"report: callwright report '{folder}'\n")
+    assert invoke("report", folder).stdout == f"{folder / 'report.html'}\n"
+    page = (folder / "report.html").read_text()
+    assert "noisy-gold on sums-v1, validation" in page
+    shown = json.loads((folder / "evaluation.json").read_text())
+    assert f"of {shown['n']} tasks were answered rightly" in page
+    assert "What is twice 2 plus 1?" in page
+    assert invoke(*evaluation(folder)).exit_code == 0, "the page does not stop an evaluation from going on"
+    assert "report:" not in invoke(*evaluation(folder), "--json").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
 RESULT: Final = "evaluation.json"
+MANIFEST: Final = "manifest.json"
 
 
 @click.command("evaluate")
@@ -40,6 +42,7 @@ RESULT: Final = "evaluation.json"
 @click.option("--sampler-option", "sampler_options", multiple=True, metavar="K=V", help="An option of the sampler.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks of the split.")
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
+@click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
@@ -58,6 +61,7 @@ def evaluate(
     sampler_options: tuple[str, ...],
     limit: int | None,
     temperature: float,
+    shots: int,
     seed: int,
     batch: int,
     output: str | None,
@@ -66,11 +70,12 @@ def evaluate(
     """Measure a sampler: one completion per task, judged by whether its answer is right.
 
     Accuracies come with Wilson's 95% intervals. A task whose machinery failed is counted apart. With -o, an evaluation
-    that was stopped goes on where it was when the same command is given again.
+    that was stopped goes on where it was when the same command is given again, and callwright report makes a page.
     """
     from callwright.cli.bars import reporter
     from callwright.cli.components import make_pipeline, make_sampler
     from callwright.errors import UsageError
+    from callwright.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
     if (recipe is None) == (corpus is None):
@@ -93,14 +98,19 @@ def evaluate(
     if split not in pipeline.corpus.splits:
         known = ", ".join(pipeline.corpus.splits)
         raise UsageError(f"corpus {pipeline.corpus.name!r} has no split {split!r}; choose one with --split: {known}")
+    tasks = list(pipeline.tasks(split, limit))
+    for task in tasks[:1]:
+        draw_shots(pipeline.corpus, task, shots)  # a corpus without any is refused before a folder is made
     work = Evaluation(
         pipeline=pipeline,
-        tasks=list(pipeline.tasks(split, limit)),
+        tasks=tasks,
         sampler=make_sampler(app.registry, chosen, keys, ir=pipeline.parser.name),
         temperature=temperature,
         seed=seed,
         batch=batch,
+        shots=shots,
         folder=Path(output) if output else None,
+        command=app.command,
         settings={
             "corpus": pipeline.loaded.recipe.corpus.model_dump(mode="json") | {"split": split},
             "ir": pipeline.parser.name,
@@ -109,6 +119,7 @@ def evaluate(
             "temperature": temperature,
             "seed": seed,
             "batch": batch,
+            "shots": shots,
         },
     )
     try:
@@ -121,6 +132,8 @@ def evaluate(
         click.echo(json.dumps(result, indent=2))
     else:
         _draw(result, title=f"{chosen} on {pipeline.corpus.name}, {split}")
+        if output and "report" in app.registry.names("command"):
+            click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")
 
 
 def _from_recipe(app: App, recipe: str, overrides: Sequence[str], split: str | None) -> tuple[Pipeline, str]:
@@ -141,7 +154,10 @@ class Evaluation:
     temperature: float
     seed: int
     batch: int
+    shots: int
     folder: Path | None
+    #: The command line, kept for the report.
+    command: str
     settings: dict[str, Any]
     _pending: list[dict[str, Any]] = field(factory=list)
 
@@ -170,6 +186,7 @@ class Evaluation:
             temperature=self.temperature,
             seed=self.seed + len(verdicts),
             batch=self.batch,
+            shots=self.shots,
             on_batch=on_batch,
             keep=self._keep if self.folder else None,
         )
@@ -183,12 +200,13 @@ class Evaluation:
 
     def _keep(self, attempt: Attempt, verdict: Verdict) -> None:
         # A row of this file is also a row that ``callwright score`` reads.
-        self._pending.append({"id": verdict.task, **asdict(verdict), "completion": attempt.completion.text})
+        row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
+        self._pending.append({**row, "completion": attempt.completion.text})
 
     def _resume(self) -> list[Verdict]:
         """The verdicts of whole batches of an earlier start. Raises :class:`RunError` if it was another evaluation."""
         from callwright.errors import RunError
-        from callwright.runs import Run, write_atomically
+        from callwright.runs import Run, describe_process, write_atomically
 
         assert self.folder is not None
         run = Run(self.folder)
@@ -207,6 +225,11 @@ class Evaluation:
             raise RunError(
                 f"{self.folder} holds an evaluation with other settings ({', '.join(differing)}); choose another (-o)"
             )
+        if not (self.folder / MANIFEST).exists():  # a start may have been killed before it was written
+            about = describe_process(
+                self.pipeline.registry, command=self.command, seed=self.seed, tasks=len(self.tasks)
+            )
+            write_atomically(self.folder / MANIFEST, json.dumps(about, indent=2, sort_keys=True) + "\n")
         rows = run.rows(VERDICTS)
         whole = len(rows) if len(rows) == len(self.tasks) else len(rows) - len(rows) % self.batch
         run.truncate(VERDICTS, whole)

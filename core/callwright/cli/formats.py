@@ -219,7 +219,8 @@ def _verdicts() -> Schema:
             "failure": STRING,
             "masked": FLAG,
             "completion": STRING,
-        }
+        },
+        {"query": STRING},
     )
 
 

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that explains itself, opens anywhere and loads nothing."""
+"""The report of a run or an evaluation: one HTML file that explains itself, opens anywhere and loads nothing."""
 
 from __future__ import annotations
 
@@ -23,4 +23,8 @@ def callwright_run_finished(run: Run) -> None:
 @hookimpl
 def callwright_commands() -> Iterable[Lazy]:
     """``callwright report``."""
-    yield Lazy("report", "callwright_plugins.report.command:report", "write the report of a run, finished or not")
+    yield Lazy(
+        "report",
+        "callwright_plugins.report.command:report",
+        "write the report of a run or an evaluation, finished or not",
+    )

@@ -25,9 +25,9 @@ def accuracy(data: RunData) -> Iterator[str]:
     if len(structures) > 1:
         compared = _comparison(structures, None, "Structure")
         body += f"<details><summary>By structure of the program</summary>{compared}</details>"
-    failures = _failures(data)
-    if failures:
-        body += f"<details><summary>What still goes wrong, by depth</summary>{failures}</details>"
+    wrong = failures(table(data.after.get("failures") or data.before.get("failures")))
+    if wrong:
+        body += f"<details><summary>What still goes wrong, by depth</summary>{wrong}</details>"
     yield section("Accuracy", body, lead=lead, key="accuracy")
 
 
@@ -106,8 +106,8 @@ def _shade(share: float | None) -> str:
     return f'<td class="n shade{strong}" style="--share:{100 * share:.0f}%">{100 * share:.0f}</td>'
 
 
-def _failures(data: RunData) -> str:
-    found = table(data.after.get("failures") or data.before.get("failures"))
+def failures(found: dict[str, Any]) -> str:
+    """A table of the failures of each depth with their counts; empty if there are none."""
     lines = []
     for depth in sorted(found, key=lambda key: (len(key), key)):
         counts = [(name, number(count)) for name, count in table(found[depth]).items()]

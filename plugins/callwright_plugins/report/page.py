@@ -10,9 +10,11 @@ from importlib import resources
 from pathlib import Path
 
 from callwright.runs import Run, write_atomically
+from callwright_plugins.report import measured
 from callwright_plugins.report.accuracy import accuracy
 from callwright_plugins.report.learning import learning
 from callwright_plugins.report.markup import attribute, cut, safe
+from callwright_plugins.report.measured import read_evaluation
 from callwright_plugins.report.reading import RunData, read_run, table
 from callwright_plugins.report.reproduction import reproduction
 from callwright_plugins.report.rollouts import examples
@@ -20,22 +22,19 @@ from callwright_plugins.report.verdict import Verdict, alarms, notices, verdict
 
 
 def write_report(run: Run, output: Path | None = None) -> Path:
-    """Write the report of a run, finished or not, and return where it is (default: ``report.html`` in its folder).
+    """Write the report of a run or an evaluation, finished or not, and return where it is.
 
-    The same run folder gives the same bytes. Raises :class:`callwright.RunError` if the file cannot be written.
+    Default: ``report.html`` in its folder. The same folder gives the same bytes. Raises :class:`callwright.DataError`
+    for a folder that is neither and :class:`callwright.RunError` if the file cannot be written.
     """
     path = output or run.path / "report.html"
-    write_atomically(path, render(read_run(run)))
+    trained = (run.path / "recipe.toml").is_file()
+    write_atomically(path, render(read_run(run)) if trained else render_evaluation(read_evaluation(run)))
     return path
 
 
 def render(data: RunData) -> str:
-    """The whole page."""
-    script = _asset("script.js")
-    # The policy names this script by its hash: should text of a model ever slip through unescaped, it would not run.
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    sources = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
-    policy = f"{sources}; base-uri 'none'; form-action 'none'"
+    """The whole page of a run."""
     said = verdict(data)
     body = "\n".join(
         part
@@ -49,6 +48,22 @@ def render(data: RunData) -> str:
         )
         if part
     )
+    return _document(f"{data.name} – Callwright run", body, _footer(data, "run"))
+
+
+def render_evaluation(data: RunData) -> str:
+    """The whole page of an evaluation."""
+    return _document(
+        f"{measured.title(data)} – Callwright evaluation", measured.body(data), _footer(data, "evaluation")
+    )
+
+
+def _document(title: str, body: str, footer: str) -> str:
+    script = _asset("script.js")
+    # The policy names this script by its hash: should text of a model ever slip through unescaped, it would not run.
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    sources = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
+    policy = f"{sources}; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -56,7 +71,7 @@ def render(data: RunData) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="{attribute(policy)}">
-<title>{safe(data.name)} – Callwright run</title>
+<title>{safe(title)}</title>
 <style>
 {_asset("style.css")}</style>
 </head>
@@ -64,7 +79,7 @@ def render(data: RunData) -> str:
 <main>
 {body}
 </main>
-<footer>{_footer(data)}</footer>
+<footer>{footer}</footer>
 <script>{script}</script>
 </body>
 </html>
@@ -133,8 +148,8 @@ def _steps(first: int, last: int) -> str:
     return f"Step {first:,}:" if first == last else f"Steps {first:,}–{last:,}:"
 
 
-def _footer(data: RunData) -> str:
+def _footer(data: RunData, kind: str) -> str:
     version = table(data.manifest.get("versions")).get("callwright")
     made = f"Callwright {safe(version)}" if version else "Callwright"
     command = shlex.join(["callwright", "report", str(data.path)])
-    return f"{made}. Written from the files of the run folder; again with <code>{safe(command)}</code>"
+    return f"{made}. Written from the files of the {kind} folder; again with <code>{safe(command)}</code>"

@@ -15,6 +15,7 @@ from callwright.errors import DataError
 from callwright.runs import METRICS, ROLLOUTS, Run
 
 WARM_START: Final = "warm_start.jsonl"
+VERDICTS: Final = "verdicts.jsonl"
 
 
 @define
@@ -79,15 +80,15 @@ def read_run(run: Run) -> RunData:
     if not (run.path / "recipe.toml").is_file():
         raise DataError(f"{run.path} is not a run folder: it has no recipe.toml")
     data = RunData(run.path, run.command)
-    data.recipe_text = _text(data, "recipe.toml")
+    data.recipe_text = read_text(data, "recipe.toml")
     try:
         data.recipe = tomllib.loads(data.recipe_text)
     except tomllib.TOMLDecodeError as error:
         data.notes.append(f"recipe.toml is not valid TOML: {error}")
-    data.manifest = _json(data, "manifest.json")
+    data.manifest = read_json(data, "manifest.json")
     stated = data.manifest.get("command")
     data.command = stated if isinstance(stated, str) and stated else run.command
-    data.evaluation = _json(data, "evaluation.json")
+    data.evaluation = read_json(data, "evaluation.json")
     steps: dict[int, dict[str, Any]] = {}
     for _, row in rows(data, METRICS):
         if type(row.get("step")) is int:
@@ -134,7 +135,8 @@ def _row(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _text(data: RunData, name: str) -> str:
+def read_text(data: RunData, name: str) -> str:
+    """The text of a file; empty if it is absent or, with a note, cannot be read."""
     try:
         return (data.path / name).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -144,8 +146,9 @@ def _text(data: RunData, name: str) -> str:
         return ""
 
 
-def _json(data: RunData, name: str) -> dict[str, Any]:
-    text = _text(data, name)
+def read_json(data: RunData, name: str) -> dict[str, Any]:
+    """The object of a JSON file; empty if it is absent or, with a note, is none."""
+    text = read_text(data, name)
     if not text:
         return {}
     try:
@@ -179,4 +182,18 @@ def dig(row: Mapping[str, Any], path: Sequence[str]) -> object:
     return value
 
 
-__all__ = ["METRICS", "ROLLOUTS", "WARM_START", "RunData", "dig", "number", "read_run", "row_at", "rows", "table"]
+__all__ = [
+    "METRICS",
+    "ROLLOUTS",
+    "VERDICTS",
+    "WARM_START",
+    "RunData",
+    "dig",
+    "number",
+    "read_json",
+    "read_run",
+    "read_text",
+    "row_at",
+    "rows",
+    "table",
+]

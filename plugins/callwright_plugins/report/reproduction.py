@@ -1,20 +1,23 @@
-"""The section on making the run again: command, recipe, versions."""
+"""The section on making the run or the evaluation again: command, recipe or settings, versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from callwright_plugins.report.markup import cut, safe, section
 from callwright_plugins.report.reading import RunData, table
 
+_LEAD: Final = "The same command, versions and seed give the same run, bit for bit on the CPU."
 
-def reproduction(data: RunData) -> Iterator[str]:
-    """The command, the recipe and the versions that make this run again."""
+
+def reproduction(data: RunData, *, source: str = "Recipe", lead: str = _LEAD) -> Iterator[str]:
+    """The command, the recipe (of an evaluation: the settings) and the versions that make this run again."""
     parts = []
     if data.command:
         parts.append(f'<h3>Command</h3><pre class="command" tabindex="0">{safe(data.command)}</pre>')
     if data.recipe_text:
-        parts.append(f'<h3>Recipe</h3><pre tabindex="0">{safe(cut(data.recipe_text, 20_000))}</pre>')
+        parts.append(f'<h3>{safe(source)}</h3><pre tabindex="0">{safe(cut(data.recipe_text, 20_000))}</pre>')
     versions = table(data.manifest.get("versions"))
     listed = [("python", data.manifest.get("python")), ("platform", data.manifest.get("platform")), *versions.items()]
     cells = "".join(
@@ -31,5 +34,4 @@ def reproduction(data: RunData) -> Iterator[str]:
     if foreign:
         parts.append(f"<h3>Plugins of others</h3><p>{', '.join(foreign)}</p>")
     if parts:
-        lead = "The same command, versions and seed give the same run, bit for bit on the CPU."
         yield section("Reproduce", "".join(parts), lead=lead, key="reproduce")

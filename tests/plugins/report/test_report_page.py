@@ -346,7 +346,8 @@ def test_the_command(make_run: MakeRun, tmp_path: Path) -> None:
     assert elsewhere.read_bytes() == (path / "report.html").read_bytes()
     result = invoke(str(tmp_path))
     assert result.exit_code == 2
-    assert result.stderr == f"error: {tmp_path} is not a run folder: it has no recipe.toml\n"
+    why = "is not a run folder: it has no recipe.toml; nor an evaluation: it has no settings.json"
+    assert result.stderr == f"error: {tmp_path} {why}\n"
     result = invoke(str(path), "-o", str(tmp_path / "no" / "such" / "folder"))
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr

@@ -1,0 +1,201 @@
+"""The page of an evaluation: what ``callwright evaluate -o`` left in a folder, read and judged once more by people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from callwright.errors import DataError
+from callwright.evaluation import Verdict, summarise
+from callwright.runs import Run
+from callwright_plugins.report.accuracy import failures
+from callwright_plugins.report.completions import completions
+from callwright_plugins.report.markup import percent, points, safe, section
+from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
+from callwright_plugins.report.reproduction import reproduction
+from callwright_plugins.report.verdict import Change, changes, overall
+
+SETTINGS: Final = "settings.json"
+_LEAD: Final = (
+    "Share of tasks whose answer is right. Depth is the number of calls that a task needs. Lines are Wilson’s 95% "
+    "intervals. “Valid” is the stricter share whose every call fits its schema, too."
+)
+
+
+def read_evaluation(run: Run) -> RunData:
+    """Read an evaluation folder: ``recipe`` holds its settings, ``evaluation["after"]`` its result.
+
+    An evaluation that was stopped has no result yet; then it is counted from the verdicts that are there. Raises
+    :class:`callwright.DataError` if the folder holds neither a run nor an evaluation.
+    """
+    if not (run.path / SETTINGS).is_file():
+        raise DataError(
+            f"{run.path} is not a run folder: it has no recipe.toml; nor an evaluation: it has no {SETTINGS}"
+        )
+    data = RunData(run.path, "")
+    data.recipe_text = read_text(data, SETTINGS)
+    data.recipe = read_json(data, SETTINGS)
+    data.manifest = read_json(data, "manifest.json")
+    stated = data.manifest.get("command")
+    data.command = stated if isinstance(stated, str) else ""
+    result = read_json(data, "evaluation.json")
+    data.evaluation = {"after": result or summarise(_verdicts(data)), "finished": bool(result)}
+    return data
+
+
+def _verdicts(data: RunData) -> Iterator[Verdict]:
+    for _, row in rows(data, VERDICTS):
+        depth, structure = row.get("depth"), row.get("structure")
+        if type(depth) is int and isinstance(structure, str):
+            failure = row.get("failure")
+            yield Verdict(
+                task=str(row.get("task")),
+                depth=depth,
+                structure=structure,
+                answer=row.get("answer") is True,
+                valid=row.get("valid") is True,
+                failure=failure if isinstance(failure, str) else "",
+                masked=row.get("masked") is True,
+            )
+
+
+def title(data: RunData) -> str:
+    """What was measured on what, such as ``gold on depthbench-v1, validation``."""
+    corpus = data.component("corpus")
+    names = (data.component("sampler").get("name"), corpus.get("name"), corpus.get("split"))
+    sampler, name, split = (one if isinstance(one, str) and one else "?" for one in names)
+    return f"{sampler} on {name}, {split}" if (sampler, name) != ("?", "?") else data.path.resolve().name
+
+
+def body(data: RunData) -> str:
+    """Everything between the header and the footer of the page."""
+    lead = "The same command, versions and seed measure the same again; give it another folder with -o."
+    parts = (
+        _header(data),
+        _notices(data),
+        *_accuracy(data),
+        *completions(data),
+        *reproduction(data, source="Settings", lead=lead),
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def _header(data: RunData) -> str:
+    whole = overall(data)
+    finished, count = data.evaluation.get("finished") is True, whole.n
+    planned = number(data.manifest.get("tasks"))
+    state = "finished" if finished else f"stopped after {count:,}{f' of {planned:,.0f}' if planned else ''} tasks"
+    if whole.after is None or not count:
+        headline, details = "Nothing has been measured yet.", ""
+    else:
+        share, low, high = whole.after
+        answered = "task was" if count == 1 else "tasks were"
+        headline = f"{percent(share)} of {count:,} {answered} answered rightly."
+        valid = number(data.after.get("valid_overall"))
+        details = f"<p>The 95% interval is {points(low)} to {percent(high)}.</p>"
+        if valid is not None and valid < share:
+            details += f"<p>In {percent(valid)} every call also fits its schema.</p>"
+        details += _ends(changes(data, "by_depth"))
+    facts = "".join(f"<div><dt>{safe(key)}</dt><dd>{safe(value)}</dd></div>" for key, value in _facts(data))
+    return f"""<header>
+<p class="eyebrow">Callwright evaluation <span class="state">{safe(state)}</span></p>
+<h1>{safe(title(data))}</h1>
+<div class="verdict"><p class="headline">{safe(headline)}</p>{details}</div>
+<dl class="facts">{facts}</dl>
+</header>"""
+
+
+def _ends(depths: list[Change]) -> str:
+    """The best and the worst depth, where they differ."""
+    known = [(change.after[0], change.label) for change in depths if change.after is not None]
+    if len(known) < 2:
+        return ""
+    (best, easy), (worst, hard) = max(known, key=lambda one: one[0]), min(known, key=lambda one: one[0])
+    if best == worst:
+        return f"<p>Every depth stands at {percent(best)}.</p>"
+    return f"<p>Best at depth {safe(easy)} ({percent(best)}), worst at depth {safe(hard)} ({percent(worst)}).</p>"
+
+
+def _facts(data: RunData) -> Iterator[tuple[str, object]]:
+    corpus, sampler = data.component("corpus"), data.component("sampler")
+    options = ", ".join(f"{key}={value}" for key, value in sampler.items() if key != "name")
+    for shown, value in (
+        ("Corpus", corpus.get("name")),
+        ("Split", corpus.get("split")),
+        ("Sampler", sampler.get("name")),
+        ("Its options", options or None),
+        ("Form", data.recipe.get("ir")),
+        ("Examples in a prompt", data.recipe.get("shots")),
+        ("Temperature", data.recipe.get("temperature")),
+        ("Seed", data.recipe.get("seed")),
+        ("Only the first", data.recipe.get("limit")),
+    ):
+        if value is not None:
+            yield shown, str(value)[:120]
+
+
+def _notices(data: RunData) -> str:
+    remarks = list(data.notes)
+    masked = number(data.after.get("masked"))
+    if masked:
+        one = masked == 1
+        remarks.append(
+            f"{masked:,.0f} {'task is' if one else 'tasks are'} masked and not counted: the machinery failed, so "
+            f"nothing is known of {'it' if one else 'them'}."
+        )
+    if data.evaluation.get("finished") is not True:
+        remarks.append("The evaluation was stopped; the same command goes on. The easiest tasks often come first.")
+    if not remarks:
+        return ""
+    listed = "".join(f"<li>{safe(text)}</li>" for text in remarks)
+    return f'<section class="notice"><h2>Worth knowing</h2><ul>{listed}</ul></section>'
+
+
+def _accuracy(data: RunData) -> Iterator[str]:
+    depths, structures = changes(data, "by_depth"), changes(data, "by_structure")
+    if not depths:
+        return
+    whole = overall(data)
+    total = (whole, number(data.after.get("valid_overall")))
+    content = _table("Depth", [(change, _valid(data, "by_depth", change)) for change in depths], total)
+    if structures:
+        content += "<h3>By structure of the program</h3>"
+        content += _table("Structure", [(change, _valid(data, "by_structure", change)) for change in structures])
+    wrong = failures(table(data.after.get("failures")))
+    if wrong:
+        content += f"<h3>Commonest failures by depth</h3>{wrong}"
+    yield section("Accuracy", content, lead=_LEAD, key="accuracy")
+
+
+def _valid(data: RunData, by: str, change: Change) -> float | None:
+    return number(table(table(data.after.get(by)).get(change.label)).get("valid_accuracy"))
+
+
+def _table(
+    heading: str, cells: list[tuple[Change, float | None]], total: tuple[Change, float | None] | None = None
+) -> str:
+    foot = f"<tfoot>{_row(*total)}</tfoot>" if total else ""
+    heads = "".join(f'<th scope="col" class="n">{name}</th>' for name in ("Right", "Interval", "Valid"))
+    scale = '<span class="scale"><span>0</span><span>50</span><span>100%</span></span>'
+    return (
+        f'<table class="compare once"><thead><tr><th scope="col">{safe(heading)}</th>'
+        f'<th scope="col" class="n">Tasks</th><th scope="col" class="plotted">{scale}</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(_row(*cell) for cell in cells)}</tbody>{foot}</table>"
+    )
+
+
+def _row(change: Change, valid: float | None) -> str:
+    if change.after is None:
+        marks, right, interval = "", "–", "–"
+    else:
+        share, low, high = change.after
+        marks = (
+            f'<i class="span after" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"></i>'
+            f'<i class="dot after" style="left:{100 * share:.2f}%"></i>'
+        )
+        right, interval = percent(share), f"{points(low)}–{points(high)}"
+    return (
+        f'<tr><th scope="row">{safe(change.label)}</th><td class="n tasks">{change.n:,}</td>'
+        f'<td class="plotted"><div class="track">{marks}</div></td><td class="n">{right}</td>'
+        f'<td class="n tasks">{interval}</td><td class="n tasks">{percent(valid)}</td></tr>'
+    )
