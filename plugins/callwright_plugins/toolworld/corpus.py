@@ -31,7 +31,8 @@ class ToolWorldCorpus:
     ``train_size`` is the size of the split ``train``, whose tasks have the depths of ``mix`` in turn;
     ``evaluation_size`` is the number of tasks *per depth* of the other. The seed draws the tasks. Which compositions
     are held out does not depend on it, so the splits of any two corpora of this name are disjoint. Tasks are made when
-    they are asked for, and do not depend on the sizes. Raises :class:`callwright.UsageError` for options that are no sizes or depths.
+    they are asked for, and do not depend on the sizes. Raises :class:`callwright.UsageError` for options that are no
+    sizes or depths.
     """
 
     def __init__(
