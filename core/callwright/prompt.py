@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, UsageError
+from callwright.json_schema import TABLE
 from callwright.parser import Parser
 from callwright.plugins import Registry
 from callwright.sampler import Message
@@ -71,8 +72,19 @@ def describe_tool(spec: ToolSpec) -> str:
     shown: dict[str, object] = {
         "name": spec.name,
         "description": spec.description,
-        "parameters": dict(spec.parameters),
+        "parameters": _shown(spec.parameters),
     }
     if spec.result is not None:
-        shown["returns"] = dict(spec.result)
+        shown["returns"] = _shown(spec.result)
     return json.dumps(shown, ensure_ascii=False)
+
+
+def _shown(schema: object) -> object:
+    """A schema as a model sees it: the mark of a table in words."""
+    if isinstance(schema, Mapping):
+        shown = {key: _shown(value) for key, value in schema.items() if key != TABLE}
+        if schema.get(TABLE) is True:
+            said = str(schema.get("description") or "").rstrip()
+            shown["description"] = f"{said} (a result of an earlier call)".lstrip()
+        return shown
+    return [_shown(value) for value in schema] if isinstance(schema, list) else schema

@@ -138,6 +138,13 @@ def write_atomically(path: Path, text: str | bytes) -> None:
         raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
+def _line(row: Mapping[str, Any]) -> bytes:
+    try:
+        return (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate, which a sampler may return: only its escape can be written
+        return (json.dumps(row, allow_nan=False) + "\n").encode("ascii")
+
+
 def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Append rows, all in one write; a torn last line of an earlier crash is removed first.
 
@@ -145,7 +152,7 @@ def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     the whole lines that were there before.
     """
     try:
-        data = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf-8")
+        data = b"".join(_line(row) for row in rows)
     except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path}: a row is not JSON, so none was written: {error}") from error
     try:

@@ -105,3 +105,19 @@ def test_the_corpus_draws_the_shots(make_task: Callable[..., cw.Task]) -> None:
         draw_shots(corpus, task, 4)
     with pytest.raises(cw.DataError, match="an example of itself"):
         draw_shots(circular, task, 1)
+
+
+def test_a_table_is_shown_in_words() -> None:
+    spec = cw.ToolSpec.from_tier(
+        {
+            "name": "keep",
+            "parameters": {
+                "type": "dict",
+                "properties": {"rows": {"type": "pandas.DataFrame", "description": "What to keep of."}},
+                "required": ["rows"],
+            },
+        }
+    )
+    shown = json.loads(describe_tool(spec))["parameters"]["properties"]["rows"]
+    assert shown["description"] == "What to keep of. (a result of an earlier call)"
+    assert not any("callwright" in key for key in shown)

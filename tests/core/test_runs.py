@@ -267,3 +267,10 @@ def test_a_manifest_says_what_took_part() -> None:
     assert manifest["seed"] == 3
     assert manifest["plugins"] == [{"name": "mine", "distribution": "", "version": ""}]
     assert manifest["versions"]["callwright"] == cw.__version__
+
+
+def test_a_lone_surrogate_is_kept(tmp_path: Path) -> None:
+    """A sampler may return one; a run must not end for it."""
+    path = tmp_path / "rows.jsonl"
+    runs.append_jsonl(path, [{"text": "a\ud800b"}, {"text": "é"}])
+    assert list(runs.read_jsonl(path)) == [{"text": "a\ud800b"}, {"text": "é"}]
