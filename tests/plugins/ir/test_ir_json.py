@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -129,7 +130,10 @@ def test_failures_and_where_they_point(marked: str, stage: str, code: str) -> No
     assert isinstance(failure, ParseFailure)
     assert (failure.stage, failure.code) == (stage, code), failure
     whole = complete(marked)
-    assert failure.span == (whole.index("«"), whole.index("»") - 1), text[slice(*failure.span)]
+    start, end = whole.index("«"), whole.index("»") - 1
+    comma = text.rindex(",", 0, start) if re.search(r",\s*«}»", marked) else start
+    # A comma too many is reported where it stands from Python 3.13 on, and where the next name should stand before.
+    assert failure.span in ((start, end), (comma, comma + 1)), text[slice(*failure.span)]
 
 
 def test_limits() -> None:
