@@ -225,6 +225,11 @@ class RewardRecipe:
             for term in self.terms
         )
 
+    @cached_property
+    def _weighted(self) -> dict[tuple[str, bool], WeightedScore]:
+        """The last full and the last closed score of each term, weighted."""
+        return {}
+
     @property
     def low(self) -> float:
         """The smallest total."""
@@ -290,7 +295,14 @@ class RewardRecipe:
                 shut.add(name)
                 if blocking is None and position < stage:
                     stage = position
-            scores[name] = _weighted(score, weight, blocking is not None)
+            closed = blocking is not None
+            if value < score.high and not closed:
+                scores[name] = WeightedScore(score, weight)
+            else:  # full and closed scores are mostly shared objects, so their weighted forms are too
+                weighted = self._weighted.get((name, closed))
+                if weighted is None or weighted.score is not score:
+                    weighted = self._weighted[name, closed] = WeightedScore(score, weight, closed)
+                scores[name] = weighted
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
         if masked is not None:
@@ -316,23 +328,6 @@ class RewardRecipe:
             f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
             f"{attempt.completion.text[:400]!r}"
         )
-
-
-_WEIGHTED: dict[tuple[int, float, bool], WeightedScore] = {}
-_MOST_WEIGHTED = 1024
-
-
-def _weighted(score: Score, weight: float, closed: bool) -> WeightedScore:
-    """The score with its weight. Scores without evidence are few and shared, so these are made once."""
-    if score.evidence and not closed:
-        return WeightedScore(score, weight, closed)
-    key = (id(score), weight, closed)
-    found = _WEIGHTED.get(key)
-    if found is None or found.score is not score:
-        found = WeightedScore(score, weight, closed)
-        if len(_WEIGHTED) < _MOST_WEIGHTED:
-            _WEIGHTED[key] = found
-    return found
 
 
 _CLOSED: dict[tuple[float, float, str], Score] = {}

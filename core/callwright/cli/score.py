@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -70,6 +71,7 @@ def score(
     if output and is_same_file(source, output):
         raise click.UsageError(f"IN and OUT are the same file: {output}")
     tally = Tally()
+    gc.freeze()  # the corpus is never garbage: full collections need not search it
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source))
         sink = stack.enter_context(RowSink(output)) if output else None
