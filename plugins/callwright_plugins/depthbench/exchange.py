@@ -213,6 +213,8 @@ def read(path: Path, form: str) -> list[dict[str, Any]]:
     readers = {"jsonl": _read_lines, "official": _read_official, "parquet": _read_parquet}
     if form not in readers:
         raise UsageError(f"the format {form!r} cannot be read back; these can: {', '.join(readers)}")
+    if not path.exists():  # pyarrow's own error does not say so
+        raise DataError(f"{path} cannot be read: there is no such file or folder")
     try:
         return readers[form](path)
     except OSError as error:

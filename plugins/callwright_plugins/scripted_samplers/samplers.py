@@ -5,6 +5,7 @@ So the same seed gives the same text on every machine, in any order of the tasks
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from callwright.tool import ToolSpec
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
 
-class Scripted:
+class Scripted(ABC):
     """What the scripted samplers share: a program for each task and draw, written in the form ``ir``."""
 
     name: ClassVar[str] = ""
@@ -47,9 +48,9 @@ class Scripted:
             for request in requests
         ]
 
+    @abstractmethod
     def program(self, task: Task, rng: Random) -> Program:
         """The program for one draw."""
-        raise NotImplementedError
 
 
 class Gold(Scripted):

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from callwright.attempt import Attempt
+from callwright.compiled import CompiledTool
+from callwright.corpus import Task
 from callwright.execution import ExecutionRules
 from callwright.program import PREFIX, Call, plain
 from callwright.reward import Evidence, RewardComponent, Score
@@ -23,6 +26,8 @@ from callwright_plugins.tier_rewards.components import FULL, PENALTY, masked, un
 
 #: A dangling reference is passed on as text, a missing field stands for the whole result, a failed call for null.
 RULES: Final = ExecutionRules(unresolved="literal", missing_field="whole", after_failure="pass")
+
+_REMEMBERED: Final = 4096
 
 #: The parameter that the released validator never looks at.
 _IGNORED: Final = "tag"
@@ -144,12 +149,24 @@ class Answer(RewardComponent):
     name: ClassVar[str] = "answer"
     stage: ClassVar[str] = "answer"
 
+    def __init__(self) -> None:
+        self._texts: dict[int, tuple[Task, str]] = {}
+
+    def _expected(self, task: Task) -> str:
+        """The expected text, written once per task: a table of it can be a hundred kilobytes."""
+        known = self._texts.get(id(task))
+        if known is None or known[0] is not task:
+            if len(self._texts) >= _REMEMBERED:
+                self._texts.clear()
+            known = self._texts[id(task)] = (task, _expected(task))
+        return known[1]
+
     def score(self, attempt: Attempt) -> Score:
         """1 or 0."""
         trace = attempt.execution(RULES)
         if trace is None:
             return unreadable(attempt)
-        expected, found = _expected(attempt), _text(trace)
+        expected, found = self._expected(attempt.task), _text(trace)
         if expected == found:
             return FULL
         reason = f"expected {_short(expected)}, found {_short(found)}"
@@ -189,13 +206,15 @@ def _values(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 _Leaf = tuple[str, re.Pattern[str], Mapping[str, Any], bool]
 
 
-def _schema_leaves(spec: ToolSpec) -> list[_Leaf]:
-    required = set(spec.parameters.get("required", ()))
-    return [
+@lru_cache(maxsize=4096)
+def _leaves_of(tool: CompiledTool) -> tuple[_Leaf, ...]:
+    """The leaf paths of a tool's parameters; found once per tool, as its compiled schema is."""
+    required = set(tool.parameters.get("required", ()))
+    return tuple(
         (path, re.compile(re.escape(path).replace(r"\[\*\]", r"\[\d+\]")), leaf, needed)
-        for name, schema in spec.parameters.get("properties", {}).items()
+        for name, schema in tool.parameters.get("properties", {}).items()
         for path, leaf, needed in _leaves(schema, name, name in required)
-    ]
+    )
 
 
 def _fits(leaf: _Leaf, path: str) -> bool:
@@ -209,7 +228,7 @@ def _arguments(call: Call) -> list[tuple[str, Any]]:
 
 def _parameter_errors(call: Call, spec: ToolSpec | None) -> Iterator[tuple[str, str]]:
     given = [path for path, _ in _arguments(call)]
-    leaves = _schema_leaves(spec) if spec is not None else []
+    leaves = _leaves_of(spec.compiled) if spec is not None else ()
     for leaf in leaves:
         if leaf[3] and not any(_fits(leaf, path) for path in given):
             yield "missing", leaf[0]
@@ -219,7 +238,7 @@ def _parameter_errors(call: Call, spec: ToolSpec | None) -> Iterator[tuple[str, 
 
 
 def _type_errors(call: Call, spec: ToolSpec) -> Iterator[tuple[str, str]]:
-    leaves = _schema_leaves(spec)
+    leaves = _leaves_of(spec.compiled)
     for path, value in _arguments(call):
         schema = next((leaf[2] for leaf in leaves if _fits(leaf, path)), None)
         if schema is None or (isinstance(value, str) and value.startswith(PREFIX)):
@@ -254,8 +273,7 @@ def _text(trace: Trace) -> str:
     return json.dumps({str(step.call): step.outcome.value for step in steps}) if steps else ""
 
 
-def _expected(attempt: Attempt) -> str:
-    task = attempt.task
+def _expected(task: Task) -> str:
     if task.answer.is_no_call:
         return ""
     ids = task.facts.get("answer_ids")
