@@ -44,6 +44,11 @@ _HOMES = {
     "callwright.schema": ("Mismatch", "Validation", "validate"),
     "callwright.environment": ("Environment", "Outcome", "Session"),
     "callwright.function_environment": ("FunctionEnvironment",),
+    "callwright.offering": ("OfferedTool", "offer", "openai_tools"),
+    "callwright.paging": ("Cursor", "Limit", "Page", "page"),
+    "callwright.rows": ("row",),
+    "callwright.stateful": ("Scenario", "StatefulEnvironment", "StatefulSession"),
+    "callwright.world": ("Base", "World"),
     "callwright.execution": ("ExecutionRules", "execute"),
     "callwright.trace": ("Step", "Trace"),
     "callwright.corpus": ("Answer", "Corpus", "Task"),
@@ -111,6 +116,13 @@ if TYPE_CHECKING:
     from callwright.execution import execute as execute
     from callwright.function_environment import FunctionEnvironment as FunctionEnvironment
     from callwright.hookspecs import hookimpl as hookimpl
+    from callwright.offering import OfferedTool as OfferedTool
+    from callwright.offering import offer as offer
+    from callwright.offering import openai_tools as openai_tools
+    from callwright.paging import Cursor as Cursor
+    from callwright.paging import Limit as Limit
+    from callwright.paging import Page as Page
+    from callwright.paging import page as page
     from callwright.parser import ParseFailure as ParseFailure
     from callwright.parser import ParseLimits as ParseLimits
     from callwright.parser import Parser as Parser
@@ -132,6 +144,7 @@ if TYPE_CHECKING:
     from callwright.reward import Score as Score
     from callwright.reward import Term as Term
     from callwright.reward import WeightedScore as WeightedScore
+    from callwright.rows import row as row
     from callwright.runs import Run as Run
     from callwright.sampler import Completion as Completion
     from callwright.sampler import Message as Message
@@ -140,6 +153,9 @@ if TYPE_CHECKING:
     from callwright.schema import Mismatch as Mismatch
     from callwright.schema import Validation as Validation
     from callwright.schema import validate as validate
+    from callwright.stateful import Scenario as Scenario
+    from callwright.stateful import StatefulEnvironment as StatefulEnvironment
+    from callwright.stateful import StatefulSession as StatefulSession
     from callwright.synthesizer import Synthesizer as Synthesizer
     from callwright.synthesizer import Teacher as Teacher
     from callwright.tool import FunctionTool as FunctionTool
@@ -148,17 +164,21 @@ if TYPE_CHECKING:
     from callwright.trace import Step as Step
     from callwright.trace import Trace as Trace
     from callwright.trainer import Trainer as Trainer
+    from callwright.world import Base as Base
+    from callwright.world import World as World
 
 __all__ = [
     "Algorithm",
     "Answer",
     "Attempt",
+    "Base",
     "Call",
     "CallwrightError",
     "CannotExpress",
     "Completion",
     "ComponentError",
     "Corpus",
+    "Cursor",
     "DataError",
     "Environment",
     "Episode",
@@ -168,12 +188,15 @@ __all__ = [
     "FunctionTool",
     "InfrastructureFailure",
     "Lazy",
+    "Limit",
     "LossOutput",
     "Message",
     "Mismatch",
     "MissingExtra",
     "NameClash",
+    "OfferedTool",
     "Outcome",
+    "Page",
     "ParseFailure",
     "ParseLimits",
     "Parser",
@@ -192,8 +215,11 @@ __all__ = [
     "RunError",
     "Sampler",
     "SamplingRequest",
+    "Scenario",
     "Score",
     "Session",
+    "StatefulEnvironment",
+    "StatefulSession",
     "Step",
     "Synthesizer",
     "Task",
@@ -210,6 +236,7 @@ __all__ = [
     "Validation",
     "Verdict",
     "WeightedScore",
+    "World",
     "__version__",
     "answers_match",
     "build_pipeline",
@@ -222,8 +249,12 @@ __all__ = [
     "judge",
     "load_plugins",
     "load_recipe",
+    "offer",
+    "openai_tools",
+    "page",
     "parser",
     "recipe",
+    "row",
     "sampler",
     "summarise",
     "tool",

@@ -12,7 +12,7 @@ from callwright.digests import digest_of
 from callwright.environment import Environment, Outcome, Session
 from callwright.errors import InfrastructureFailure, NameClash, UsageError
 from callwright.schema import check_arguments
-from callwright.tool import FunctionTool, ToolError, ToolSpec
+from callwright.tool import ArgumentError, FunctionTool, ToolError, ToolSpec
 
 
 class FunctionEnvironment:
@@ -78,6 +78,8 @@ class FunctionSession:
         except InfrastructureFailure:
             self._restore(before)
             raise
+        except ArgumentError as error:
+            return Outcome("schema_error", code=error.code, message=error.message)
         except ToolError as error:
             self._restore(before)
             return Outcome("execution_error", code=error.code, message=error.message)

@@ -10,6 +10,22 @@ from callwright.program import Path
 
 #: A table that no literal can write: only a reference to an earlier result fills such a parameter.
 TABLE: Final = "x-callwright-table"
+#: A parameter that takes a secret: a PIN, a token, a passport number. Models are not told of the mark.
+SENSITIVE: Final = "x-sensitive"
+
+
+def holds_mark(schema: Any, mark: str) -> bool:
+    """Whether a schema, or one inside it, carries a mark."""
+    if isinstance(schema, Mapping):
+        return bool(schema.get(mark)) or any(holds_mark(inner, mark) for inner in schema.values())
+    return isinstance(schema, list) and any(holds_mark(inner, mark) for inner in schema)
+
+
+def without_marks(schema: Any) -> Any:
+    """A schema as others may see it: a copy without the mark of secrets."""
+    if isinstance(schema, Mapping):
+        return {key: without_marks(inner) for key, inner in schema.items() if key != SENSITIVE}
+    return [without_marks(inner) for inner in schema] if isinstance(schema, list) else schema
 
 
 def json_types(schema: Any) -> frozenset[str] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, UsageError
-from callwright.json_schema import TABLE
+from callwright.json_schema import SENSITIVE, TABLE
 from callwright.parser import Parser
 from callwright.plugins import Registry
 from callwright.sampler import Message
@@ -82,7 +82,7 @@ def describe_tool(spec: ToolSpec) -> str:
 def _shown(schema: object) -> object:
     """A schema as a model sees it: the mark of a table in words."""
     if isinstance(schema, Mapping):
-        shown = {key: _shown(value) for key, value in schema.items() if key != TABLE}
+        shown = {key: _shown(value) for key, value in schema.items() if key not in (TABLE, SENSITIVE)}
         if schema.get(TABLE) is True:
             said = str(schema.get("description") or "").rstrip()
             shown["description"] = f"{said} (a result of an earlier call)".lstrip()

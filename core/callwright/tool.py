@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 from attrs import evolve, field, frozen
 
 from callwright.errors import DataError, UsageError
+from callwright.json_schema import SENSITIVE, holds_mark, without_marks
 
 if TYPE_CHECKING:
     from callwright.compiled import CompiledTool
@@ -23,6 +24,10 @@ class ToolSpec:
 
     ``parameters`` and ``result`` are JSON Schema (2020-12) objects; the constructors ``from_openai``, ``from_mcp`` and
     ``from_tier`` read the dialects. ``result_field`` is what a bare reference to a result of this tool means.
+
+    ``read_only`` tools change nothing; ``destructive`` ones take something away; ``idempotent`` ones may be repeated
+    without further effect; ``discovery`` tools list what exists; ``sensitive`` ones take a secret (a parameter marked
+    ``"x-sensitive": true``); ``hidden`` ones are never offered to an agent.
     """
 
     name: str
@@ -32,6 +37,7 @@ class ToolSpec:
     result_field: str | None = None
     read_only: bool = False
     destructive: bool = False
+    idempotent: bool = False
     discovery: bool = False
     sensitive: bool = False
     hidden: bool = False
@@ -53,13 +59,20 @@ class ToolSpec:
 
     @classmethod
     def from_mcp(cls, definition: Mapping[str, Any]) -> ToolSpec:
-        """From an MCP tool (``inputSchema``, ``outputSchema``, ``annotations`` with their hints)."""
+        """From an MCP tool (``inputSchema``, ``outputSchema``, ``annotations`` with their hints).
+
+        A hint that is absent has the specification's default: not read-only, destructive, not idempotent.
+        """
         spec = cls._read(definition, definition.get("inputSchema"), definition.get("outputSchema"), "an MCP tool")
-        hints = definition.get("annotations")
-        if not isinstance(hints, Mapping):
-            return spec
-        read_only, destructive = bool(hints.get("readOnlyHint")), bool(hints.get("destructiveHint"))
-        return evolve(spec, read_only=read_only, destructive=destructive)
+        given = definition.get("annotations")
+        hints: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        read_only = bool(hints.get("readOnlyHint", False))
+        return evolve(
+            spec,
+            read_only=read_only,
+            destructive=not read_only and bool(hints.get("destructiveHint", True)),
+            idempotent=not read_only and bool(hints.get("idempotentHint", False)),
+        )
 
     @classmethod
     def from_tier(cls, definition: Mapping[str, Any]) -> ToolSpec:
@@ -91,7 +104,7 @@ class ToolSpec:
             "function": {
                 "name": self.name,
                 "description": self.description,
-                "parameters": dict(self.parameters),
+                "parameters": without_marks(self.parameters),
             },
         }
 
@@ -102,6 +115,13 @@ class ToolError(Exception):
     def __init__(self, code: str, message: str) -> None:
         self.code, self.message = code, message
         super().__init__(message)
+
+
+class ArgumentError(ToolError):
+    """Arguments that fit the schema and yet not the annotations, such as ``"soon"`` for a date; a ``schema_error``."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("value", message)
 
 
 @frozen(slots=False)
@@ -134,11 +154,17 @@ class FunctionTool:
     def call(self, state: Any, arguments: dict[str, Any]) -> Any:
         """Run the function on JSON arguments and return a JSON value.
 
-        Raises :class:`pydantic.ValidationError` for arguments that do not fit the annotations, and whatever the
-        function raises.
+        Raises :class:`ArgumentError` for arguments that do not fit the annotations, and whatever the function raises.
         """
+        from pydantic import ValidationError
+
         model, names = self._arguments
-        checked = model.model_validate(arguments)
+        try:
+            checked = model.model_validate(arguments)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ArgumentError(f"{self.spec.name}.{place}: {first['msg']}" if place else first["msg"]) from error
         values = {names[field]: getattr(checked, field) for field in checked.model_fields_set}
         result = self.function(state, **values) if self.state else self.function(**values)
         if result is None or isinstance(result, str | int | float | bool):
@@ -181,6 +207,7 @@ def tool(
     result_field: str | None = None,
     read_only: bool = False,
     destructive: bool = False,
+    idempotent: bool = False,
     discovery: bool = False,
     sensitive: bool = False,
     hidden: bool = False,
@@ -218,6 +245,7 @@ def tool(
         result = None
         if returned is not inspect.Signature.empty and returned is not Any:
             result = inline_definitions(TypeAdapter(returned).json_schema(mode="serialization"))
+        annotations["sensitive"] = bool(annotations.get("sensitive")) or holds_mark(parameters, SENSITIVE)
         spec = ToolSpec(
             name=tool_name,
             description=(description or inspect.getdoc(target) or "").strip(),

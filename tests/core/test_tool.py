@@ -46,7 +46,7 @@ def test_mcp_tools_are_read_with_their_hints() -> None:
     assert (spec.read_only, spec.destructive) == (True, False)
     for hints in (None, {}, [], "read only"):
         spec = cw.ToolSpec.from_mcp({**definition, "annotations": hints})
-        assert (spec.read_only, spec.destructive) == (False, False)
+        assert (spec.read_only, spec.destructive, spec.idempotent) == (False, True, False)  # the protocol's defaults
 
 
 def test_tier_definitions_are_read() -> None:

@@ -191,6 +191,48 @@ def check_values(environment: Environment, scenarios: Sequence[str] = ("",), cal
         _close(session)
 
 
+def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """A forked session, where sessions can be forked, starts equal, goes on equal, and is apart from then on."""
+    for scenario in scenarios:
+        session: Any = environment.open(scenario, 6)
+        if not hasattr(session, "fork"):
+            return
+        for number, (tool, arguments) in enumerate(_calls(environment, scenario, calls)):
+            other = session.fork()
+            before = session.digest()
+            expect(other.digest() == before, f"a fork before {tool}({shown(arguments)}) starts with another digest")
+            theirs = _answer(other, tool, arguments)
+            expect(session.digest() == before, f"{tool}({shown(arguments)}) in a fork changed the session it came from")
+            after = other.digest()
+            ours = _answer(session, tool, arguments)
+            expect(_same(ours, theirs), f"{tool}({shown(arguments)}) was answered differently in a fork")
+            expect(session.digest() == after, f"after {tool}({shown(arguments)}) a fork has another digest")
+            expect(other.digest() == after, f"{tool}({shown(arguments)}) changed a session that was forked from it")
+            if number % 2:
+                session, other = other, session
+            _close(other)
+        _close(session)
+
+
+def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """A session that is reset, where sessions can be, has its first digest and answers as it did at first."""
+    for scenario in scenarios:
+        session: Any = environment.open(scenario, 7)
+        if not hasattr(session, "reset"):
+            return
+        first = session.digest()
+        script = _calls(environment, scenario, calls)
+        answers = [_answer(session, tool, arguments) for tool, arguments in script]
+        last = session.digest()
+        session.reset()
+        expect(session.digest() == first, "after reset() the digest is not the first one")
+        for (tool, arguments), answer in zip(script, answers, strict=True):
+            again = _answer(session, tool, arguments)
+            expect(_same(again, answer), f"{tool}({shown(arguments)}) was answered differently after reset()")
+        expect(session.digest() == last, "the same calls after reset() lead to another digest")
+        _close(session)
+
+
 ENVIRONMENT_CHECKS: Final = (
     check_attributes,
     check_schemas,
@@ -202,6 +244,8 @@ ENVIRONMENT_CHECKS: Final = (
     check_failed_calls,
     check_read_only,
     check_values,
+    check_fork,
+    check_reset,
 )
 
 
