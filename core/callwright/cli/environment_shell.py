@@ -1,0 +1,229 @@
+"""``callwright env shell``: try an environment by hand, one call after another, and see what each changes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from callwright.cli.app import App
+from callwright.cli.environments import (
+    draw_diff,
+    draw_outcome,
+    environment_options,
+    make_environment,
+    read_arguments,
+    scenarios_of,
+    session_options,
+)
+from callwright.errors import CallwrightError, UsageError
+from callwright.json_schema import schema_at
+
+_WORDS: Final = {
+    ":help": "this list",
+    ":tools": ":tools [TOOL]  the tools, or one with its parameters",
+    ":diff": "what changed since the scenario's first state",
+    ":undo": "take the last call back",
+    ":reset": ":reset [SCENARIO]  begin again",
+    ":digest": "the hash of the state",
+    ":helper": ":helper _NAME K=V …  a helper tool, which agents cannot call",
+    ":save": ":save FILE  write the state",
+    ":load": ":load FILE  go on from a state",
+    ":quit": "leave (or end of input)",
+}
+_REMEMBERED: Final = 2000
+
+
+@click.command("shell")
+@click.argument("name", metavar="ENV")
+@session_options
+@environment_options
+@click.pass_obj
+def shell(
+    app: App,
+    name: str,
+    scenario: str,
+    seed: int,
+    settings: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    scale: float | None,
+) -> None:
+    """Call tools of ENV by hand: `TOOL K=V …` or `TOOL {JSON}` a line, `:help` for the rest. Tab completes.
+
+    After each call the shell shows what it changed. Input that is not a terminal is read as a script.
+    """
+    environment = make_environment(app.registry, name, settings, toolsets, scale)
+    reading = Shell(environment, environment.open(scenario, seed))
+    interactive = sys.stdin.isatty()
+    if interactive:
+        _install_completion(reading)
+        click.echo(f"{name}: {len(environment.tools)} tools. :help for help, Tab completes, Ctrl-D leaves.", err=True)
+    try:
+        for line in _lines(f"{name}> ", interactive):
+            if line.strip() in (":quit", ":q", ":exit"):
+                break
+            reading.run(line)
+    finally:
+        reading.session.close()
+
+
+def _lines(prompt: str, interactive: bool) -> Iterable[str]:
+    while True:
+        try:
+            line = input(prompt) if interactive else sys.stdin.readline()
+        except EOFError:
+            click.echo()
+            return
+        except KeyboardInterrupt:
+            click.echo()
+            continue
+        if not interactive and not line:
+            return
+        yield line
+
+
+class Shell:
+    """What the shell knows between two lines."""
+
+    def __init__(self, environment: Any, session: Any) -> None:
+        self.environment, self.session = environment, session
+        self.before: Any = None
+        self.heard: dict[str, None] = {}  # texts of answers: ids and names to complete
+
+    def run(self, line: str) -> None:
+        """One line. Whatever is wrong with it is said, and the shell goes on."""
+        line = line.strip()
+        if not line or line.startswith("#"):
+            return
+        try:
+            if line.startswith(":"):
+                self._command(*shlex.split(line))
+            else:
+                self._call(line)
+        except click.UsageError as error:
+            click.echo(f"error: {error.format_message()}", err=True)
+        except (CallwrightError, ValueError) as error:
+            click.echo(f"error: {error}", err=True)
+
+    def _call(self, line: str) -> None:
+        tool, _, rest = line.partition(" ")
+        rest = rest.strip()
+        if rest.startswith("{"):
+            arguments = read_arguments(None, (), rest)
+        else:
+            arguments = read_arguments(self.environment.tools.get(tool), shlex.split(rest))
+        forked = self.session.fork() if hasattr(self.session, "fork") else None
+        outcome = self.session.call(tool, arguments)
+        draw_outcome(outcome, self.session.diff(forked) if forked is not None else {})
+        self._hear(outcome.value)
+        if forked is not None and outcome.executed and forked.digest() != self.session.digest():
+            self.before = forked
+
+    def _command(self, word: str, *rest: str) -> None:
+        session = self.session
+        if word == ":help":
+            for command, meaning in _WORDS.items():
+                click.echo(f"{command:<9}{meaning}")
+        elif word == ":tools":
+            self._tools(*rest[:1])
+        elif word == ":digest":
+            click.echo(session.digest())
+        elif word not in _WORDS:
+            raise UsageError(f"there is no {word}; :help lists what there is")
+        elif not hasattr(session, "fork"):
+            raise UsageError(f"{word} needs an environment whose sessions can be forked")
+        elif word == ":diff":
+            draw_diff(session.diff())
+        elif word == ":undo":
+            if self.before is None:
+                raise UsageError("there is nothing to take back")
+            self.session, self.before = self.before, None
+        elif word == ":reset":
+            session.reset(*rest[:1])
+        elif word == ":helper":
+            if not rest:
+                raise UsageError(f"name one: {', '.join(self.environment.helpers)}")
+            outcome = session.helper(rest[0], read_arguments(self.environment.helpers.get(rest[0]), rest[1:]))
+            draw_outcome(outcome, {})
+        else:
+            from callwright.cli.environment_state import load_state, write_state
+
+            if not rest:
+                raise UsageError(f"{word} needs a file")
+            if word == ":load" and not Path(rest[0]).exists():
+                raise UsageError(f"there is no file {rest[0]}")
+            (write_state if word == ":save" else load_state)(session, Path(rest[0]))
+
+    def _tools(self, name: str | None = None) -> None:
+        from callwright.cli.environments import draw_tool, draw_tools
+        from callwright.errors import UnknownName
+
+        if name is None:
+            draw_tools(self.environment.tools)
+        elif name not in self.environment.tools:
+            raise UnknownName("tool", name, self.environment.tools)
+        else:
+            draw_tool(self.environment.tools[name])
+
+    def _hear(self, value: Any) -> None:
+        left = [value]
+        while left and len(self.heard) < _REMEMBERED:
+            found = left.pop()
+            if isinstance(found, str) and 0 < len(found) <= 60:
+                self.heard[found] = None
+            elif isinstance(found, dict):
+                left.extend(found.values())
+            elif isinstance(found, list):
+                left.extend(found)
+
+    def complete(self, line: str, word: str) -> list[str]:
+        """What ``word``, the last of ``line``, may become: a command, a tool, a parameter, one of its values."""
+        before = line[: len(line) - len(word)].split()
+        if not before:
+            words: Iterable[str] = [*(f"{tool} " for tool in self.environment.tools), *(f"{one} " for one in _WORDS)]
+        elif before[0] == ":tools":
+            words = self.environment.tools
+        elif before[0] == ":reset":
+            words = scenarios_of(self.environment)
+        elif before[0] == ":helper" and len(before) == 1:
+            words = getattr(self.environment, "helpers", {})
+        elif before[0] in self.environment.tools:
+            words = self._arguments(before[0], word, {part.partition("=")[0] for part in before[1:]})
+        else:
+            words = ()
+        return [one for one in words if one.startswith(word)]
+
+    def _arguments(self, tool: str, word: str, given: set[str]) -> list[str]:
+        properties = self.environment.tools[tool].parameters.get("properties", {})
+        name, sign, _ = word.partition("=")
+        if not sign:
+            return [f"{key}=" for key in properties if key not in given]
+        schema = schema_at(self.environment.tools[tool].parameters, (name,)) or {}
+        values = schema.get("enum") or ([True, False] if schema.get("type") == "boolean" else list(self.heard))
+        return [f"{name}={_quoted(value)}" for value in values]
+
+
+def _quoted(value: Any) -> str:
+    return shlex.quote(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _install_completion(reading: Shell) -> None:
+    try:
+        import readline
+    except ImportError:  # not on every system; the shell works without
+        return
+    found: list[str] = []
+
+    def complete(word: str, state: int) -> str | None:
+        if state == 0:
+            found[:] = reading.complete(readline.get_line_buffer()[: readline.get_endidx()], word)
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(" \t\n")
+    readline.parse_and_bind("tab: complete")

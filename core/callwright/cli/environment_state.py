@@ -1,0 +1,130 @@
+"""``callwright env snapshot | diff``: the whole state of a session in a file, and what is different in another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from callwright.cli import options
+from callwright.cli.app import App
+from callwright.cli.environments import draw_diff, environment_options, make_environment, session_options
+from callwright.errors import DataError, UsageError
+
+
+@click.command("snapshot")
+@click.argument("name", metavar="ENV")
+@session_options
+@environment_options
+@click.option("-o", "--output", metavar="FILE", help="Write into this file instead of stdout.")
+@click.pass_obj
+def snapshot(
+    app: App,
+    name: str,
+    scenario: str,
+    seed: int,
+    settings: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    scale: float | None,
+    output: str | None,
+) -> None:
+    """The first state of a scenario of ENV as JSON: the time and every table. `env call --state` goes on from it."""
+    session: Any = make_environment(app.registry, name, settings, toolsets, scale).open(scenario, seed)
+    _must_have_tables(session)
+    if output is None:
+        click.echo(json.dumps(session.world.dump(), indent=1, ensure_ascii=False))
+    else:
+        write_state(session, Path(output))
+
+
+@click.command("diff")
+@click.argument("first", metavar="FILE")
+@click.argument("second", metavar="FILE")
+@options.json_option
+def diff(first: str, second: str, as_json: bool) -> None:
+    """What is different in the second of two snapshots. The exit status is 1 if anything is."""
+    found = compare(_read(Path(first)), _read(Path(second)))
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        draw_diff(found)
+    if found:
+        click.get_current_context().exit(1)
+
+
+def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The difference of two dumps in the form of :func:`callwright.world.difference`; rows go by their first field."""
+    found: dict[str, Any] = {}
+    for table in sorted({*before["tables"], *after["tables"]}):
+        old, new = _keyed(before["tables"].get(table, [])), _keyed(after["tables"].get(table, []))
+        parts: dict[str, Any] = {
+            "added": {key: new[key] for key in new if key not in old},
+            "removed": {key: old[key] for key in old if key not in new},
+            "changed": {
+                key: {
+                    name: [old[key].get(name), value] for name, value in new[key].items() if old[key].get(name) != value
+                }
+                for key in new
+                if key in old and old[key] != new[key]
+            },
+        }
+        if any(parts.values()):
+            found[table] = {name: part for name, part in parts.items() if part}
+    if before["now"] != after["now"]:
+        found["clock"] = [before["now"], after["now"]]
+    return found
+
+
+def _keyed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Rows by their first field, or by as many of the first fields as it takes to tell them apart."""
+    fields = list(rows[0]) if rows else []
+    for count in range(1, len(fields) + 1):
+        keyed = {"/".join(str(row[name]) for name in fields[:count]): row for row in rows}
+        if len(keyed) == len(rows):
+            return keyed
+    return {str(number): row for number, row in enumerate(rows)}
+
+
+def load_state(session: Any, path: Path) -> None:
+    """Put a session into the state of a file, if the file exists."""
+    _must_have_tables(session)
+    if not path.exists():
+        return
+    outcome = session.helper("_load_scenario", {"state": _read(path)})
+    if not outcome.executed:
+        raise DataError(f"{path}: {outcome.message}")
+
+
+def write_state(session: Any, path: Path) -> None:
+    """Write the state of a session into a file, whole or not at all."""
+    from callwright.runs import write_atomically
+
+    write_atomically(path, json.dumps(session.world.dump(), indent=1, ensure_ascii=False) + "\n")
+
+
+def _must_have_tables(session: Any) -> None:
+    from callwright.stateful import StatefulSession
+
+    if not isinstance(session, StatefulSession):
+        raise UsageError(
+            "only stateful environments (callwright env list shows their scenarios) have a state in tables"
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {error}") from error
+    tables = state.get("tables") if isinstance(state, dict) else None
+    if (
+        not isinstance(tables, dict)
+        or not all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in tables.values())
+        or type(state.get("now")) is not int
+    ):
+        raise DataError(f'{path} is not a snapshot: it must be {{"now": seconds, "tables": {{name: [row, …]}}}}')
+    return dict(state)

@@ -1,0 +1,302 @@
+"""``callwright env list | tools | call``: what environments there are, what they offer, and one call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from callwright.cli import options
+from callwright.cli.app import App
+
+if TYPE_CHECKING:
+    from callwright.environment import Environment, Outcome
+    from callwright.plugins import Registry
+    from callwright.tool import ToolSpec
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: How an environment is made and opened.
+environment_options = options.stack(
+    click.option(
+        "--option", "settings", multiple=True, metavar="K=V", help="An option of the environment. Repeatable."
+    ),
+    click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. Repeatable."),
+    click.option("--scale", type=float, metavar="NUMBER", help="Multiply the number of entities in the scenarios."),
+)
+session_options = options.stack(
+    click.option("--scenario", default="", metavar="NAME", help="The scenario; the first one if left out."),
+    options.seed_option,
+)
+
+
+def make_environment(
+    registry: Registry,
+    name: str,
+    settings: Sequence[str] = (),
+    toolsets: Sequence[str] = (),
+    scale: float | None = None,
+) -> Environment:
+    """The environment that the options describe."""
+    given = options.key_values(settings, "--option")
+    if toolsets:
+        given["toolsets"] = list(toolsets)
+    if scale is not None:
+        given["scale"] = scale
+    made: Environment = registry.create("environment", name, **given)
+    return made
+
+
+def scenarios_of(environment: Environment) -> list[str]:
+    """The names of an environment's scenarios, where it has names for them."""
+    return list(getattr(environment, "scenarios", ()))
+
+
+@click.command("list")
+@options.json_option
+@click.pass_obj
+def list_(app: App, as_json: bool) -> None:
+    """The registered environments, with their numbers of tools and their scenarios.
+
+    Those that need an option before they can be made (a command, a recording) are in the table only.
+    """
+    from callwright.errors import CallwrightError
+
+    made: list[tuple[str, Environment, str]] = []
+    others: list[tuple[str, str]] = []
+    for name in app.registry.names("environment"):
+        lazy = app.registry.spec("environment", name)
+        try:
+            made.append((name, app.registry.create("environment", name), lazy.summary))
+        except CallwrightError:
+            others.append((name, lazy.summary))
+    if as_json:
+        rows = [
+            {"name": name, "tools": _count(environment), "scenarios": scenarios_of(environment)}
+            for name, environment, _ in made
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    from callwright.cli.screen import screen, table, text
+
+    shown = table("environment", "tools", "scenarios", "what it is", right=(1,))
+    for name, environment, summary in made:
+        shown.add_row(text(name), str(_count(environment)), text(", ".join(scenarios_of(environment))), text(summary))
+    for name, summary in others:
+        shown.add_row(text(name), "–", text("needs options", "dim"), text(summary))
+    screen().print(shown)
+
+
+def _count(environment: Environment) -> int:
+    return sum(not spec.hidden for spec in environment.tools.values())
+
+
+@click.command("tools")
+@click.argument("name", metavar="ENV")
+@click.argument("tool", required=False)
+@environment_options
+@click.option("--openai", is_flag=True, help="Print OpenAI function definitions.")
+@options.json_option
+@click.pass_obj
+def tools(
+    app: App,
+    name: str,
+    tool: str | None,
+    settings: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    scale: float | None,
+    openai: bool,
+    as_json: bool,
+) -> None:
+    """The tools of the environment ENV, or one of them with its parameters."""
+    from callwright.errors import UnknownName
+
+    environment = make_environment(app.registry, name, settings, toolsets, scale)
+    specs = {key: spec for key, spec in environment.tools.items() if not spec.hidden}
+    if tool is not None:
+        if tool not in specs:
+            raise UnknownName(f"tool of {name!r}", tool, specs)
+        specs = {tool: specs[tool]}
+    if openai:
+        click.echo(json.dumps([spec.to_openai() for spec in specs.values()], indent=2))
+    elif as_json:
+        click.echo(json.dumps([describe(spec) for spec in specs.values()], indent=2))
+    elif tool is not None:
+        draw_tool(specs[tool])
+    else:
+        draw_tools(specs)
+
+
+def describe(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as JSON: name, description, annotations, and both schemas."""
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "annotations": {
+            key: getattr(spec, key) for key in ("read_only", "destructive", "idempotent", "discovery", "sensitive")
+        },
+        "parameters": spec.parameters,
+        "result": spec.result,
+    }
+
+
+def _marks(spec: ToolSpec) -> str:
+    marks = [
+        "reads" if spec.read_only else "destructive" if spec.destructive else "writes",
+        *(["discovery"] if spec.discovery else []),
+        *(["takes a secret"] if spec.sensitive else []),
+    ]
+    return ", ".join(marks)
+
+
+def draw_tools(specs: Mapping[str, ToolSpec]) -> None:
+    """A table of tools."""
+    from callwright.cli.screen import screen, table, text
+
+    shown = table("tool", "kind", "parameters", "what it does")
+    for spec in specs.values():
+        required = spec.parameters.get("required", ())
+        names = [key if key in required else f"[{key}]" for key in spec.parameters.get("properties", {})]
+        first = spec.description.partition("\n")[0]
+        colour = "red" if spec.destructive else "" if spec.read_only else "yellow"
+        shown.add_row(text(spec.name), text(_marks(spec), colour), text(" ".join(names)), text(first))
+    screen().print(shown)
+
+
+def draw_tool(spec: ToolSpec) -> None:
+    """One tool with its parameters."""
+    from callwright.cli.screen import screen, table, text
+    from callwright.schema import describe_schema
+
+    out = screen()
+    out.print(text(spec.name, "bold"), text(f"({_marks(spec)})", "dim"))
+    out.print(text(spec.description))
+    shown = table("parameter", "type", "needed", "meaning")
+    for name, schema in spec.parameters.get("properties", {}).items():
+        needed = "yes" if name in spec.parameters.get("required", ()) else f"no: {json.dumps(schema.get('default'))}"
+        shown.add_row(text(name), text(describe_schema(schema)), text(needed), text(schema.get("description", "")))
+    out.print(shown)
+
+
+@click.command("call")
+@click.argument("name", metavar="ENV")
+@click.argument("tool")
+@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="An argument: JSON, or else text. Repeatable.")
+@click.option("--arguments", "document", metavar="JSON", help="All arguments as one JSON object.")
+@session_options
+@environment_options
+@click.option(
+    "--state", metavar="FILE", help="Begin in the state of this file, if it exists, and write the new state into it."
+)
+@options.json_option
+@click.pass_obj
+def call(
+    app: App,
+    name: str,
+    tool: str,
+    pairs: tuple[str, ...],
+    document: str | None,
+    scenario: str,
+    seed: int,
+    settings: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    scale: float | None,
+    state: str | None,
+    as_json: bool,
+) -> None:
+    """Call TOOL of the environment ENV once, in a fresh session. The exit status is 1 if the call did not execute.
+
+    With --state one call follows another.
+    """
+    from callwright.cli.environment_state import load_state, write_state
+
+    environment = make_environment(app.registry, name, settings, toolsets, scale)
+    arguments = read_arguments(environment.tools.get(tool), pairs, document)
+    session: Any = environment.open(scenario, seed)
+    try:
+        if state is not None:
+            load_state(session, Path(state))
+        before = session.fork() if hasattr(session, "fork") else None
+        outcome = session.call(tool, arguments)
+        if state is not None:
+            write_state(session, Path(state))
+        diff = session.diff(before) if before is not None else {}
+        if as_json:
+            found = outcome_json(outcome)
+            click.echo(json.dumps({**found, "digest": session.digest(), "diff": diff}, indent=2, ensure_ascii=False))
+        else:
+            draw_outcome(outcome, diff)
+    finally:
+        session.close()
+    if not outcome.executed:
+        click.get_current_context().exit(1)
+
+
+def read_arguments(spec: ToolSpec | None, pairs: Sequence[str], document: str | None = None) -> dict[str, Any]:
+    """Arguments from ``K=V`` pairs and a JSON object. A parameter that takes text only is not read as JSON.
+
+    Raises :class:`click.UsageError` for what is neither.
+    """
+    arguments: dict[str, Any] = {}
+    if document is not None:
+        try:
+            arguments = json.loads(document)
+        except ValueError as error:
+            raise click.UsageError(f"--arguments is not JSON: {error}") from error
+        if not isinstance(arguments, dict):
+            raise click.UsageError("--arguments must be a JSON object")
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign or not key:
+            raise click.UsageError(f"--arg {pair}: expected KEY=VALUE")
+        types = spec.compiled.types_at((key,)) if spec is not None else None
+        arguments[key] = text if types == frozenset({"string"}) else _json_or_text(text)
+    return arguments
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON."""
+    return {"kind": outcome.kind, "value": outcome.value, "code": outcome.code, "message": outcome.message}
+
+
+def draw_outcome(outcome: Outcome, diff: Mapping[str, Any]) -> None:
+    """An outcome and what it changed, for people."""
+    from callwright.cli.screen import screen, text
+
+    out = screen()
+    colour = {"ok": "green", "empty": "cyan", "partial": "yellow"}.get(outcome.kind, "red")
+    said = f" {outcome.code}: {outcome.message}" if outcome.code else ""
+    out.print(text(outcome.kind, f"bold {colour}") + text(said))
+    if outcome.executed:
+        out.print(text(json.dumps(outcome.value, indent=2, ensure_ascii=False)))
+    draw_diff(diff)
+
+
+def draw_diff(diff: Mapping[str, Any]) -> None:
+    """What changed: a line for each row that is new, gone or different."""
+    from callwright.cli.screen import screen, text
+
+    out = screen()
+    for name, parts in diff.items():
+        if name == "clock":
+            out.print(text(f"~ clock {parts[0]} -> {parts[1]}", "yellow"))
+            continue
+        for key, row in parts.get("added", {}).items():
+            out.print(text(f"+ {name} {key} {json.dumps(row, ensure_ascii=False)}", "green"))
+        for key, row in parts.get("removed", {}).items():
+            out.print(text(f"- {name} {key} {json.dumps(row, ensure_ascii=False)}", "red"))
+        for key, fields in parts.get("changed", {}).items():
+            listed = ", ".join(
+                f"{field}: {json.dumps(old)} -> {json.dumps(new)}" for field, (old, new) in fields.items()
+            )
+            out.print(text(f"~ {name} {key} {listed}", "yellow"))
