@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class CallwrightError(Exception):
     """Base of all errors of this package."""
 
     exit_status: int = 1
+
+    def __reduce__(self) -> Any:
+        """Errors of workers arrive as they were raised, whatever arguments their classes take."""
+        return _revived, (type(self), self.args, self.__dict__)
+
+
+def _revived(kind: type[CallwrightError], args: tuple[Any, ...], attributes: dict[str, Any]) -> CallwrightError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class UsageError(CallwrightError):

@@ -9,8 +9,10 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -111,6 +113,34 @@ class _CoreEvents:
         return call_session(session, call, arguments)
 
 
+@frozen
+class PluginSource:
+    """Where the plugins of a registry come from: a value that reaches other processes and machines.
+
+    ``blocked`` are the plugins that are left out, ``None`` if none was loaded by its entry point; ``modules`` are the
+    names and import paths of those that were added.
+    """
+
+    blocked: frozenset[str] | None
+    modules: tuple[tuple[str, str], ...] = ()
+
+    def load(self) -> Registry:
+        """The same plugins again."""
+        registry = Registry()
+        if self.blocked is not None:
+            registry.load_entry_points(self.blocked)
+        for name, path in self.modules:
+            registry.add(_imported(path), name=name)
+        return registry
+
+
+def _imported(path: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # as the option -p of the command line does
+    return importlib.import_module(path)
+
+
 class Registry:
     """The plugins of one application and the components that they registered."""
 
@@ -122,6 +152,11 @@ class Registry:
         self._components: dict[str, dict[str, Lazy]] = {}
         self._made: dict[tuple[str, str], Any] = {}
         self._write: Callable[[str], object] | None = None
+        #: How to make the same registry elsewhere: the blocked plugins (``None``: no entry points), added modules …
+        self._blocked: frozenset[str] | None = None
+        self._modules: list[tuple[str, str]] = []
+        #: … and the names of added objects, which cannot be found again by name.
+        self._objects: list[str] = []
 
     @property
     def hook(self) -> pluggy.HookRelay:
@@ -155,7 +190,7 @@ class Registry:
         A blocked plugin is never imported. A broken plugin is remembered with its error (:attr:`plugins`) and does
         not stop the others; asking for a component that nobody else offers then mentions it.
         """
-        blocked = frozenset(blocked)
+        blocked = self._blocked = frozenset(blocked)
         found: dict[str, metadata.EntryPoint] = {}
         for point in metadata.entry_points(group=GROUP):
             other = found.setdefault(point.name, point)
@@ -199,7 +234,12 @@ class Registry:
             raise NameClash(f"a plugin named {name!r} is already registered")
         if self._manager.is_registered(plugin):
             raise NameClash(f"{name!r} is already registered, as the plugin {self._manager.get_name(plugin)!r}")
-        info = info or PluginInfo(name, module=getattr(plugin, "__name__", type(plugin).__name__))
+        if info is None:
+            if isinstance(plugin, ModuleType) and plugin.__spec__ is not None:
+                self._modules.append((name, plugin.__name__))
+            else:
+                self._objects.append(name)
+            info = PluginInfo(name, module=getattr(plugin, "__name__", type(plugin).__name__))
         try:
             self._manager.register(plugin, name=name)
             self._manager.check_pending()
@@ -251,6 +291,15 @@ class Registry:
                 registered.append(lazy.name)
             if self._write is not None:
                 self._write(f"hook {hook_name}() of plugin {name!r} registered {', '.join(registered) or 'nothing'}")
+
+    def description(self) -> PluginSource:
+        """How to load the same plugins in another process. Raises :class:`callwright.UsageError` for added objects."""
+        if self._objects:
+            raise UsageError(
+                f"the plugin {self._objects[0]!r} is an object of this process, so no other process can load it; add "
+                "an importable module instead"
+            )
+        return PluginSource(self._blocked, tuple(self._modules))
 
     # Looking up
 

@@ -116,12 +116,18 @@ class ToolError(Exception):
         self.code, self.message = code, message
         super().__init__(message)
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.code, self.message)
+
 
 class ArgumentError(ToolError):
     """Arguments that fit the schema and yet not the annotations, such as ``"soon"`` for a date; a ``schema_error``."""
 
     def __init__(self, message: str) -> None:
         super().__init__("value", message)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.message,)
 
 
 @frozen(slots=False)

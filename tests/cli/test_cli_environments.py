@@ -125,7 +125,8 @@ def test_shell_reads_a_script(env: Any, tmp_path: Path) -> None:
     lines = [
         "# a comment", "", "lend book_id=B00003", ":undo", ":undo", 'donate {"title": "New one"}', ":diff",
         f":save {saved}", ":reset none", "list_books", f":load {saved}", "list_books cursor=5",
-        ":helper _count table=books", ":helper", ":digest", ":nothing", ":tools", ":tools lend", ":tools nope", ":save", ":load nowhere", ":help",
+        ":helper _count table=books", ":helper", ":digest", ":nothing", ":tools", ":tools lend", ":tools nope",
+        ":save", ":load nowhere", ":help",
         "lend {", ":quit", "donate title=never",
     ]  # fmt: skip
     result = env("shell", "library", input="\n".join(lines))

@@ -251,3 +251,12 @@ def test_an_evaluation_has_a_report(invoke: Invoke, tmp_path: Path) -> None:
     assert "What is twice 2 plus 1?" in page
     assert invoke(*evaluation(folder)).exit_code == 0, "the page does not stop an evaluation from going on"
     assert "report:" not in invoke(*evaluation(folder), "--json").stdout
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_workers_give_the_same_evaluation(invoke: Invoke, tmp_path: Path, executor: str) -> None:
+    words = ("evaluate", *SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=0.5", "--batch", "2", "--json", "-o")
+    alone = invoke(*words, tmp_path / "alone")
+    several = invoke(*words, tmp_path / "several", "--workers", "2", "--executor", executor)
+    assert (several.exit_code, several.stdout) == (0, alone.stdout)
+    assert (tmp_path / "several/verdicts.jsonl").read_bytes() == (tmp_path / "alone/verdicts.jsonl").read_bytes()

@@ -389,3 +389,27 @@ def test_masked_rows_take_no_part_in_means() -> None:
     assert tally.to_json()["mean_total"] == 1.0
     assert tally.to_json()["components"]["a"]["mean"] == 1.0
     assert tally.sentence() == "2 rows scored, 1 of them masked, 0 bad, mean total 1.0000"
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_workers_give_the_same_file(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path, executor: str
+) -> None:
+    rows: list[Any] = [row(number, f"train-{number % 12}", gold(f"train-{number % 7}")) for number in range(700)]
+    rows[3], rows[300] = {"id": "bad"}, "no JSON"
+    source = write_rows(rows)
+    alone = invoke("score", source, *SUMS, "-o", tmp_path / "alone.jsonl", "--json")
+    several = invoke(
+        "score", source, *SUMS, "-o", tmp_path / "several.jsonl", "--json", "--workers", "2", "--executor", executor
+    )
+    assert (several.exit_code, several.stdout) == (alone.exit_code, alone.stdout)
+    assert alone.exit_code == 1
+    assert several.stderr.replace("several", "alone") == alone.stderr
+    assert (tmp_path / "several.jsonl").read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
+
+
+def test_a_wrong_request_is_refused_before_any_worker_starts(invoke: Invoke, write_rows: Write) -> None:
+    result = invoke("score", write_rows([]), "--corpus", "sums-v2", "--workers", "2")
+    assert result.exit_code == 2
+    assert "Did you mean 'sums-v1'" in result.stderr
+    assert invoke("score", write_rows([]), *SUMS, "--workers", "0").exit_code == 2

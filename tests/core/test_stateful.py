@@ -348,7 +348,7 @@ def test_offered_names_are_qualified_where_they_collide() -> None:
     long = [
         cw.StatefulEnvironment("e" * 70 + str(n), rows=[], tools=[echo], scenarios={"s": cw.Scenario(nothing)})
         for n in range(3)
-    ]  # noqa: E501
+    ]
     names = list(cw.offer(*long))
     assert all(len(name) <= 64 for name in names)
     assert len(set(names)) == 3

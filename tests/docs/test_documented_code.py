@@ -33,6 +33,8 @@ PAGES = [
     "docs/embedding.md",
     "docs/recording.md",
     "docs/command-line.md",
+    "docs/environments.md",
+    "docs/executors.md",
     "docs/intermediate-representations.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]

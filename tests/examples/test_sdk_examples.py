@@ -30,6 +30,12 @@ PRINTED = {
         "0.4: execution 0/1: call 0 get_forecast did not execute",
         "  not reached: answer",
     ],
+    "own_stateful_environment.py": [
+        "63 ['B00003', 'B00009']",
+        "NONE_LEFT True",
+        "ok {'copies': [2, 1]}",
+        "True",
+    ],
     "embed_two_registries.py": [
         "house: 0: format 0/1: there is no <think> tag",
         "  not reached: answer",

@@ -64,12 +64,13 @@ def test_it_is_listed_as_the_built_in_plugins_are(installed: Installed) -> None:
     assert ours.keys() == built_in.keys()
     assert (ours["distribution"], ours["version"], ours["error"]) == ("callwright-lending", "1.0.0", "")
     assert {component["name"] for component in ours["components"]} == {
+        "banking-goals",
         "lending-v1",
         "lending-mini-v1",
         "look-first",
         "tier-look-first",
     }
-    assert [set(component) for component in ours["components"]] == [set(built_in["components"][0])] * 4
+    assert [set(component) for component in ours["components"]] == [set(built_in["components"][0])] * 5
 
 
 def test_its_components_are_found_by_name(installed: Installed) -> None:

@@ -55,6 +55,25 @@ corpus_settings = click.option(
 seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
 
 
+executor_options = stack(
+    click.option(
+        "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Work on this many at once."
+    ),
+    click.option(
+        "--executor",
+        type=click.Choice(["thread", "process", "ray"]),
+        default="process",
+        show_default=True,
+        help="What more than one worker is.",
+    ),
+)
+
+
+def executor_name(executor: str, workers: int) -> str:
+    """One worker needs no executor but this thread; Ray is Ray even with one, since its workers are elsewhere."""
+    return executor if workers > 1 or executor == "ray" else "serial"
+
+
 def corpus_keys(data: str | None, pairs: Sequence[str]) -> dict[str, Any]:
     """The options of a corpus from ``--data`` and ``--corpus-option``."""
     return {**({"data": data} if data is not None else {}), **key_values(pairs, "--corpus-option")}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-from attrs import define, field
+from attrs import define, field, frozen
 
 from callwright.cli import options
 from callwright.cli.app import App
@@ -20,12 +21,19 @@ from callwright.cli.failures import Stopped, say
 from callwright.cli.row_corpus import RowCorpus, make_row_pipeline
 from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
 from callwright.errors import DataError, UsageError
+from callwright.executors import Work, make_executor
+from callwright.plugins import PluginSource
 from callwright.reward import evidence_json
 
 if TYPE_CHECKING:
     from callwright.corpus import Task
     from callwright.pipeline import Pipeline
+    from callwright.plugins import Registry
     from callwright.reward import Reward, Score, WeightedScore
+
+Part = TypeVar("Part")
+#: Rows that a worker scores at a time.
+CHUNK: Final = 256
 
 
 @click.command("score")
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 @options.reward_option
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
 @options.seed_option
+@options.executor_options
 @options.json_option
 @click.pass_obj
 def score(
@@ -49,6 +58,8 @@ def score(
     reward: str,
     output: str | None,
     seed: int,
+    workers: int,
+    executor: str,
     as_json: bool,
 ) -> None:
     """Score completions.
@@ -60,16 +71,20 @@ def score(
 
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.
+
+    With --workers the rows are scored by several processes, threads or Ray actors; the output is the same.
     """
     keys = options.corpus_keys(data, corpus_options)
-    if corpus is not None:
-        pipeline = make_pipeline(app.registry, corpus, keys, ir=ir, reward=reward, seed=seed)
-    elif keys:
+    if corpus is None and keys:
         raise click.UsageError("--data and --corpus-option are a corpus' options: name it with --corpus")
-    else:
-        pipeline = make_row_pipeline(app.registry, ir=ir, reward=reward, seed=seed)
     if output and is_same_file(source, output):
         raise click.UsageError(f"IN and OUT are the same file: {output}")
+    kind = options.executor_name(executor, workers)
+    elsewhere = kind in ("process", "ray")
+    described = app.registry.description() if elsewhere else PluginSource(None)
+    scoring = Scoring(described, corpus, keys, ir, reward, seed)
+    pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
+    work = Work(scoring.open if elsewhere else partial(Scorer, pipeline), score_rows)
     tally = Tally()
     gc.freeze()  # the corpus is never garbage: full collections need not search it
     with ExitStack() as stack:
@@ -77,10 +92,15 @@ def score(
         sink = stack.enter_context(RowSink(output)) if output else None
         bars = bars_for_bytes(rows.size, busy=output == "-")
         complain = say if bars is None else stack.enter_context(bars).say
+        workshop = stack.enter_context(make_executor(kind, workers))
         try:
-            for line in watched(scored(pipeline, rows, tally, complain), rows, bars):
+            for found in watched(workshop.map(work, chunks_of(rows)), rows, bars):
+                for number, complaint in found.complaints:
+                    complain(f"{rows.name}:{number}: {complaint}")
                 if sink is not None:
-                    sink.write(line)
+                    for line in found.lines:
+                        sink.write(line)
+                tally.merge(found.tally)
         except KeyboardInterrupt as stop:
             kept = f"; the rewards of {tally.rows} rows are in {output}" if sink and output != "-" else ""
             raise Stopped(f"stopped after line {rows.number} of {source}{kept}") from stop
@@ -94,39 +114,93 @@ def score(
         click.get_current_context().exit(1)
 
 
-def watched(lines: Iterator[str], rows: RowFile, bars: Bars | None) -> Iterator[str]:
-    """The same lines, with a bar over the kilobytes of the file."""
+def watched(parts: Iterator[Part], rows: RowFile, bars: Bars | None) -> Iterator[Part]:
+    """The same parts, with a bar over the kilobytes of the file that were read."""
     if bars is None:
-        yield from lines
+        yield from parts
         return
     bars.start("scoring, KB", rows.size // 1024)
     done = 0
-    for number, line in enumerate(lines):
-        if number % 256 == 0:
-            read = rows.position // 1024
-            bars.advance(read - done)
-            done = read
-        yield line
+    for part in parts:
+        read = rows.position // 1024
+        bars.advance(read - done)
+        done = read
+        yield part
     bars.advance(rows.position // 1024 - done)
     bars.finish()
 
 
-def scored(pipeline: Pipeline, rows: RowFile, tally: Tally, complain: Callable[[str], object] = say) -> Iterator[str]:
-    """The output lines of the rows that can be scored; ``complain`` hears of the others as they come."""
-    tasks: dict[str, Task | str] = {}
-    writer = RewardWriter()
-    for row in rows:
+@frozen
+class Scoring:
+    """What a worker must know to score rows."""
+
+    plugins: PluginSource
+    corpus: str | None
+    options: Mapping[str, Any]
+    ir: str
+    reward: str
+    seed: int
+
+    def open(self) -> Scorer:
+        """The scorer, in this process."""
+        return Scorer(make_scoring_pipeline(self.plugins.load(), self))
+
+
+def make_scoring_pipeline(registry: Registry, scoring: Scoring) -> Pipeline:
+    """The pipeline that the command line describes. Raises :class:`callwright.UsageError` for what does not exist."""
+    if scoring.corpus is None:
+        return make_row_pipeline(registry, ir=scoring.ir, reward=scoring.reward, seed=scoring.seed)
+    return make_pipeline(
+        registry, scoring.corpus, scoring.options, ir=scoring.ir, reward=scoring.reward, seed=scoring.seed
+    )
+
+
+class Scorer:
+    """A pipeline, with what is remembered from row to row."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.writer = RewardWriter()
+        self.tasks: dict[str, Task | str] = {}
+
+
+@define
+class Scored:
+    """What came of some rows: lines of output, what is wrong with the others, and their part of the summary."""
+
+    lines: list[str] = field(factory=list)
+    complaints: list[tuple[int, str]] = field(factory=list)
+    tally: Tally = field(factory=lambda: Tally())
+
+
+def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Scored:
+    """Score rows, each with its line number; a text in place of a row says why there is none."""
+    pipeline, found = scorer.pipeline, Scored()
+    for number, row in rows:
         try:
-            if isinstance(row, BadRow):
-                raise row
-            row_id, task, completion, progress = _read(pipeline, tasks, row)
+            if isinstance(row, str):
+                raise BadRow(row)
+            row_id, task, completion, progress = _read(pipeline, scorer.tasks, row)
         except BadRow as bad:
-            tally.bad += 1
-            complain(f"{rows.name}:{rows.number}: {bad}")
+            found.tally.bad += 1
+            found.complaints.append((number, str(bad)))
             continue
         reward = pipeline.score(pipeline.attempt(task, completion, progress))
-        tally.add(reward)
-        yield writer.line(row_id, reward)
+        found.tally.add(reward)
+        found.lines.append(scorer.writer.line(row_id, reward))
+    return found
+
+
+def chunks_of(rows: RowFile, size: int = CHUNK) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
+    """The rows of a file in parts, with their line numbers."""
+    chunk: list[tuple[int, dict[str, Any] | str]] = []
+    for row in rows:
+        chunk.append((rows.number, str(row) if isinstance(row, BadRow) else row))
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def _read(pipeline: Pipeline, tasks: dict[str, Task | str], row: dict[str, Any]) -> tuple[str | int, Task, str, Any]:
@@ -243,6 +317,17 @@ class Tally:
             else:
                 sums[name] = weighted.score.value
                 self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
+
+    def merge(self, other: Tally) -> None:
+        """Add what was counted of other rows."""
+        self.rows += other.rows
+        self.bad += other.bad
+        self.masked += other.masked
+        self.total += other.total
+        self.stages.update(other.stages)
+        for name, value in other.sums.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+            self.ranges[name] = other.ranges[name]
 
     @property
     def counted(self) -> int:

@@ -52,12 +52,13 @@ class Source:
                 try:
                     if isinstance(row, BadRow):
                         raise row
-                    yield self._sample(row, rows.number)
+                    yield self.sample(row, rows.number)
                 except BadRow as bad:
                     self.bad += 1
                     complain(f"{rows.name}:{rows.number}: {bad}")
 
-    def _sample(self, row: dict[str, Any], number: int) -> Sample:
+    def sample(self, row: dict[str, Any], number: int) -> Sample:
+        """The attempt of a row. Raises :class:`callwright.cli.rows.BadRow`."""
         row_id, name, completion = row.get("id", number), row.get("task"), row.get("completion")
         if type(row_id) is not str and type(row_id) is not int:
             raise BadRow(f"'id' is {type(row_id).__name__}, expected a string or an integer")

@@ -71,6 +71,17 @@ class Replay:
     def _differ(self, row_id: str | int, call: Any, what: str, then: Any, now: Any) -> None:
         self.differences.append({"id": row_id, "call": call, "what": what, "recorded": then, "now": now})
 
+    def merge(self, other: Replay) -> None:
+        """Add what was found of other rollouts."""
+        self.rows += other.rows
+        self.observed += other.observed
+        self.calls += other.calls
+        self.masked += other.masked
+        self.unconfirmed += other.unconfirmed
+        self.rewards += other.rewards
+        self.differing += other.differing
+        self.differences += other.differences
+
     @property
     def same(self) -> bool:
         """Whether everything that could be compared is as it was."""

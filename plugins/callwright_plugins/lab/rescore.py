@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
+from typing import Any
 
 import click
+from attrs import define, field, frozen
 
 from callwright.cli import options
 from callwright.cli.app import App
 from callwright.cli.failures import say
-from callwright.cli.rows import RowSink, is_same_file
-from callwright.cli.score import RewardWriter, Tally
+from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
+from callwright.cli.score import RewardWriter, Tally, chunks_of
+from callwright.executors import Work, make_executor
+from callwright.plugins import PluginSource, Registry
 from callwright.reward import RewardRecipe
-from callwright_plugins.lab.reading import open_run
+from callwright_plugins.lab.reading import Source, open_run
 from callwright_plugins.lab.replay import Replay
 
 #: Differences that are said one by one; --json has all of them.
@@ -24,9 +30,10 @@ _SHOWN = 5
 @click.argument("run", metavar="RUN")
 @options.reward_option
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
+@options.executor_options
 @options.json_option
 @click.pass_obj
-def rescore(app: App, run: str, reward: str, output: str | None, as_json: bool) -> None:
+def rescore(app: App, run: str, reward: str, output: str | None, workers: int, executor: str, as_json: bool) -> None:
     """Execute a run's rollouts again and score them.
 
     Every rollout of the run folder RUN is parsed and executed again in a fresh session of its scenario and the run's
@@ -34,22 +41,27 @@ def rescore(app: App, run: str, reward: str, output: str | None, as_json: bool) 
     the run's own recipe are compared with what is recorded; the exit status is 1 if anything differs. Then everything
     is scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them; their id is the line of the rollout.
     """
-    source = open_run(app.registry, run)
+    kind = options.executor_name(executor, workers)
+    elsewhere = kind in ("process", "ray")
+    replaying = Replaying(app.registry.description() if elsewhere else PluginSource(None), run, reward)
+    here = replaying.open(app.registry)
+    source = here.source
     if output and is_same_file(source.path, output):
         raise click.UsageError(f"{output} is the run's own file of rollouts")
-    recipe: RewardRecipe = app.registry.create("reward recipe", reward)
-    replay, tally, writer = Replay(), Tally(), RewardWriter()
+    work = Work(replaying.open if elsewhere else partial(replaying.open, app.registry, here), replay_rows)
+    replay, tally = Replay(), Tally()
     with ExitStack() as stack:
+        rows = stack.enter_context(RowFile(source.path))
         sink = stack.enter_context(RowSink(output)) if output else None
-        for sample in source.samples(say):
-            scored = recipe.score_attempt(sample.attempt)
-            replay.check(
-                sample.row_id, sample.row, sample.attempt, source.pipeline.reward.score_attempt(sample.attempt)
-            )
-            tally.add(scored)
+        workshop = stack.enter_context(make_executor(kind, workers))
+        for found in workshop.map(work, chunks_of(rows)):
+            for number, complaint in found.complaints:
+                say(f"{rows.name}:{number}: {complaint}")
+            replay.merge(found.replay)
+            tally.merge(found.tally)
             if sink is not None:
-                sink.write(writer.line(sample.row_id, scored))
-    tally.bad = source.bad
+                for line in found.lines:
+                    sink.write(line)
     if as_json:
         click.echo(json.dumps({"replay": replay.to_json(), "scores": tally.to_json()}, indent=2), err=output == "-")
     else:
@@ -60,5 +72,60 @@ def rescore(app: App, run: str, reward: str, output: str | None, as_json: bool) 
             say(f"… and {len(replay.differences) - _SHOWN:,} more; --json lists all")
         for sentence in (*replay.sentences(), f"Under {reward}: {tally.sentence()}."):
             click.echo(sentence, err=output == "-")
-    if source.bad or not replay.same:
+    if tally.bad or not replay.same:
         click.get_current_context().exit(1)
+
+
+@frozen
+class Replaying:
+    """What a worker must know to execute rollouts again."""
+
+    plugins: PluginSource
+    run: str
+    reward: str
+
+    def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
+        """The run and the reward, unless they were ``made``."""
+        if made is not None:
+            return made
+        registry = registry or self.plugins.load()
+        return Opened(open_run(registry, self.run), registry.create("reward recipe", self.reward))
+
+
+@frozen(eq=False)
+class Opened:
+    """What a worker has."""
+
+    source: Source
+    recipe: RewardRecipe
+    writer: RewardWriter = field(factory=RewardWriter)
+
+
+@define
+class Replayed:
+    """What came of some rollouts."""
+
+    replay: Replay = field(factory=Replay)
+    tally: Tally = field(factory=Tally)
+    lines: list[str] = field(factory=list)
+    complaints: list[tuple[int, str]] = field(factory=list)
+
+
+def replay_rows(opened: Opened, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Replayed:
+    """Execute rollouts again, compare them with what is recorded, and score them."""
+    found, source = Replayed(), opened.source
+    for number, row in rows:
+        try:
+            if isinstance(row, str):
+                raise BadRow(row)
+            sample = source.sample(row, number)
+        except BadRow as bad:
+            found.tally.bad += 1
+            found.complaints.append((number, str(bad)))
+            continue
+        scored = opened.recipe.score_attempt(sample.attempt)
+        own = source.pipeline.reward.score_attempt(sample.attempt)
+        found.replay.check(sample.row_id, sample.row, sample.attempt, own)
+        found.tally.add(scored)
+        found.lines.append(opened.writer.line(sample.row_id, scored))
+    return found

@@ -19,6 +19,7 @@ CHECKS = [
 
 def test_everything_is_registered() -> None:
     assert COMPONENTS == [
+        ("toolset", "banking-goals"),
         ("environment", "lending-v1"),
         ("reward component", "look-first"),
         ("reward recipe", "tier-look-first"),
@@ -62,3 +63,19 @@ def test_a_failed_call_changes_nothing() -> None:
     before = session.digest()
     assert session.call("borrow", {"title": "Leaves", "member": "Ann"}).code == "none_free"
     assert session.digest() == before
+
+
+def test_a_toolset_joins_the_bank() -> None:
+    bank = cw.environment("banking", toolsets=["banking-goals"])
+    session, plain = bank.open(), cw.environment("banking").open()
+    account = session.call("list_accounts", {"customer_id": "C00001"}).value["items"][0]["account_id"]
+    goal = {"account_id": account, "label": "a boat", "target_cents": 10_000_00}
+    first = session.digest()
+    assert session.call("set_savings_goal", goal).value["id"] == "G00001"
+    assert [session.call("set_savings_goal", goal).kind for _ in range(3)] == ["ok", "ok", "execution_error"]
+    assert session.call("set_savings_goal", goal).code == "TOO_MANY_GOALS"
+    assert len(session.call("list_savings_goals", {"account_id": account}).value) == 3
+    assert session.digest() != first
+    session.reset()
+    assert session.digest() == first
+    assert plain.call("set_savings_goal", goal).kind == "unknown_tool"

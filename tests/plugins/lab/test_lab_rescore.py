@@ -115,3 +115,12 @@ def test_a_bad_row_is_named_and_the_others_go_on(invoke: Invoke, run_folder: Pat
 def test_a_folder_that_is_no_run(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke("rescore", tmp_path)
     assert result.exit_code != 0
+
+
+def test_workers_find_the_same(invoke: Invoke, run_folder: Path, tmp_path: Path) -> None:
+    alone = invoke("rescore", run_folder, "-o", tmp_path / "alone.jsonl", "--json")
+    several = invoke(
+        "rescore", run_folder, "-o", tmp_path / "several.jsonl", "--json", "--workers", "2", "--executor", "thread"
+    )
+    assert (several.exit_code, several.stdout) == (alone.exit_code, alone.stdout)
+    assert (tmp_path / "several.jsonl").read_bytes() == (tmp_path / "alone.jsonl").read_bytes()

@@ -14,6 +14,12 @@ def callwright_environments() -> Iterable[Lazy]:
 
 
 @hookimpl
+def callwright_toolsets() -> Iterable[Lazy]:
+    """Register tools for an environment that is not ours."""
+    yield Lazy("banking-goals", "callwright_lending.goals:GOALS", summary="savings goals for the environment banking")
+
+
+@hookimpl
 def callwright_corpora() -> Iterable[Lazy]:
     """Register its tasks."""
     yield Lazy("lending-mini-v1", "callwright_lending.tasks:LendingCorpus", summary="a few tasks in the library")
