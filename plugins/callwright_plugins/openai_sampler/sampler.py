@@ -1,0 +1,148 @@
+"""The sampler ``openai``: chat messages out, completions in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Literal
+
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.openai_server import Connection, PromptTooLong, Server, Usage
+from callwright.sampler import Completion, SamplingRequest
+from callwright_plugins.openai_sampler.native import native_messages, text_of
+
+
+class OpenAISampler:
+    """Completions of ``model`` on an OpenAI-compatible server.
+
+    ``max_new_tokens`` bounds a completion (sent as ``token_limit``: newer models of OpenAI want
+    ``max_completion_tokens``). ``tools="prompt"`` leaves the tools to the system message, as every other sampler does;
+    ``"native"`` sends them as function definitions, and what the server returns as tool calls is written in the form
+    ``hermes``, which the recipe must then use. ``logprobs`` asks for those of the sampled tokens. ``body`` is added to
+    every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.openai_server.Server`.
+
+    A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
+    all retries loses its sample and no other one: its completions say so in ``lost``. ``usage`` counts requests,
+    retries, tokens and cost.
+    """
+
+    name = "openai"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
+        max_new_tokens: int = 1024,
+        token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
+        tools: Literal["prompt", "native"] = "prompt",
+        logprobs: bool = False,
+        body: Mapping[str, Any] | None = None,
+        send_seed: bool = True,
+        concurrency: int = 16,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        retries: int = 5,
+        timeout: float = 600.0,
+        price_prompt: float = 0.0,
+        price_completion: float = 0.0,
+    ) -> None:
+        if tools not in ("prompt", "native"):
+            raise UsageError(f"'tools' must be 'prompt' or 'native', not {tools!r}")
+        if type(max_new_tokens) is not int or max_new_tokens < 1:
+            raise UsageError(f"'max_new_tokens' must be a whole number, 1 or more, not {max_new_tokens!r}")
+        self.server = Server(
+            model=model,
+            base_url=base_url,
+            api_key_env=api_key_env,
+            concurrency=concurrency,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            retries=retries,
+            timeout=timeout,
+            prices=(price_prompt, price_completion),
+        )
+        self._native = tools == "native"
+        self._logprobs = logprobs
+        self._send_seed = send_seed
+        self._body = {token_limit: max_new_tokens, **(body or {})}
+        #: In which role results of calls are sent: the server's template knows tools only where it was told of them.
+        self.observation_role: Literal["tool", "user"] = "tool" if self._native else "user"
+
+    @property
+    def usage(self) -> Usage:
+        """What was asked so far, and what it cost."""
+        return self.server.usage
+
+    def sample(
+        self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[Completion]]:
+        """``[B][n]`` completions. Raises :class:`callwright.UsageError` for what repeating cannot mend, and
+        :class:`callwright.InfrastructureFailure` if every request failed.
+        """
+        if n < 1 or temperature < 0:
+            raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+
+        def asking(index: int, request: SamplingRequest) -> Any:
+            async def ask(connection: Connection) -> list[Completion]:
+                return await self._group(connection, request, n, _seed(seed, index), temperature)
+
+            return ask
+
+        found = self.server.all([asking(index, request) for index, request in enumerate(requests)])
+        failures = [answer for answer in found if isinstance(answer, InfrastructureFailure)]
+        if failures and len(failures) == len(found):
+            raise failures[0]
+        groups: list[list[Completion]] = []
+        for answer in found:
+            if isinstance(answer, InfrastructureFailure):
+                groups.append([Completion("", lost=str(answer))] * n)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                groups.append(answer)
+        return groups
+
+    async def _group(
+        self, connection: Connection, request: SamplingRequest, n: int, seed: int, temperature: float
+    ) -> list[Completion]:
+        """As many completions as were asked for, from servers too that give fewer at a time."""
+        messages: list[dict[str, Any]] = [dict(message) for message in request.messages]
+        body: dict[str, Any] = {**self._body, "temperature": temperature}
+        if self._native:
+            messages = native_messages(messages)
+            functions = [spec.to_openai() for spec in request.task.tools.values() if not spec.hidden]
+            body |= {"tools": functions} if functions else {}
+        if self._logprobs:
+            body["logprobs"] = True
+        completions: list[Completion] = []
+        while len(completions) < n:
+            wanted = n - len(completions)
+            more: dict[str, Any] = {"n": wanted} if wanted > 1 else {}
+            if self._send_seed:
+                more["seed"] = (seed + len(completions)) % 2**31
+            try:
+                answer = await connection.chat(messages, **body, **more)
+            except PromptTooLong:
+                return [Completion("", truncated=True)] * n
+            choices = answer.get("choices") or []
+            if not choices:
+                raise InfrastructureFailure(f"{self.server.address} answered without a choice")
+            completions += [self._completion(choice) for choice in choices[:wanted]]
+        return completions
+
+    def _completion(self, choice: Mapping[str, Any]) -> Completion:
+        message = choice.get("message") or {}
+        text = text_of(message) if self._native else str(message.get("content") or "")
+        tokens = (choice.get("logprobs") or {}).get("content") or ()
+        return Completion(
+            text,
+            logprobs=tuple(float(token["logprob"]) for token in tokens),
+            truncated=choice.get("finish_reason") == "length",
+        )
+
+
+def _seed(seed: int, index: int) -> int:
+    """31 bits for a request of a batch."""
+    return int.from_bytes(blake2b(f"{seed}/{index}".encode(), digest_size=4).digest()) >> 1

@@ -1,0 +1,141 @@
+"""The two ways to vLLM: its engine in this process, and its server. Both take token ids and give token ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from callwright.errors import InfrastructureFailure
+from callwright.openai_server import Connection, PromptTooLong, Server, Usage
+from callwright.rollout import Generated
+
+Made = Sequence[Generated | InfrastructureFailure]
+
+
+@frozen
+class Demand:
+    """One context to go on with. ``tags`` are structural tags; ``room`` is the most new tokens."""
+
+    context: tuple[int, ...]
+    room: int
+    seed: int
+    tags: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+class OfflineEngine:
+    """``vllm.LLM`` in this process; ``options`` are its own (``tensor_parallel_size``, ``max_model_len`` …)."""
+
+    def __init__(self, model: str, ends: frozenset[int], options: Mapping[str, Any]) -> None:
+        import vllm
+
+        self._vllm: Any = vllm
+        self._ends = sorted(ends)
+        self._engine: Any = vllm.LLM(model=model, **dict(options))
+
+    def generate(self, demands: Sequence[Demand], temperature: float, sampling: Mapping[str, Any]) -> Made:
+        """A continuation of each context, all in one batch."""
+        parameters = [self._parameters(demand, temperature, sampling) for demand in demands]
+        prompts = [{"prompt_token_ids": list(demand.context)} for demand in demands]
+        answers = self._engine.generate(prompts, parameters, use_tqdm=False)
+        return [_of_engine(answer.outputs[0]) for answer in answers]
+
+    def _parameters(self, demand: Demand, temperature: float, sampling: Mapping[str, Any]) -> Any:
+        more: dict[str, Any] = dict(sampling)
+        if demand.tags is not None:
+            from vllm.sampling_params import StructuredOutputsParams
+
+            more["structured_outputs"] = StructuredOutputsParams(structural_tag=json.dumps(demand.tags))
+        return self._vllm.SamplingParams(
+            n=1,
+            temperature=temperature,
+            seed=demand.seed,
+            max_tokens=demand.room,
+            logprobs=0,
+            stop_token_ids=self._ends,
+            skip_special_tokens=False,
+            **more,
+        )
+
+
+def _of_engine(output: Any) -> Generated:
+    ids = tuple(output.token_ids)
+    logprobs: tuple[float, ...] = ()
+    if output.logprobs:
+        logprobs = tuple(float(place[token].logprob) for token, place in zip(ids, output.logprobs, strict=True))
+    return Generated(ids, logprobs, output.finish_reason != "length")
+
+
+class ServerEngine:
+    """A running vLLM server (``vllm serve``): ``/v1/completions`` with token ids in and out."""
+
+    def __init__(self, server: Server, ends: frozenset[int]) -> None:
+        self.server = server
+        self._ends = sorted(ends)
+
+    @property
+    def usage(self) -> Usage:
+        """What was asked, and how many tokens that were."""
+        return self.server.usage
+
+    def generate(self, demands: Sequence[Demand], temperature: float, sampling: Mapping[str, Any]) -> Made:
+        """A continuation of each context, asked for at the same time.
+
+        Raises :class:`callwright.UsageError` for what repeating cannot mend.
+        """
+
+        def asking(demand: Demand) -> Any:
+            async def ask(connection: Connection) -> Generated | InfrastructureFailure:
+                return await self.one(connection, demand, temperature, sampling)
+
+            return ask
+
+        found = self.server.all([asking(demand) for demand in demands])
+        made: list[Generated | InfrastructureFailure] = []
+        for answer in found:
+            if isinstance(answer, BaseException) and not isinstance(answer, InfrastructureFailure):
+                raise answer
+            made.append(answer)
+        return made
+
+    async def one(
+        self, connection: Connection, demand: Demand, temperature: float, sampling: Mapping[str, Any]
+    ) -> Generated | InfrastructureFailure:
+        """A continuation of one context."""
+        extra: dict[str, Any] = {
+            "return_token_ids": True,
+            "stop_token_ids": self._ends,
+            "skip_special_tokens": False,
+            "add_special_tokens": False,
+            **sampling,
+        }
+        if demand.tags is not None:
+            extra["structured_outputs"] = {"structural_tag": json.dumps(demand.tags)}
+        try:
+            answer = await connection.complete(
+                demand.context,
+                max_tokens=demand.room,
+                temperature=temperature,
+                seed=demand.seed,
+                logprobs=0,
+                extra_body=extra,
+            )
+        except PromptTooLong:
+            return Generated((), (), False)
+        except InfrastructureFailure as error:
+            return error
+        choices = answer.get("choices") or [{}]
+        return _of_server(choices[0], self.server)
+
+
+def _of_server(choice: Mapping[str, Any], server: Server) -> Generated | InfrastructureFailure:
+    ids = choice.get("token_ids")
+    if not isinstance(ids, list):
+        return InfrastructureFailure(
+            f"{server.address} gave no token ids: it must be a vLLM server that knows return_token_ids"
+        )
+    listed = (choice.get("logprobs") or {}).get("token_logprobs") or []
+    logprobs = tuple(float(one) for one in listed) if len(listed) == len(ids) else ()
+    return Generated(tuple(ids), logprobs, choice.get("finish_reason") != "length")

@@ -1,0 +1,196 @@
+"""The sampler ``vllm``: prompts rendered here, token ids sent, token ids kept, over one turn or several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+from callwright.chat_codec import ChatCodec
+from callwright.conversing import Start
+from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
+from callwright.openai_server import Server, Usage
+from callwright.rollout import Generated, Rollout, run_batch
+from callwright.sampler import Completion, SamplingRequest
+from callwright_plugins.vllm_sampler.engines import Demand, OfflineEngine, ServerEngine
+from callwright_plugins.vllm_sampler.structured import structural_tags
+
+
+class VLLMSampler:
+    """Completions of ``model``, a Hugging Face directory (or a name that vLLM resolves), through vLLM.
+
+    Without ``base_url`` the engine runs in this process; ``engine`` are options of ``vllm.LLM``. With it a running
+    server is asked (``vllm serve``), whose name for the model is ``served_as`` and whose tokenizer is read here, from
+    ``tokenizer`` or ``model``. Either way the chat template is rendered here and ids are sent and kept, so that what is
+    trained on is what was sampled; ``tools_in_template`` gives the tools to the template instead of the system message.
+
+    ``structured`` names the form (``json`` or ``hermes``) whose calls are held to the offered tools and their schemas.
+    ``sampling`` are further parameters (``{"top_p": 0.95}``). ``concurrency``, ``retries``, ``timeout`` and
+    ``api_key_env`` are those of the server.
+    """
+
+    name = "vllm"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        served_as: str | None = None,
+        tokenizer: str | None = None,
+        max_new_tokens: int = 1024,
+        structured: Literal["json", "hermes"] | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        engine: Mapping[str, Any] | None = None,
+        tools_in_template: bool = False,
+        chat_template_options: Mapping[str, Any] | None = None,
+        concurrency: int = 64,
+        retries: int = 5,
+        timeout: float = 600.0,
+        api_key_env: str = "VLLM_API_KEY",
+    ) -> None:
+        if type(max_new_tokens) is not int or max_new_tokens < 1:
+            raise UsageError(f"'max_new_tokens' must be a whole number, 1 or more, not {max_new_tokens!r}")
+        if base_url is not None and engine:
+            raise UsageError("'engine' is for vLLM in this process; a server has its own options")
+        if structured is not None:
+            structural_tags(structured, {})  # a form that has none is refused here
+        self._model, self._engine_options = model, dict(engine or {})
+        self._tokenizer_folder = tokenizer or model
+        self._template = (tools_in_template, dict(chat_template_options or {}))
+        self._max_new_tokens, self._structured = max_new_tokens, structured
+        self._sampling = dict(sampling or {})
+        self._server: Server | None = None
+        if base_url is not None:
+            self._server = Server(
+                model=served_as or model,
+                base_url=base_url,
+                api_key_env=api_key_env,
+                concurrency=concurrency,
+                retries=retries,
+                timeout=timeout,
+            )
+        self._made: tuple[ChatCodec, OfflineEngine | ServerEngine] | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What a server was asked; ``None`` for an engine in this process."""
+        return self._server.usage if self._server is not None else None
+
+    @property
+    def codec(self) -> ChatCodec:
+        """Between messages and token ids; the tokenizer is read when it is first needed."""
+        return self._ready()[0]
+
+    def sample(
+        self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[Completion]]:
+        """``[B][n]`` completions with their ids and log-probabilities; ``temperature`` 0 is greedy decoding."""
+        _check(n, temperature)
+        codec, engine = self._ready()
+        demands = []
+        for index, request in enumerate(requests):
+            context = codec.prompt_ids(request.messages, request.task)
+            tags = self._tags(request)
+            demands += [Demand(context, self._max_new_tokens, _seed(seed, index, copy), tags) for copy in range(n)]
+        made = [self._completion(codec, one) for one in engine.generate(demands, temperature, self._sampling)]
+        return [made[start : start + n] for start in range(0, len(made), n)]
+
+    def converse(
+        self,
+        requests: Sequence[SamplingRequest],
+        start: Start,
+        *,
+        n: int = 1,
+        seed: int = 0,
+        temperature: float = 1.0,
+        retries: int = 0,
+    ) -> list[list[Rollout]]:
+        """``[B][n]`` rollouts driven to their end, all that go on in one batch each turn."""
+        _check(n, temperature)
+        codec, engine = self._ready()
+        groups = [[start(request, codec) for _ in range(n)] for request in requests]
+        rollouts = [one for group in groups for one in group]
+        tags = [self._tags(request) for request in requests for _ in range(n)]
+        turn = 0
+
+        def generate(
+            contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]
+        ) -> Sequence[Generated | InfrastructureFailure]:
+            nonlocal turn
+            live = [index for index, rollout in enumerate(rollouts) if not rollout.over]
+            demands = [
+                Demand(
+                    context,
+                    self._max_new_tokens if room is None else min(room, self._max_new_tokens),
+                    _seed(seed, index, turn),
+                    tags[index],
+                )
+                for index, context, room in zip(live, contexts, rooms, strict=True)
+            ]
+            turn += 1
+            return engine.generate(demands, temperature, self._sampling)
+
+        run_batch(rollouts, generate, retries=retries)
+        return groups
+
+    def _tags(self, request: SamplingRequest) -> Mapping[str, Any] | None:
+        return structural_tags(self._structured, request.task.tools) if self._structured is not None else None
+
+    def _completion(self, codec: ChatCodec, made: Generated | InfrastructureFailure) -> Completion:
+        if isinstance(made, InfrastructureFailure):
+            return Completion("", lost=str(made))
+        text = codec.prefix_text + codec.text(made.token_ids)
+        return Completion(text, made.token_ids, made.logprobs, not made.finished)
+
+    def _ready(self) -> tuple[ChatCodec, OfflineEngine | ServerEngine]:
+        if self._made is None:
+            in_template, options = self._template
+            codec = ChatCodec(
+                read_tokenizer(self._tokenizer_folder),
+                tools_in_template=in_template,
+                template_options=options,
+                ends=end_ids(Path(self._tokenizer_folder)),
+            )
+            if self._server is not None:
+                self._made = codec, ServerEngine(self._server, codec.ends)
+            else:
+                self._made = codec, OfflineEngine(self._model, codec.ends, self._engine_options)
+        return self._made
+
+
+def read_tokenizer(folder: str) -> Any:
+    """The tokenizer of a directory, or of a name in the local cache. Raises :class:`callwright.DataError`."""
+    try:
+        from transformers import AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the sampler 'vllm'", "train", error.name or "transformers") from error
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=Path(folder).is_dir())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder} has no tokenizer that can be read here: {error}") from error
+
+
+def end_ids(folder: Path) -> frozenset[int]:
+    """The end ids of a directory's generation config, which may be more than the tokenizer's one."""
+    path = folder / "generation_config.json"
+    if not path.is_file():
+        return frozenset()
+    try:
+        given = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id")
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    listed = given if isinstance(given, list) else [given]
+    return frozenset(one for one in listed if type(one) is int)
+
+
+def _check(n: int, temperature: float) -> None:
+    if n < 1 or temperature < 0:
+        raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+
+
+def _seed(*parts: int) -> int:
+    """31 bits for one completion."""
+    return int.from_bytes(blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()) >> 1

@@ -1,0 +1,301 @@
+"""The sampler ``vllm`` over a stand-in for its engine, over a server on loopback, and over vLLM itself where it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+import callwright as cw
+from callwright.conversing import converse
+from callwright.turn_limits import TurnLimits
+
+pytest.importorskip("transformers", reason="needs the train extra")
+
+TEMPLATE = (
+    "{% for m in messages %}<|begin|>{{ m['role'] }}\n{{ m['content'] }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|begin|>assistant\n{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model directory with a chat template."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = build_tokenizer(cw.corpus("toolworld-mini-v1").vocabulary())  # type: ignore[attr-defined]
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=4096, eos_token_id=tokenizer.eos_token_id, bos_token_id=tokenizer.bos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def pipeline() -> Any:
+    from callwright.cli.components import make_pipeline
+
+    return make_pipeline(cw.default_registry(), "toolworld-mini-v1", {}, ir="json")
+
+
+def requests_of(pipeline: Any, count: int = 3) -> list[cw.SamplingRequest]:
+    tasks = [task for task in pipeline.tasks("evaluation") if task.depth == 1][:count]
+    return [cw.SamplingRequest(pipeline.messages(task), task) for task in tasks]
+
+
+class Writer:
+    """What both stand-ins write: the ids of texts, one after the other for each context."""
+
+    def __init__(self, model: Path, text: Callable[[str], str]) -> None:
+        from transformers import AutoTokenizer
+
+        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        self.text = text
+
+    def ids(self, context: list[int], room: int) -> tuple[list[int], str]:
+        written = self.tokenizer.encode(self.text(self.tokenizer.decode(context)), add_special_tokens=False)
+        whole = [*written, self.tokenizer.eos_token_id]
+        return whole[:room], "stop" if len(whole) <= room else "length"
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch, model: Path) -> Any:
+    """A module ``vllm`` with the names that the sampler uses, as vLLM 0.33 has them."""
+    heard: dict[str, Any] = {"prompts": [], "parameters": [], "made": []}
+    state: dict[str, Any] = {"text": lambda context: "no program"}
+
+    class SamplingParams:
+        def __init__(self, **given: Any) -> None:
+            self.__dict__.update(given)
+
+    class LLM:
+        def __init__(self, **given: Any) -> None:
+            heard["made"].append(given)
+            self.writer = Writer(model, lambda context: str(state["text"](context)))
+
+        def generate(self, prompts: list[Any], parameters: list[Any], use_tqdm: bool) -> list[Any]:
+            heard["prompts"].append(prompts)
+            heard["parameters"].append(parameters)
+            outputs = []
+            for prompt, parameter in zip(prompts, parameters, strict=True):
+                ids, reason = self.writer.ids(prompt["prompt_token_ids"], parameter.max_tokens)
+                logprobs = [{token: types.SimpleNamespace(logprob=-0.25)} for token in ids]
+                one = types.SimpleNamespace(token_ids=ids, logprobs=logprobs, finish_reason=reason)
+                outputs.append(types.SimpleNamespace(outputs=[one]))
+            return outputs
+
+    stand_in = types.ModuleType("vllm")
+    stand_in.LLM, stand_in.SamplingParams = LLM, SamplingParams  # type: ignore[attr-defined]
+    parts = types.ModuleType("vllm.sampling_params")
+    parts.StructuredOutputsParams = SamplingParams  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", stand_in)
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", parts)
+    return types.SimpleNamespace(heard=heard, state=state)
+
+
+def test_offline_completions_keep_their_ids(engine: Any, model: Path, pipeline: Any) -> None:
+    sampler = cw.sampler("vllm", model=str(model), engine={"enforce_eager": True}, sampling={"top_p": 0.9})
+    requests = requests_of(pipeline)
+    found = sampler.sample(requests, n=2, seed=3, temperature=0.5)
+    assert [[one.text for one in group] for group in found] == [["no program"] * 2] * 3
+    one, codec = found[0][0], sampler.codec  # type: ignore[attr-defined]
+    assert codec.text(one.token_ids) == one.text
+    assert one.logprobs == (-0.25,) * len(one.token_ids)
+    assert engine.heard["made"] == [{"model": str(model), "enforce_eager": True}]
+    (prompts,), (parameters,) = engine.heard["prompts"], engine.heard["parameters"]
+    assert tuple(prompts[0]["prompt_token_ids"]) == codec.prompt_ids(requests[0].messages, requests[0].task)
+    assert len({parameter.seed for parameter in parameters}) == 6
+    assert (parameters[0].temperature, parameters[0].top_p, parameters[0].max_tokens) == (0.5, 0.9, 1024)
+    assert set(parameters[0].stop_token_ids) == codec.ends
+
+
+def test_a_completion_that_is_cut_says_so(engine: Any, model: Path, pipeline: Any) -> None:
+    (((one,),)) = cw.sampler("vllm", model=str(model), max_new_tokens=2).sample(requests_of(pipeline, 1))
+    assert (len(one.token_ids), one.truncated) == (2, True)
+
+
+def test_several_turns_keep_exact_ids_and_masks(engine: Any, model: Path, pipeline: Any) -> None:
+    request = requests_of(pipeline, 1)[0]
+    gold = pipeline.parser.render(request.task.program)
+    done = pipeline.parser.render(cw.Program((), "one", "done"))
+    engine.state["text"] = lambda context: gold if len(engine.heard["prompts"]) == 1 else done
+    sampler = cw.sampler("vllm", model=str(model))
+    ((rollout,),) = converse(pipeline, sampler, [request], TurnLimits(assistant_turns=4), seed=1)
+    assert len(rollout.episode.turns) == 2
+    assert rollout.stop == "answered"
+    response, mask = rollout.response_ids, rollout.mask  # type: ignore[attr-defined]
+    sampled = [token for token, kept in zip(response, mask, strict=True) if kept]
+    turns = [turn.completion.token_ids for turn in rollout.episode.turns]
+    assert sampled == [token for ids in turns for token in ids]
+    assert 0 < sum(mask) < len(response)
+    contexts = [batch[0]["prompt_token_ids"] for batch in engine.heard["prompts"]]
+    assert contexts[1][: len(contexts[0])] == contexts[0]
+    assert tuple(contexts[1][: len(contexts[0]) + len(turns[0])]) == tuple(contexts[0]) + turns[0]
+
+
+def test_structured_outputs_are_asked_for(engine: Any, model: Path, pipeline: Any) -> None:
+    request = requests_of(pipeline, 1)[0]
+    cw.sampler("vllm", model=str(model), structured="json").sample([request])
+    tags = json.loads(engine.heard["parameters"][0][0].structured_outputs.structural_tag)
+    assert tags["triggers"] == ["<tool_call"]
+    with pytest.raises(cw.UsageError, match="'xml'"):
+        cw.sampler("vllm", model=str(model), structured="xml")
+
+
+def test_the_schema_of_calls_takes_every_program_and_no_other(pipeline: Any) -> None:
+    from callwright_plugins.vllm_sampler.structured import structural_tags
+
+    for corpus in ("toolworld-mini-v1", "depthbench-v1"):
+        made = cw.corpus(corpus)
+        tasks = [task for task in made[next(iter(made.splits))] if task.program and task.program.calls][:60]
+        for task in tasks:
+            tags = structural_tags("json", task.tools)
+            text = pipeline.parser.render(task.program)
+            begin = next(one["begin"] for one in tags["structures"] if one["begin"] in text)
+            body = json.loads(text.partition(begin)[2].partition("</tool_call>")[0])
+            check = jsonschema_rs.Draft202012Validator(tags["structures"][0]["schema"])
+            assert check.is_valid(body), (task.id, list(map(str, check.iter_errors(body)))[:2])
+            first = next(iter(body))
+            ((tool, arguments),) = body[first].items()
+            assert not check.is_valid({**body, first: {"no_such_tool": arguments}})
+            assert not check.is_valid({**body, first: {tool: {**arguments, "no_such_parameter": 1}}})
+            assert not check.is_valid({**body, first: {tool: None}})
+            tags = structural_tags("hermes", task.tools)
+            assert len(tags["structures"]) == len(task.tools)
+
+
+@pytest.fixture
+def server(model: Path) -> Iterator[Any]:
+    """``/v1/completions`` of a vLLM server, as far as the sampler uses it."""
+    state: dict[str, Any] = {"text": lambda context: "no program", "asked": [], "status": 200, "ids": True}
+    writer = Writer(model, lambda context: str(state["text"](context)))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state["asked"].append((self.path, body))
+            ids, reason = writer.ids(body["prompt"], body["max_tokens"])
+            choice = {
+                "index": 0, "text": "", "finish_reason": reason,
+                "logprobs": {"token_logprobs": [-0.5] * len(ids), "tokens": [], "top_logprobs": [], "text_offset": []},
+                **({"token_ids": ids} if state["ids"] else {}),
+            }  # fmt: skip
+            answer = {"id": "x", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+            data = json.dumps(answer if state["status"] == 200 else {"error": {"message": "down"}}).encode()
+            self.send_response(state["status"])
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running.daemon_threads = True
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    state["url"] = f"http://127.0.0.1:{running.server_port}/v1"
+    yield types.SimpleNamespace(state=state, url=state["url"])
+    running.shutdown()
+    running.server_close()
+
+
+def needs_client() -> None:
+    pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
+
+
+def test_a_server_is_asked_with_ids(server: Any, model: Path, pipeline: Any) -> None:
+    needs_client()
+    sampler = cw.sampler("vllm", model=str(model), base_url=server.url, served_as="m", max_new_tokens=15)
+    requests = requests_of(pipeline)
+    found = sampler.sample(requests, n=2, seed=3)
+    assert [one.text for group in found for one in group] == ["no program"] * 6
+    path, body = server.state["asked"][0]
+    assert path == "/v1/completions"
+    assert (body["model"], body["return_token_ids"], body["max_tokens"]) == ("m", True, 15)
+    contexts = {tuple(asked["prompt"]) for _, asked in server.state["asked"]}
+    assert contexts == {sampler.codec.prompt_ids(one.messages, one.task) for one in requests}  # type: ignore[attr-defined]
+    assert found[0][0].logprobs == (-0.5,) * len(found[0][0].token_ids)
+    assert sampler.usage.requests == 6  # type: ignore[attr-defined]
+
+
+def test_engine_and_server_give_the_same_rollouts(server: Any, engine: Any, model: Path, pipeline: Any) -> None:
+    needs_client()
+    request = requests_of(pipeline, 1)[0]
+    gold = pipeline.parser.render(request.task.program)
+    made = []
+    for options in ({}, {"base_url": server.url}):
+        engine.state["text"] = server.state["text"] = lambda context: gold
+        sampler = cw.sampler("vllm", model=str(model), **options)
+        ((rollout,),) = converse(pipeline, sampler, [request], TurnLimits(assistant_turns=3))
+        made.append((rollout.response_ids, rollout.mask, rollout.stop))  # type: ignore[attr-defined]
+    assert made[0] == made[1]
+    assert made[0][2] == "assistant_turns"
+
+
+def test_a_server_that_fails_masks(server: Any, model: Path, pipeline: Any) -> None:
+    needs_client()
+    sampler = cw.sampler("vllm", model=str(model), base_url=server.url, retries=0)
+    server.state["status"] = 503
+    assert "503" in (sampler.sample(requests_of(pipeline, 1))[0][0].lost or "")
+    ((rollout,),) = converse(pipeline, sampler, requests_of(pipeline, 1), TurnLimits(assistant_turns=2))
+    assert rollout.masked is not None
+    server.state.update(status=200, ids=False)
+    assert "return_token_ids" in (sampler.sample(requests_of(pipeline, 1))[0][0].lost or "")
+    server.state["status"] = 404
+    with pytest.raises(cw.UsageError, match="no model"):
+        sampler.sample(requests_of(pipeline, 1))
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    with pytest.raises(cw.UsageError, match="max_new_tokens"):
+        cw.sampler("vllm", model="m", max_new_tokens=0)
+    with pytest.raises(cw.UsageError, match="a server has its own"):
+        cw.sampler("vllm", model="m", base_url="http://x", engine={"a": 1})
+    with pytest.raises(cw.DataError, match="no tokenizer"):
+        _ = cw.sampler("vllm", model=str(tmp_path), base_url="http://x").codec  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed here (pip install 'callwright[vllm]')")
+def test_vllm_itself(model: Path, pipeline: Any) -> None:
+    """The real engine, on a CPU too: ids in and out, and its log-probabilities are those of the model."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    engine = {"enforce_eager": True, "dtype": "float32", "max_model_len": 2048, "max_num_seqs": 8}
+    sampler = cw.sampler("vllm", model=str(model), engine=engine, max_new_tokens=8)
+    requests = requests_of(pipeline, 2)
+    found = sampler.sample(requests, n=2, seed=1, temperature=1.0)
+    assert [[one.token_ids for one in group] for group in found] == [
+        [one.token_ids for one in group] for group in sampler.sample(requests, n=2, seed=1, temperature=1.0)
+    ]
+    one = found[0][0]
+    context = sampler.codec.prompt_ids(requests[0].messages, requests[0].task)  # type: ignore[attr-defined]
+    reference = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    with torch.no_grad():
+        logits = reference(torch.tensor([[*context, *one.token_ids]])).logits[0, len(context) - 1 : -1]
+    expected = logits.log_softmax(-1).gather(1, torch.tensor(one.token_ids).unsqueeze(1)).squeeze(1)
+    assert list(one.logprobs) == pytest.approx(expected.tolist(), abs=1e-3)
