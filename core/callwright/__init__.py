@@ -54,7 +54,12 @@ _HOMES = {
     "callwright.corpus": ("Answer", "Corpus", "Task"),
     "callwright.sampler": ("Completion", "Message", "Sampler", "SamplingRequest"),
     "callwright.attempt": ("Attempt", "Progress"),
+    "callwright.chat_codec": ("ChatCodec", "PlainCodec"),
+    "callwright.conversing": ("converse",),
     "callwright.episode": ("Episode", "Turn"),
+    "callwright.executors": ("Work", "make_executor"),
+    "callwright.rollout": ("Generated", "Rollout"),
+    "callwright.turn_limits": ("TurnLimits",),
     "callwright.answer": ("answers_match", "values_equal"),
     "callwright.reward": ("Evidence", "Reward", "RewardComponent", "RewardRecipe", "Score", "Term", "WeightedScore"),
     "callwright.algorithm": ("Algorithm", "LossOutput", "TokenBatch"),
@@ -88,6 +93,9 @@ if TYPE_CHECKING:
     from callwright.answer import values_equal as values_equal
     from callwright.attempt import Attempt as Attempt
     from callwright.attempt import Progress as Progress
+    from callwright.chat_codec import ChatCodec as ChatCodec
+    from callwright.chat_codec import PlainCodec as PlainCodec
+    from callwright.conversing import converse as converse
     from callwright.corpus import Answer as Answer
     from callwright.corpus import Corpus as Corpus
     from callwright.corpus import Task as Task
@@ -114,6 +122,8 @@ if TYPE_CHECKING:
     from callwright.evaluation import summarise as summarise
     from callwright.execution import ExecutionRules as ExecutionRules
     from callwright.execution import execute as execute
+    from callwright.executors import Work as Work
+    from callwright.executors import make_executor as make_executor
     from callwright.function_environment import FunctionEnvironment as FunctionEnvironment
     from callwright.hookspecs import hookimpl as hookimpl
     from callwright.offering import OfferedTool as OfferedTool
@@ -144,6 +154,8 @@ if TYPE_CHECKING:
     from callwright.reward import Score as Score
     from callwright.reward import Term as Term
     from callwright.reward import WeightedScore as WeightedScore
+    from callwright.rollout import Generated as Generated
+    from callwright.rollout import Rollout as Rollout
     from callwright.rows import row as row
     from callwright.runs import Run as Run
     from callwright.sampler import Completion as Completion
@@ -164,6 +176,7 @@ if TYPE_CHECKING:
     from callwright.trace import Step as Step
     from callwright.trace import Trace as Trace
     from callwright.trainer import Trainer as Trainer
+    from callwright.turn_limits import TurnLimits as TurnLimits
     from callwright.world import Base as Base
     from callwright.world import World as World
 
@@ -175,6 +188,7 @@ __all__ = [
     "Call",
     "CallwrightError",
     "CannotExpress",
+    "ChatCodec",
     "Completion",
     "ComponentError",
     "Corpus",
@@ -186,6 +200,7 @@ __all__ = [
     "ExecutionRules",
     "FunctionEnvironment",
     "FunctionTool",
+    "Generated",
     "InfrastructureFailure",
     "Lazy",
     "Limit",
@@ -202,6 +217,7 @@ __all__ = [
     "Parser",
     "Pipeline",
     "PipelineRecipe",
+    "PlainCodec",
     "PluginError",
     "Program",
     "Progress",
@@ -211,6 +227,7 @@ __all__ = [
     "Reward",
     "RewardComponent",
     "RewardRecipe",
+    "Rollout",
     "Run",
     "RunError",
     "Sampler",
@@ -231,15 +248,18 @@ __all__ = [
     "Trace",
     "Trainer",
     "Turn",
+    "TurnLimits",
     "UnknownName",
     "UsageError",
     "Validation",
     "Verdict",
     "WeightedScore",
+    "Work",
     "World",
     "__version__",
     "answers_match",
     "build_pipeline",
+    "converse",
     "corpus",
     "default_registry",
     "environment",
@@ -249,6 +269,7 @@ __all__ = [
     "judge",
     "load_plugins",
     "load_recipe",
+    "make_executor",
     "offer",
     "openai_tools",
     "page",

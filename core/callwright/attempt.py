@@ -124,6 +124,8 @@ class Attempt:
     @property
     def masked(self) -> str | None:
         """Why this attempt must not become a number: the machinery failed while it ran. ``None`` if it did not."""
+        if self.completion.lost is not None:
+            return self.completion.lost
         for trace in self._traces.values():
             if trace.masked is not None:
                 return trace.masked

@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from callwright.attempt import Attempt, Progress
 from callwright.corpus import Task
@@ -176,7 +176,8 @@ class Episode(Attempt):
                 kept = _Kept(self.task.environment)
                 programs = [turn.parsed for turn in self._turns if isinstance(turn.parsed, Program)]
                 try:
-                    trace = self._join([self._execute(program, kept, rules) for program in programs])
+                    limited = evolve(rules, time_limit=rules.time_limit or self._time_limit)
+                    trace = self._join([self._execute(program, kept, limited) for program in programs])
                 finally:
                     kept.release()
             self._traces[rules] = trace

@@ -11,9 +11,12 @@ from attrs import frozen
 
 from callwright.answer import answers_match
 from callwright.attempt import Attempt
+from callwright.conversing import Conversed, converse
 from callwright.corpus import Task
+from callwright.episode import Episode
 from callwright.prompt import build_messages, draw_shots
 from callwright.sampler import Message, Sampler, SamplingRequest
+from callwright.turn_limits import TurnLimits
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -41,6 +44,8 @@ def judge(attempt: Attempt) -> Verdict:
     """The verdict on one attempt, independent of any reward recipe."""
     task = attempt.task
     base = (task.id, task.depth, task.structure)
+    if attempt.completion.lost is not None:
+        return Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
     if attempt.failure is not None:
         return Verdict(*base, answer=False, valid=False, failure=f"format:{attempt.failure.code}")
     program, validation, trace = attempt.program, attempt.validation, attempt.trace
@@ -49,9 +54,10 @@ def judge(attempt: Attempt) -> Verdict:
     assert trace is not None
     if attempt.masked is not None:
         return Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
-    right = answers_match(task.answer, trace.returned) and trace.executed
+    executed = _last_executed(attempt) if isinstance(attempt, Episode) else trace.executed
+    right = answers_match(task.answer, trace.returned) and executed
     if right:
-        valid = not (validation.names or validation.parameters or validation.types)
+        valid = trace.executed and not (validation.names or validation.parameters or validation.types)
         return Verdict(*base, answer=True, valid=valid)
     if validation.names:
         failure = "schema:unknown_tool"
@@ -59,7 +65,7 @@ def judge(attempt: Attempt) -> Verdict:
         failure = f"schema:{validation.parameters[0].kind}_parameter"
     elif validation.types:
         failure = "schema:wrong_type"
-    elif not trace.executed:
+    elif not executed:
         failed = trace.failures[0].outcome
         failure = f"execution:{failed.code or failed.kind}"
     elif not program.calls:
@@ -69,6 +75,12 @@ def judge(attempt: Attempt) -> Verdict:
     else:
         failure = "answer:wrong"
     return Verdict(*base, answer=False, valid=False, failure=failure)
+
+
+def _last_executed(episode: Episode) -> bool:
+    """Whether the calls that gave the answer executed: a call that failed may be put right in a later turn."""
+    calling = [turn.trace for turn in episode.turns if turn.trace is not None and turn.trace.steps]
+    return not calling or calling[-1].executed
 
 
 def wilson(right: int, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
@@ -133,22 +145,32 @@ def evaluate(
     seed: int = 0,
     batch: int = 64,
     shots: int = 0,
+    limits: TurnLimits | None = None,
+    retries: int = 0,
     on_batch: Callable[[int], object] | None = None,
     keep: Callable[[Attempt, Verdict], object] | None = None,
 ) -> list[Verdict]:
-    """One completion per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
+    """One episode per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
 
-    ``shots`` worked examples stand in every prompt (see :func:`callwright.prompt.draw_shots`, which says what it
-    raises).
+    Episodes have the turns of ``limits``, else of the recipe, else a single one; those whose session failed are begun
+    again up to ``retries`` times. ``shots`` worked examples stand in every prompt (see
+    :func:`callwright.prompt.draw_shots`, which says what it raises).
     """
+    limits = limits or pipeline.limits
     verdicts: list[Verdict] = []
     for start in range(0, len(tasks), batch):
         chunk = tasks[start : start + batch]
         requests = [SamplingRequest(_messages(pipeline, task, shots), task) for task in chunk]
-        for task, completions in zip(
-            chunk, sampler.sample(requests, n=1, seed=seed + start, temperature=temperature), strict=True
-        ):
-            attempt = pipeline.attempt(task, completions[0])
+        attempts: Iterable[Attempt]
+        if limits is None:
+            sampled = sampler.sample(requests, n=1, seed=seed + start, temperature=temperature)
+            attempts = (pipeline.attempt(task, made[0]) for task, made in zip(chunk, sampled, strict=True))
+        else:
+            conversed: Sequence[Sequence[Conversed]] = converse(
+                pipeline, sampler, requests, limits, seed=seed + start, temperature=temperature, retries=retries
+            )
+            attempts = (made[0].episode for made in conversed)
+        for attempt in attempts:
             verdict = judge(attempt)
             verdicts.append(verdict)
             if keep is not None:

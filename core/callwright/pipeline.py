@@ -6,12 +6,13 @@ A :class:`Pipeline` holds one component of each kind. It keeps no state of its o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from attrs import evolve, field, frozen
 
 from callwright.algorithm import Algorithm
 from callwright.attempt import Attempt, Progress
+from callwright.conversation import Conversation
 from callwright.corpus import Corpus, Task
 from callwright.environment import Environment, Outcome, Session
 from callwright.errors import CallwrightError, InfrastructureFailure, PluginError, RecipeError, UsageError
@@ -22,7 +23,9 @@ from callwright.plugins import Registry
 from callwright.program import Call
 from callwright.prompt import build_messages
 from callwright.reward import Reward, RewardComponent, RewardRecipe
+from callwright.rollout import Codec, Rollout
 from callwright.sampler import Completion, Message
+from callwright.turn_limits import SINGLE_TURN, TurnLimits
 
 
 @frozen
@@ -57,6 +60,56 @@ class Pipeline:
             progress=progress,
             caller=event_caller(self.registry),
             time_limit=self.loaded.recipe.time_limit,
+        )
+
+    @property
+    def limits(self) -> TurnLimits | None:
+        """How long an episode may become: the recipe's ``[turns]``; ``None`` for a single turn."""
+        turns = self.loaded.recipe.turns
+        return None if turns is None else TurnLimits(**turns.model_dump())
+
+    def rollout(
+        self,
+        task: Task,
+        codec: Codec,
+        *,
+        messages: Sequence[Message] | None = None,
+        limits: TurnLimits | None = None,
+        progress: Progress | None = None,
+    ) -> Rollout:
+        """An episode of a task as token ids, for an engine to drive: of the recipe's turns unless ``limits`` say more.
+
+        Raises :class:`callwright.rollout.PromptTooLong`.
+        """
+        return Rollout(
+            task,
+            self.parser,
+            codec,
+            self.messages(task) if messages is None else messages,
+            limits=limits or self.limits or SINGLE_TURN,
+            seed=self.loaded.recipe.seed,
+            progress=progress,
+            caller=event_caller(self.registry),
+            time_limit=self.loaded.recipe.time_limit,
+        )
+
+    def conversation(
+        self,
+        task: Task,
+        messages: Sequence[Message],
+        limits: TurnLimits,
+        observation_role: Literal["tool", "user"] = "tool",
+    ) -> Conversation:
+        """An episode of a task as messages, for a sampler of texts (:func:`callwright.conversing.converse`)."""
+        return Conversation(
+            task,
+            self.parser,
+            messages,
+            limits=limits,
+            seed=self.loaded.recipe.seed,
+            caller=event_caller(self.registry),
+            time_limit=self.loaded.recipe.time_limit,
+            observation_role=observation_role,
         )
 
     def score(self, attempt: Attempt) -> Reward:

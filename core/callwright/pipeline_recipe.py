@@ -57,6 +57,23 @@ class CorpusChoice(Choice):
     evaluation: str = Field(default="evaluation", description="The split to evaluate on.")
 
 
+class Turns(BaseModel):
+    """How long an episode may become; the defaults are Prove's turns, and no bound on tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    assistant_turns: int = Field(default=10, ge=1, description="Completions of an episode; 1 is a single turn.")
+    user_turns: int = Field(default=5, ge=1, description="Messages of the user, the query included.")
+    turn_tokens: int | None = Field(default=None, ge=1, description="Sampled tokens of one completion.")
+    total_tokens: int | None = Field(
+        default=None, ge=1, description="Sampled and environment tokens of an episode, after its prompt."
+    )
+    observation_tokens: int | None = Field(
+        default=None, ge=1, description="Environment tokens of one turn; longer results are cut in the middle."
+    )
+    context_tokens: int | None = Field(default=None, ge=1, description="Prompt and response: the model's positions.")
+
+
 class PipelineRecipe(BaseModel):
     """A whole pipeline. ``callwright schema recipe`` prints this as JSON Schema."""
 
@@ -76,6 +93,7 @@ class PipelineRecipe(BaseModel):
     sampler: Choice | None = Field(default=None, description="For evaluation without training.")
     model: dict[str, Any] = Field(default_factory=dict, description="The policy; its keys belong to the trainer.")
     time_limit: float | None = Field(default=None, gt=0, description="Seconds that one tool call may take.")
+    turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
 
     @model_validator(mode="before")
     @classmethod
@@ -221,7 +239,8 @@ def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] =
 def _say(problem: Any, path: tuple[str, ...]) -> str:
     dotted = ".".join(path) or "the recipe"
     if problem["type"] == "extra_forbidden":
-        return str(UnknownName("recipe key", path[-1], PipelineRecipe.model_fields))
+        table = Turns if path[0] == "turns" and len(path) > 1 else PipelineRecipe
+        return str(UnknownName("recipe key", path[-1], table.model_fields))
     if problem["type"] == "missing":
         return f"{dotted} is missing"
     return f"{dotted}: {problem['msg']}"

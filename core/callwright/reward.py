@@ -277,7 +277,7 @@ class RewardRecipe:
         shut: set[str] = set()
         stage = len(STAGES)
         total = 0.0
-        masked: str | None = None
+        masked = attempt.completion.lost
         for name, component, weight, requires, position in self._plan:
             blocking = None
             if shut:

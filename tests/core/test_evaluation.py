@@ -159,6 +159,7 @@ def test_each_task_is_sampled_once_and_judged(
     make_task: Callable[..., cw.Task], make_attempt: Callable[..., cw.Attempt]
 ) -> None:
     pipeline: Any = SimpleNamespace(
+        limits=None,
         messages=lambda task: ({"role": "user", "content": task.query},),
         attempt=lambda task, completion: make_attempt(completion, task=task),
     )

@@ -34,6 +34,7 @@ PAGES = [
     "docs/recording.md",
     "docs/command-line.md",
     "docs/environments.md",
+    "docs/episodes.md",
     "docs/executors.md",
     "docs/intermediate-representations.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),

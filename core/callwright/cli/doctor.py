@@ -1,4 +1,4 @@
-"""``callwright doctor``: what is installed, what is missing, what is broken."""
+"""``callwright doctor``: what is installed, what is missing, what is broken; and what a model's template does."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import re
 import sys
 import tempfile
 from importlib import metadata
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from callwright.cli import options
 from callwright.cli.app import App
+
+if TYPE_CHECKING:
+    from callwright.template_drift import DriftReport
 
 _OLDEST: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?\s*([^;]*)(?:;(.*))?")
@@ -22,10 +26,26 @@ _EXTRA: Final = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 
 
 @click.command("doctor")
+@click.option("--model", metavar="DIR", help="Look over the tokenizer and chat template of a model instead.")
 @options.json_option
 @click.pass_obj
-def doctor(app: App, as_json: bool) -> None:
-    """Look over this installation. The exit status is 1 if something is broken; a missing extra is not."""
+def doctor(app: App, model: str | None, as_json: bool) -> None:
+    """Look over this installation, or with --model over a model directory or run folder.
+
+    The exit status is 1 if something is broken (a missing extra is not), or if training the model would go wrong. The
+    weights are not read: conversations are rendered through the chat template turn by turn, on CPU, in seconds.
+    """
+    if model is not None:
+        from callwright.template_drift import examine_model
+
+        report = examine_model(Path(model))
+        if as_json:
+            click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+        else:
+            _draw_model(model, report)
+        if not report.ok:
+            click.get_current_context().exit(1)
+        return
     found = examine(app)
     if as_json:
         click.echo(json.dumps(found, indent=2))
@@ -147,6 +167,26 @@ def _writable() -> bool:
             return True
     except OSError:
         return False
+
+
+def _draw_model(model: str, report: DriftReport) -> None:
+    from callwright.cli.screen import screen, text
+
+    console = screen()
+    facts = report.facts
+    ends = ", ".join(f"{token!r} ({number})" for token, number in facts["ends"].items()) or "none"
+    template = "a chat template" if facts["template"] else "no chat template"
+    console.print(text(f"{model}: {facts['vocabulary']} ids, {template}, completions end with {ends}"))
+    if "generation_prompt" in facts:
+        console.print(text(f"a completion stands after {facts['generation_prompt']!r}", "dim"))
+    styles = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
+    for finding in report.findings:
+        sign, style = styles[finding.severity]
+        console.print(text(f"{sign} {finding.code}: {finding.found}", style))
+        console.print(text(f"  For training: {finding.meaning}."))
+        console.print(text(f"  What to do: {finding.advice}."))
+    if report.ok:
+        console.print(text("✓ nothing here makes training wrong", "green"))
 
 
 def _draw(found: dict[str, Any]) -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from attrs import asdict, define, field, fields
+from attrs import asdict, define, fields, frozen
 
 from callwright.cli import options
 from callwright.cli.app import App
 from callwright.cli.failures import Stopped, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from callwright.attempt import Attempt
     from callwright.corpus import Task
     from callwright.evaluation import Verdict
+    from callwright.executors import Executor, Work
     from callwright.pipeline import Pipeline
+    from callwright.plugins import PluginSource, Registry
     from callwright.progress import Reporter
     from callwright.sampler import Sampler
 
@@ -44,6 +46,7 @@ MANIFEST: Final = "manifest.json"
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
+@options.executor_options
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
 @options.json_option
@@ -63,6 +66,8 @@ def evaluate(
     temperature: float,
     shots: int,
     seed: int,
+    workers: int,
+    executor: str,
     batch: int,
     output: str | None,
     as_json: bool,
@@ -71,55 +76,62 @@ def evaluate(
 
     Accuracies come with Wilson's 95% intervals. A task whose machinery failed is counted apart. With -o, an evaluation
     that was stopped goes on where it was when the same command is given again, and callwright report makes a page.
+    With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.cli.bars import reporter
-    from callwright.cli.components import make_pipeline, make_sampler
-    from callwright.errors import UsageError
+    from callwright.executors import Work, make_executor
+    from callwright.plugins import PluginSource
     from callwright.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
     if (recipe is None) == (corpus is None):
         raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME")
-    if recipe is not None:
-        if ir or data or corpus_options:
-            raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
-        pipeline, split = _from_recipe(app, recipe, overrides, split)
-        named = pipeline.loaded.recipe.sampler
-        if chosen is None and named is not None:
-            chosen, keys = named.name, {**named.options, **keys}
-    else:
-        assert corpus is not None
-        if overrides:
-            raise click.UsageError("--set goes with --recipe")
-        given = options.corpus_keys(data, corpus_options)
-        pipeline, split = make_pipeline(app.registry, corpus, given, ir=ir or "json", seed=seed), split or "validation"
-    if chosen is None:
-        raise click.UsageError("name what makes the completions: --sampler NAME")
-    if split not in pipeline.corpus.splits:
-        known = ", ".join(pipeline.corpus.splits)
-        raise UsageError(f"corpus {pipeline.corpus.name!r} has no split {split!r}; choose one with --split: {known}")
-    tasks = list(pipeline.tasks(split, limit))
-    for task in tasks[:1]:
+    if recipe is not None and (ir or data or corpus_options):
+        raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
+    if recipe is None and overrides:
+        raise click.UsageError("--set goes with --recipe")
+    kind = options.executor_name(executor, workers)
+    elsewhere = kind in ("process", "ray")
+    asked = Asked(
+        plugins=app.registry.description() if elsewhere else PluginSource(None),
+        recipe=recipe,
+        overrides=overrides,
+        corpus=corpus,
+        options=options.corpus_keys(data, corpus_options),
+        ir=ir or "json",
+        split=split,
+        sampler=chosen,
+        sampler_options=keys,
+        limit=limit,
+        temperature=temperature,
+        shots=shots,
+        seed=seed,
+        batch=batch,
+    )
+    here = asked.open(app.registry)  # also where the work is done elsewhere: what is wrong is said at once
+    pipeline = here.pipeline
+    for task in here.tasks[:1]:
         draw_shots(pipeline.corpus, task, shots)  # a corpus without any is refused before a folder is made
     work = Evaluation(
         pipeline=pipeline,
-        tasks=tasks,
-        sampler=make_sampler(app.registry, chosen, keys, ir=pipeline.parser.name),
-        temperature=temperature,
+        tasks=here.tasks,
+        work=Work(asked.open if elsewhere else partial(asked.open, app.registry, here), evaluate_batch),
+        executor=make_executor(kind, workers),
         seed=seed,
         batch=batch,
-        shots=shots,
         folder=Path(output) if output else None,
         command=app.command,
         settings={
-            "corpus": pipeline.loaded.recipe.corpus.model_dump(mode="json") | {"split": split},
+            "corpus": pipeline.loaded.recipe.corpus.model_dump(mode="json") | {"split": here.split},
             "ir": pipeline.parser.name,
-            "sampler": {"name": chosen, **keys},
+            "sampler": {"name": here.sampler_name, **here.sampler_options},
             "limit": limit,
             "temperature": temperature,
             "seed": seed,
             "batch": batch,
             "shots": shots,
+            # Only where there are any, so that evaluations from before there were turns go on.
+            **({"turns": turns.model_dump()} if (turns := pipeline.loaded.recipe.turns) is not None else {}),
         },
     )
     try:
@@ -131,17 +143,102 @@ def evaluate(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        _draw(result, title=f"{chosen} on {pipeline.corpus.name}, {split}")
+        _draw(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}")
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")
 
 
-def _from_recipe(app: App, recipe: str, overrides: Sequence[str], split: str | None) -> tuple[Pipeline, str]:
-    from callwright.pipeline import build_pipeline
-    from callwright.pipeline_recipe import load_recipe
+@frozen
+class Asked:
+    """What the command line asks for: all that a worker must know."""
 
-    loaded = load_recipe(recipe, overrides)
-    return build_pipeline(loaded, app.registry, with_algorithm=False), split or loaded.recipe.corpus.evaluation
+    plugins: PluginSource
+    recipe: str | None
+    overrides: tuple[str, ...]
+    corpus: str | None
+    options: Mapping[str, Any]
+    ir: str
+    split: str | None
+    sampler: str | None
+    sampler_options: Mapping[str, Any]
+    limit: int | None
+    temperature: float
+    shots: int
+    seed: int
+    batch: int
+
+    def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
+        """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
+        from callwright.cli.components import make_pipeline, make_sampler
+        from callwright.errors import UsageError
+        from callwright.pipeline import build_pipeline
+        from callwright.pipeline_recipe import load_recipe
+
+        if made is not None:
+            return made
+        registry = registry or self.plugins.load()
+        name, given, split = self.sampler, dict(self.sampler_options), self.split
+        if self.recipe is not None:
+            loaded = load_recipe(self.recipe, self.overrides)
+            pipeline = build_pipeline(loaded, registry, with_algorithm=False)
+            split = split or loaded.recipe.corpus.evaluation
+            if name is None and loaded.recipe.sampler is not None:
+                name, given = loaded.recipe.sampler.name, {**loaded.recipe.sampler.options, **given}
+        else:
+            assert self.corpus is not None
+            pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
+            split = split or "validation"
+        if name is None:
+            raise click.UsageError("name what makes the completions: --sampler NAME")
+        if split not in pipeline.corpus.splits:
+            known = ", ".join(pipeline.corpus.splits)
+            raise UsageError(
+                f"corpus {pipeline.corpus.name!r} has no split {split!r}; choose one with --split: {known}"
+            )
+        tasks = list(pipeline.tasks(split, self.limit))
+        return Opened(
+            self, pipeline, tasks, split, name, given, make_sampler(registry, name, given, ir=pipeline.parser.name)
+        )
+
+
+@frozen(eq=False)
+class Opened:
+    """What a worker has: the components, and what was asked of them."""
+
+    asked: Asked
+    pipeline: Pipeline
+    tasks: list[Task]
+    split: str
+    sampler_name: str
+    sampler_options: dict[str, Any]
+    sampler: Sampler
+
+
+def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict[str, Any]]]:
+    """The verdicts of the batch that begins at task ``start``, and a row to keep for each."""
+    from callwright.evaluation import evaluate as judge_all
+
+    asked = opened.asked
+    rows: list[dict[str, Any]] = []
+
+    def keep(attempt: Attempt, verdict: Verdict) -> None:
+        # A row of this file is also a row that ``callwright score`` reads.
+        row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
+        completions = [turn.completion.text for turn in getattr(attempt, "turns", ())]
+        several = {"completions": completions} if len(completions) > 1 else {}
+        rows.append({**row, "completion": attempt.completion.text, **several})
+
+    verdicts = judge_all(
+        opened.pipeline,
+        opened.tasks[start : start + asked.batch],
+        opened.sampler,
+        temperature=asked.temperature,
+        seed=asked.seed + start,
+        batch=asked.batch,
+        shots=asked.shots,
+        keep=keep,
+    )
+    return verdicts, rows
 
 
 @define
@@ -150,58 +247,33 @@ class Evaluation:
 
     pipeline: Pipeline
     tasks: list[Task]
-    sampler: Sampler
-    temperature: float
+    work: Work[Opened, int, tuple[list[Verdict], list[dict[str, Any]]]]
+    executor: Executor
     seed: int
     batch: int
-    shots: int
     folder: Path | None
     #: The command line, kept for the report.
     command: str
     settings: dict[str, Any]
-    _pending: list[dict[str, Any]] = field(factory=list)
 
     def run(self, reporter: Reporter) -> dict[str, Any]:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
-        from callwright.evaluation import evaluate as judge_all
         from callwright.evaluation import summarise
-        from callwright.runs import append_jsonl
+        from callwright.runs import append_jsonl, write_atomically
 
         verdicts = self._resume() if self.folder else []
         reporter.start("evaluation", len(self.tasks), len(verdicts))
-        heard = 0
-
-        def on_batch(count: int) -> None:
-            nonlocal heard
-            if self.folder:
-                append_jsonl(self.folder / VERDICTS, self._pending)
-            self._pending = []
-            reporter.advance(count - heard)
-            heard = count
-
-        verdicts += judge_all(
-            self.pipeline,
-            self.tasks[len(verdicts) :],
-            self.sampler,
-            temperature=self.temperature,
-            seed=self.seed + len(verdicts),
-            batch=self.batch,
-            shots=self.shots,
-            on_batch=on_batch,
-            keep=self._keep if self.folder else None,
-        )
+        with self.executor as executor:
+            for batch, rows in executor.map(self.work, range(len(verdicts), len(self.tasks), self.batch)):
+                if self.folder:
+                    append_jsonl(self.folder / VERDICTS, rows)
+                verdicts += batch
+                reporter.advance(len(batch))
         reporter.finish()
         result = summarise(verdicts)
         if self.folder:
-            from callwright.runs import write_atomically
-
             write_atomically(self.folder / RESULT, json.dumps(result, indent=2) + "\n")
         return result
-
-    def _keep(self, attempt: Attempt, verdict: Verdict) -> None:
-        # A row of this file is also a row that ``callwright score`` reads.
-        row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
-        self._pending.append({**row, "completion": attempt.completion.text})
 
     def _resume(self) -> list[Verdict]:
         """The verdicts of whole batches of an earlier start. Raises :class:`RunError` if it was another evaluation."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
@@ -23,6 +23,9 @@ from callwright.sampler import Completion, SamplingRequest
 from callwright.tool import ToolSpec
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
+#: What is written once the calls of an episode were made.
+_SETTLED: Final = Program((), "one", "The request is settled.")
+
 
 class Scripted(ABC):
     """What the scripted samplers share: a program for each task and draw, written in the form ``ir``."""
@@ -35,18 +38,18 @@ class Scripted(ABC):
     def sample(
         self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
     ) -> list[list[Completion]]:
-        """``[B][n]`` completions. The temperature plays no part.
+        """``[B][n]`` completions. The temperature plays no part. In an episode, later turns call nothing more.
 
         Raises :class:`callwright.DataError` for a task without a reference program where one is needed, and
         :class:`callwright.CannotExpress` for a program that the form cannot write.
         """
         return [
-            [
-                Completion(self.parser.render(self.program(request.task, Random(f"{seed}/{request.task.id}/{draw}"))))
-                for draw in range(n)
-            ]
-            for request in requests
+            [self._completion(request, f"{seed}/{request.task.id}/{draw}") for draw in range(n)] for request in requests
         ]
+
+    def _completion(self, request: SamplingRequest, seed: str) -> Completion:
+        program = _SETTLED if request.turns else self.program(request.task, Random(seed))
+        return Completion(self.parser.render(program))
 
     @abstractmethod
     def program(self, task: Task, rng: Random) -> Program:

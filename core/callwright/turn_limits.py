@@ -1,0 +1,64 @@
+"""How long an episode may become, in completions, user messages and tokens."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from attrs import Attribute, field, frozen
+
+from callwright.errors import UsageError
+
+#: Why an episode ended. ``answered``: a completion without calls, and no user message is left. ``unparsed``: the text
+#: is not a program. ``assistant_turns``, ``user_turns``: that limit is reached. ``tokens``: the budget of a turn or of
+#: the episode is used up. ``context``: the model's positions are. ``machinery``: a session or an engine failed; masked.
+StopReason = Literal["answered", "unparsed", "assistant_turns", "user_turns", "tokens", "context", "machinery"]
+
+
+def _count(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    if type(value) is not int or value < 1:
+        raise UsageError(f"the turn limit {attribute.name!r} is a whole number, 1 or more, not {value!r}")
+
+
+def _count_or_none(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    if value is not None:
+        _count(instance, attribute, value)
+
+
+@frozen
+class TurnLimits:
+    """Bounds on one episode; the defaults for turns are those of Prove (section 5), which adds 16,384 ``total_tokens``.
+
+    ``assistant_turns``: completions; 1 is a single turn. ``user_turns``: user messages, the query included.
+    ``turn_tokens``: sampled tokens of one completion. ``total_tokens``: sampled and environment tokens of the episode
+    after its prompt. ``observation_tokens``: environment tokens between two completions; results that would exceed it
+    are cut in the middle, which the text then says. ``context_tokens``: prompt and response, that is, the model's
+    positions. ``None`` is no bound.
+
+    Raises :class:`callwright.UsageError` for anything but whole numbers from 1.
+    """
+
+    assistant_turns: int = field(default=10, validator=_count)
+    user_turns: int = field(default=5, validator=_count)
+    turn_tokens: int | None = field(default=None, validator=_count_or_none)
+    total_tokens: int | None = field(default=None, validator=_count_or_none)
+    observation_tokens: int | None = field(default=None, validator=_count_or_none)
+    context_tokens: int | None = field(default=None, validator=_count_or_none)
+
+    def room(self, prompt: int, response: int) -> tuple[int | None, StopReason]:
+        """How many tokens the next completion may have after so many of prompt and response, and which bound says so.
+
+        The number is negative where a bound is exceeded already.
+        """
+        tokens = [self.turn_tokens] if self.turn_tokens is not None else []
+        if self.total_tokens is not None:
+            tokens.append(self.total_tokens - response)
+        least = min(tokens, default=None)
+        if self.context_tokens is not None:
+            left = self.context_tokens - prompt - response
+            if least is None or left < least:
+                return left, "context"
+        return least, "tokens"
+
+
+#: One completion, and nothing after it.
+SINGLE_TURN = TurnLimits(assistant_turns=1, user_turns=1)

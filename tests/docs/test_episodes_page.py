@@ -1,0 +1,29 @@
+"""The page about episodes names every limit with its default, and every finding of the drift check."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from callwright.pipeline_recipe import Turns
+from callwright.turn_limits import TurnLimits
+
+
+def _rows(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE))
+
+
+def test_every_limit_is_there(page: Any) -> None:
+    text = page("docs/episodes.md").path.read_text(encoding="utf-8").partition("## One state machine")[0]
+    stated = {name: field.default for name, field in Turns.model_fields.items()}
+    assert _rows(text) == {name: "nothing" if value is None else f"`{value}`" for name, value in stated.items()}
+    assert TurnLimits(**stated) == TurnLimits()
+
+
+def test_every_finding_is_there_with_its_severity(page: Any, root: Any) -> None:
+    text = page("docs/episodes.md").path.read_text(encoding="utf-8").partition("## Is this model's template")[2]
+    source = (root / "core/callwright/template_drift.py").read_text(encoding="utf-8")
+    found = dict(re.findall(r'self\.add\(\s*"(\w+)",\s*"(\w+)"', source))
+    found["no_system_role"] = "error, warning"  # worse where the message is dropped without a word
+    assert len(found) > 20
+    assert _rows(text) == found
