@@ -166,7 +166,7 @@ class World:
         for key in sorted(key for key in changed if key not in base):
             yield changed[key]
 
-    def find(self, kind: type[R], **equals: Any) -> list[R]:
+    def find(self, kind: type[R], /, **equals: Any) -> list[R]:
         """The rows whose fields have these values, in the order of the table; quick if one of the fields is indexed."""
         field = next((name for name in equals if name in table_of(kind).index), None)
         if field is None:
@@ -184,7 +184,7 @@ class World:
             found.sort(key=lambda pair: (position(kind, pair[0]), pair[0] if pair[0] not in base else ""))
         return [row for _, row in found]
 
-    def count(self, kind: type[Any], **equals: Any) -> int:
+    def count(self, kind: type[Any], /, **equals: Any) -> int:
         """How many rows have these values."""
         return len(self.find(kind, **equals)) if equals else sum(1 for _ in self.rows(kind))
 

@@ -1,0 +1,202 @@
+"""What tools show of rows."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from callwright.world import World
+from callwright_plugins.mcp_environments.banking.ledger import limit_left, payee_status
+from callwright_plugins.mcp_environments.banking.rows import (
+    Account,
+    Card,
+    Customer,
+    Payee,
+    ScheduledPayment,
+    Transaction,
+)
+from callwright_plugins.mcp_environments.times import iso
+
+
+class CustomerView(TypedDict):
+    """A customer."""
+
+    customer_id: str
+    name: str
+    email: str
+    phone: str
+    city: str
+    birth_date: str
+    two_factor: bool
+
+
+class AccountView(TypedDict):
+    """An account with what it can spend."""
+
+    account_id: str
+    customer_id: str
+    kind: str
+    nickname: str
+    iban: str
+    currency: str
+    balance_cents: int
+    available_cents: int
+    status: str
+
+
+class CardView(TypedDict):
+    """A card."""
+
+    card_id: str
+    account_id: str
+    last4: str
+    status: str
+    expires: str
+
+
+class ScheduledView(TypedDict):
+    """A scheduled payment; ``next_at`` is empty unless it is pending."""
+
+    scheduled_payment_id: str
+    account_id: str
+    payee_id: str
+    amount_cents: int
+    repeat: str
+    next_at: str
+    runs_left: int
+    runs_made: int
+    status: str
+    last_failure: str
+
+
+class AccountDetails(AccountView):
+    """An account with holds, limits, cards and scheduled payments."""
+
+    held_cents: int
+    overdraft_cents: int
+    daily_limit_cents: int
+    daily_limit_left_cents: int
+    opened_at: str
+    cards: list[CardView]
+    scheduled_payments: list[ScheduledView]
+
+
+class TransactionView(TypedDict):
+    """A movement; negative amounts leave the account."""
+
+    transaction_id: str
+    account_id: str
+    kind: str
+    amount_cents: int
+    balance_after_cents: int
+    at: str
+    description: str
+    counterparty: str
+
+
+class PayeeView(TypedDict):
+    """A payee; it can be paid when its status is ``verified``."""
+
+    payee_id: str
+    customer_id: str
+    name: str
+    iban: str
+    currency: str
+    status: str
+    verified_from: str
+
+
+def customer_view(row: Customer) -> CustomerView:
+    """A customer as tools show it."""
+    return {
+        "customer_id": row.id,
+        "name": row.name,
+        "email": row.email,
+        "phone": row.phone,
+        "city": row.city,
+        "birth_date": row.birth_date,
+        "two_factor": row.two_factor,
+    }
+
+
+def account_view(row: Account) -> AccountView:
+    """An account as tools show it."""
+    return {
+        "account_id": row.id,
+        "customer_id": row.customer_id,
+        "kind": row.kind,
+        "nickname": row.nickname,
+        "iban": row.iban,
+        "currency": row.currency,
+        "balance_cents": row.balance_cents,
+        "available_cents": max(0, row.available_cents),
+        "status": row.status,
+    }
+
+
+def account_details(world: World, row: Account) -> AccountDetails:
+    """An account with all that belongs to it."""
+    return {
+        **account_view(row),
+        "held_cents": row.held_cents,
+        "overdraft_cents": row.overdraft_cents,
+        "daily_limit_cents": row.daily_limit_cents,
+        "daily_limit_left_cents": limit_left(row, world.now),
+        "opened_at": iso(row.opened_at),
+        "cards": [card_view(card) for card in world.find(Card, account_id=row.id)],
+        "scheduled_payments": [scheduled_view(one) for one in world.find(ScheduledPayment, account_id=row.id)],
+    }
+
+
+def card_view(row: Card) -> CardView:
+    """A card as tools show it."""
+    return {
+        "card_id": row.id,
+        "account_id": row.account_id,
+        "last4": row.last4,
+        "status": row.status,
+        "expires": row.expires,
+    }
+
+
+def scheduled_view(row: ScheduledPayment) -> ScheduledView:
+    """A scheduled payment as tools show it."""
+    return {
+        "scheduled_payment_id": row.id,
+        "account_id": row.account_id,
+        "payee_id": row.payee_id,
+        "amount_cents": row.amount_cents,
+        "repeat": row.repeat,
+        "next_at": iso(row.due_at) if row.status == "pending" else "",
+        "runs_left": row.left if row.status == "pending" else 0,
+        "runs_made": row.runs,
+        "status": row.status,
+        "last_failure": row.last_failure,
+    }
+
+
+def transaction_view(row: Transaction) -> TransactionView:
+    """A movement as tools show it."""
+    return {
+        "transaction_id": row.id,
+        "account_id": row.account_id,
+        "kind": row.kind,
+        "amount_cents": row.amount_cents,
+        "balance_after_cents": row.balance_after_cents,
+        "at": iso(row.at),
+        "description": row.description,
+        "counterparty": row.counterparty,
+    }
+
+
+def payee_view(row: Payee, now: int) -> PayeeView:
+    """A payee as tools show it at a time."""
+    status = payee_status(row, now)
+    return {
+        "payee_id": row.id,
+        "customer_id": row.customer_id,
+        "name": row.name,
+        "iban": row.iban,
+        "currency": row.currency,
+        "status": status,
+        "verified_from": "" if status == "mismatch" else iso(row.verified_at),
+    }

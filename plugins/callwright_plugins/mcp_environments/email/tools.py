@@ -1,0 +1,11 @@
+"""The seventeen tools of the mailbox."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from callwright.tool import FunctionTool
+from callwright_plugins.mcp_environments.email.reading import READING
+from callwright_plugins.mcp_environments.email.writing import WRITING
+
+TOOLS: Final[list[FunctionTool]] = [*READING, *WRITING]

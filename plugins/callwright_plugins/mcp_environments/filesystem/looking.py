@@ -1,0 +1,234 @@
+"""Tools that look at the tree without opening files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from callwright.paging import Cursor, Limit, Page, page
+from callwright.tool import FunctionTool, ToolError, tool
+from callwright.world import World
+from callwright_plugins.mcp_environments.filesystem.paths import (
+    PASS,
+    READ,
+    Path,
+    check,
+    children,
+    directory,
+    existing,
+    may,
+    me,
+    path_of,
+)
+from callwright_plugins.mcp_environments.filesystem.patterns import glob
+from callwright_plugins.mcp_environments.filesystem.rows import Inode
+from callwright_plugins.mcp_environments.filesystem.views import NodeView, node_view
+from callwright_plugins.mcp_environments.times import parse_time
+
+Depth = Annotated[int, Field(ge=0, le=32, description="How many levels below the directory to go.")]
+Bytes = Annotated[int, Field(ge=0, le=10**9, description="A size in bytes.")]
+
+
+class TreeView(TypedDict):
+    """A line of a tree: ``depth`` 0 is the directory asked for."""
+
+    path: str
+    name: str
+    depth: int
+    kind: str
+    size: int
+
+
+class UsageView(TypedDict):
+    """What a directory holds, in bytes and in numbers of files and directories."""
+
+    path: str
+    bytes: int
+    files: int
+    directories: int
+
+
+class ExistsView(TypedDict):
+    """Whether a path leads to something; ``reason`` is the error that says why not."""
+
+    exists: bool
+    kind: str | None
+    reason: str | None
+
+
+class TargetView(TypedDict):
+    """Where a link points; ``resolves`` says whether something is there."""
+
+    target: str
+    resolves: bool
+
+
+@tool(read_only=True, discovery=True)
+def ls(
+    world: World,
+    /,
+    path: Path = ".",
+    all: Annotated[bool, Field(description="Also names that begin with a dot.")] = False,
+    sort: Annotated[Literal["name", "size", "modified"], Field(description="Order; largest or newest first.")] = "name",
+    limit: Limit = 20,
+    cursor: Cursor = "",
+) -> Page[NodeView]:
+    """List a directory, or a single file. Needs read and execute permission on it (EACCES)."""
+    node = existing(world, path)
+    nodes = [node]
+    if node.kind == "dir":
+        check(world, me(world), node, READ | PASS)
+        nodes = [inner for inner in children(world, node) if all or inner.name[0] != "."]
+    if sort == "size":
+        nodes.sort(key=lambda inner: -inner.size)
+    elif sort == "modified":
+        nodes.sort(key=lambda inner: -inner.mtime)
+    return page(nodes, lambda inner: node_view(world, inner), limit, cursor)
+
+
+def visible(world: World, top: Inode, path: str, depth: int, closed: list[str]) -> Iterator[tuple[int, Inode, str]]:
+    """An inode and what the user may see below it, with depths and paths; paths of closed directories go to a list."""
+    user = me(world)
+    todo = [(0, top, path)]
+    while todo:
+        level, node, at = todo.pop()
+        yield level, node, at
+        if node.kind == "dir" and level < depth:
+            if not may(user, node, READ | PASS):
+                closed.append(at)
+                continue
+            prefix = at.rstrip("/") + "/"
+            todo += [(level + 1, inner, prefix + inner.name) for inner in reversed(children(world, node))]
+
+
+def warn_closed(world: World, closed: list[str]) -> None:
+    """Make the outcome partial if some directories could not be read."""
+    if closed:
+        more = f" and {len(closed) - 3} more" if len(closed) > 3 else ""
+        world.warn("EACCES", f"permission denied, so left out: {', '.join(closed[:3])}{more}")
+
+
+@tool(read_only=True, discovery=True)
+def tree(
+    world: World,
+    /,
+    path: Path = ".",
+    depth: Depth = 3,
+    directories_only: Annotated[bool, Field(description="Leave out everything else.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = "",
+) -> Page[TreeView]:
+    """List a directory with everything below it, parents first. Links are not followed; directories that may not be
+    read are left out (partial)."""
+    top = directory(world, path)
+    closed: list[str] = []
+    found = [
+        (level, node, at)
+        for level, node, at in visible(world, top, path_of(world, top), depth, closed)
+        if node.kind == "dir" or not directories_only
+    ]
+    warn_closed(world, closed)
+    return page(
+        found,
+        lambda one: {
+            "path": one[2],
+            "name": one[1].name or "/",
+            "depth": one[0],
+            "kind": one[1].kind,
+            "size": one[1].size,
+        },
+        limit,
+        cursor,
+    )
+
+
+@tool(read_only=True)
+def stat(
+    world: World,
+    /,
+    path: Path,
+    follow_links: Annotated[bool, Field(description="Describe what a link points to, not the link.")] = False,
+) -> NodeView:
+    """Kind, size, permission bits, owner and time of one path. Fails with ENOENT, ENOTDIR, EACCES, ELOOP."""
+    return node_view(world, existing(world, path, follow=follow_links))
+
+
+@tool(read_only=True)
+def path_exists(world: World, /, path: Path) -> ExistsView:
+    """Whether a path leads to something that the user can reach; never fails. A link to nothing does not exist."""
+    try:
+        return {"exists": True, "kind": existing(world, path).kind, "reason": None}
+    except ToolError as error:
+        return {"exists": False, "kind": None, "reason": error.code}
+
+
+@tool(read_only=True)
+def read_link(world: World, /, path: Path) -> TargetView:
+    """The target of a symbolic link as it was written. Fails with EINVAL for anything else."""
+    node = existing(world, path, follow=False)
+    if node.kind != "link":
+        raise ToolError("EINVAL", f"{path_of(world, node)} is not a symbolic link")
+    try:
+        existing(world, path)
+    except ToolError:
+        return {"target": node.target, "resolves": False}
+    return {"target": node.target, "resolves": True}
+
+
+@tool(read_only=True, discovery=True)
+def find(
+    world: World,
+    /,
+    path: Path = ".",
+    name: Annotated[str, Field(max_length=255, description="Glob that whole names fit, such as *.txt.")] = "*",
+    kind: Annotated[Literal["any", "file", "dir", "link"], Field(description="Only this kind.")] = "any",
+    min_size: Bytes = 0,
+    max_size: Bytes = 10**9,
+    owner: Annotated[str, Field(max_length=64, description="Only what this user owns; empty for all.")] = "",
+    modified_since: Annotated[str, Field(max_length=40, description="Only from this ISO 8601 time on.")] = "",
+    depth: Depth = 32,
+    limit: Limit = 20,
+    cursor: Cursor = "",
+) -> Page[NodeView]:
+    """Find what fits all conditions in a directory and below it. Sizes are in bytes. Links are not followed;
+    directories that may not be read are left out (partial)."""
+    top = directory(world, path)
+    fits = glob(name or "*")
+    since = parse_time(modified_since) if modified_since else 0
+    closed: list[str] = []
+    found = [
+        (node, at)
+        for level, node, at in visible(world, top, path_of(world, top), depth, closed)
+        if level
+        and (kind == "any" or node.kind == kind)
+        and min_size <= node.size <= max_size
+        and (not owner or node.owner == owner)
+        and node.mtime >= since
+        and fits(node.name)
+    ]
+    warn_closed(world, closed)
+    return page(found, lambda one: node_view(world, one[0], one[1]), limit, cursor)
+
+
+@tool(read_only=True)
+def disk_usage(world: World, /, path: Path = ".") -> UsageView:
+    """The bytes of all regular files in a directory and below it, and how many files and directories there are.
+    Directories that may not be read are left out (partial)."""
+    top = existing(world, path)
+    at = path_of(world, top)
+    closed: list[str] = []
+    nodes = [node for _, node, _ in visible(world, top, at, 1000, closed)]
+    warn_closed(world, closed)
+    files = [node for node in nodes if node.kind == "file"]
+    return {
+        "path": at,
+        "bytes": sum(node.size for node in files),
+        "files": len(files),
+        "directories": sum(node.kind == "dir" for node in nodes),
+    }
+
+
+TOOLS: Final[list[FunctionTool]] = [ls, tree, stat, path_exists, read_link, find, disk_usage]

@@ -1,0 +1,275 @@
+"""What the tools of the shop show of its rows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from callwright.world import World
+from callwright_plugins.mcp_environments.shopping.pricing import Line, Price, cart_of
+from callwright_plugins.mcp_environments.shopping.rows import (
+    Category,
+    Order,
+    OrderItem,
+    Product,
+    Review,
+    Shipment,
+    Variant,
+)
+from callwright_plugins.mcp_environments.times import iso
+
+OrderStatus = Literal["placed", "packed", "shipped", "delivered", "cancelled"]
+
+
+class VariantView(TypedDict):
+    """A variant and whether it can be had."""
+
+    variant_id: str
+    options: dict[str, str]
+    price_cents: int
+    stock: int
+    weight_g: int
+
+
+class ProductSummary(TypedDict):
+    """A product in a list."""
+
+    product_id: str
+    name: str
+    brand: str
+    category_id: str
+    price_from_cents: int
+    rating: float | None
+    review_count: int
+    in_stock: bool
+    variant_ids: list[str]
+
+
+class ProductView(ProductSummary):
+    """A product in full."""
+
+    description: str
+    order_limit: int
+    hazardous: bool
+    bulky: bool
+    discontinued: bool
+    return_days: int
+    restocking_fee_percent: int
+    variants: list[VariantView]
+
+
+class CartLineView(TypedDict):
+    """A line of the cart."""
+
+    cart_item_id: str
+    variant_id: str
+    product_id: str
+    product_name: str
+    options: dict[str, str]
+    quantity: int
+    unit_price_cents: int
+    line_total_cents: int
+    available: bool
+    price_changed_from_cents: int | None
+
+
+class CouponOnCart(TypedDict):
+    """A coupon on the cart: what it takes off, and why it does not count where it does not."""
+
+    code: str
+    discount_cents: int
+    counts: bool
+    problem: str
+
+
+class CartView(TypedDict):
+    """The cart with everything that checkout would charge."""
+
+    items: list[CartLineView]
+    coupons: list[CouponOnCart]
+    address_id: str | None
+    subtotal_cents: int
+    discount_cents: int
+    shipping_cents: int
+    total_cents: int
+
+
+class OrderSummary(TypedDict):
+    """An order in a list."""
+
+    order_id: str
+    status: OrderStatus
+    placed_at: str
+    item_count: int
+    total_cents: int
+    refunded_cents: int
+
+
+class OrderItemView(TypedDict):
+    """A line of an order."""
+
+    order_item_id: str
+    variant_id: str
+    product_name: str
+    quantity: int
+    unit_price_cents: int
+    paid_cents: int
+    returned: int
+
+
+class OrderView(OrderSummary):
+    """An order in full."""
+
+    items: list[OrderItemView]
+    coupons: list[str]
+    address_id: str
+    payment_method_id: str
+    subtotal_cents: int
+    discount_cents: int
+    shipping_cents: int
+
+
+def variant_view(variant: Variant) -> VariantView:
+    """A variant."""
+    return {
+        "variant_id": variant.id,
+        "options": dict(variant.options),
+        "price_cents": variant.price_cents,
+        "stock": variant.stock,
+        "weight_g": variant.weight_g,
+    }
+
+
+def rating_of(reviews: list[Review]) -> float | None:
+    """The mean of the stars to one decimal, or ``None`` without reviews."""
+    return round(sum(review.stars for review in reviews) / len(reviews), 1) if reviews else None
+
+
+def product_summary(world: World, product: Product) -> ProductSummary:
+    """A product in a list."""
+    variants = world.find(Variant, product_id=product.id)
+    reviews = world.find(Review, product_id=product.id)
+    return {
+        "product_id": product.id,
+        "name": product.name,
+        "brand": product.brand,
+        "category_id": product.category_id,
+        "price_from_cents": min((variant.price_cents for variant in variants), default=0),
+        "rating": rating_of(reviews),
+        "review_count": len(reviews),
+        "in_stock": not product.discontinued and any(variant.stock for variant in variants),
+        "variant_ids": [variant.id for variant in variants],
+    }
+
+
+def product_view(world: World, product: Product) -> ProductView:
+    """A product in full."""
+    category = world.need(Category, product.category_id)
+    return {
+        **product_summary(world, product),
+        "description": product.description,
+        "order_limit": product.order_limit,
+        "hazardous": product.hazardous,
+        "bulky": product.bulky,
+        "discontinued": product.discontinued,
+        "return_days": category.return_days,
+        "restocking_fee_percent": category.restocking_fee_percent,
+        "variants": [variant_view(variant) for variant in world.find(Variant, product_id=product.id)],
+    }
+
+
+def line_view(line: Line) -> CartLineView:
+    """A line of the cart."""
+    item, variant, product = line.item, line.variant, line.product
+    changed = item.added_price_cents != variant.price_cents
+    return {
+        "cart_item_id": item.id,
+        "variant_id": variant.id,
+        "product_id": product.id,
+        "product_name": product.name,
+        "options": dict(variant.options),
+        "quantity": item.quantity,
+        "unit_price_cents": variant.price_cents,
+        "line_total_cents": line.total_cents,
+        "available": not product.discontinued and variant.stock >= item.quantity,
+        "price_changed_from_cents": item.added_price_cents if changed else None,
+    }
+
+
+def cart_view(world: World, price: Price) -> CartView:
+    """The priced cart."""
+    cart = cart_of(world)
+    return {
+        "items": [line_view(line) for line in price.lines],
+        "coupons": [
+            {
+                "code": code,
+                "discount_cents": price.counted.get(code, 0),
+                "counts": code in price.counted,
+                "problem": price.refused[code][1] if code in price.refused else "",
+            }
+            for code in cart.coupons
+        ],
+        "address_id": cart.address_id or None,
+        "subtotal_cents": price.subtotal_cents,
+        "discount_cents": price.subtotal_cents - price.goods_cents,
+        "shipping_cents": price.shipping_cents,
+        "total_cents": price.total_cents,
+    }
+
+
+def shipment_of(world: World, order: Order) -> Shipment:
+    """The one shipment of an order."""
+    return world.find(Shipment, order_id=order.id)[0]
+
+
+def order_status(world: World, order: Order) -> OrderStatus:
+    """Where an order is now."""
+    if order.cancelled_at is not None:
+        return "cancelled"
+    shipment = shipment_of(world, order)
+    if world.now >= shipment.delivered_at:
+        return "delivered"
+    if world.now >= shipment.shipped_at:
+        return "shipped"
+    return "packed" if world.now >= shipment.packed_at else "placed"
+
+
+def order_summary(world: World, order: Order) -> OrderSummary:
+    """An order in a list."""
+    return {
+        "order_id": order.id,
+        "status": order_status(world, order),
+        "placed_at": iso(order.placed_at),
+        "item_count": sum(item.quantity for item in world.find(OrderItem, order_id=order.id)),
+        "total_cents": order.total_cents,
+        "refunded_cents": order.refunded_cents,
+    }
+
+
+def order_item_view(item: OrderItem) -> OrderItemView:
+    """A line of an order."""
+    return {
+        "order_item_id": item.id,
+        "variant_id": item.variant_id,
+        "product_name": item.product_name,
+        "quantity": item.quantity,
+        "unit_price_cents": item.unit_price_cents,
+        "paid_cents": item.paid_cents,
+        "returned": item.returned,
+    }
+
+
+def order_view(world: World, order: Order) -> OrderView:
+    """An order in full."""
+    return {
+        **order_summary(world, order),
+        "items": [order_item_view(item) for item in world.find(OrderItem, order_id=order.id)],
+        "coupons": list(order.coupons),
+        "address_id": order.address_id,
+        "payment_method_id": order.payment_method_id,
+        "subtotal_cents": order.subtotal_cents,
+        "discount_cents": order.discount_cents,
+        "shipping_cents": order.shipping_cents,
+    }

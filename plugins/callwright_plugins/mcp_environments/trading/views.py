@@ -1,0 +1,188 @@
+"""What tools show of rows."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from callwright.world import World
+from callwright_plugins.mcp_environments.times import iso
+from callwright_plugins.mcp_environments.trading.rows import Alert, Fill, Order, Position, PriceBar, Symbol
+
+
+class SymbolView(TypedDict):
+    """A symbol in a list."""
+
+    symbol: str
+    name: str
+    sector: str
+    last_cents: int
+    tick_cents: int
+    halted: bool
+
+
+class LevelView(TypedDict):
+    """All orders at one price of one side of the book."""
+
+    price_cents: int
+    shares: int
+    orders: int
+
+
+class OrderView(TypedDict):
+    """An order; ``limit_price_cents`` is 0 for a market order."""
+
+    order_id: str
+    account_id: str
+    symbol: str
+    side: str
+    kind: str
+    shares: int
+    filled_shares: int
+    limit_price_cents: int
+    time_in_force: str
+    status: str
+    placed_at: str
+
+
+class FillView(TypedDict):
+    """A part of an order that was traded."""
+
+    fill_id: str
+    shares: int
+    price_cents: int
+    at: str
+    role: str
+
+
+class OrderDetails(OrderView):
+    """An order with its fills; the average price is 0 without any."""
+
+    expires_at: str
+    average_price_cents: float
+    traded_cents: int
+    fills: list[FillView]
+
+
+class PositionView(TypedDict):
+    """Shares of one symbol."""
+
+    symbol: str
+    shares: int
+    available_shares: int
+    cost_cents: int
+    market_value_cents: int
+    unrealised_cents: int
+    realised_cents: int
+
+
+class AlertView(TypedDict):
+    """A price alert; ``triggered_at`` is empty until a trade was at or beyond the price."""
+
+    alert_id: str
+    symbol: str
+    direction: str
+    price_cents: int
+    status: str
+    triggered_at: str
+
+
+class BarView(TypedDict):
+    """The prices of a day."""
+
+    day: str
+    open_cents: int
+    high_cents: int
+    low_cents: int
+    close_cents: int
+    volume: int
+
+
+def symbol_view(row: Symbol) -> SymbolView:
+    """A symbol as tools show it."""
+    return {
+        "symbol": row.symbol,
+        "name": row.name,
+        "sector": row.sector,
+        "last_cents": row.last_cents,
+        "tick_cents": row.tick_cents,
+        "halted": row.halted,
+    }
+
+
+def order_view(row: Order) -> OrderView:
+    """An order as lists show it."""
+    return {
+        "order_id": row.id,
+        "account_id": row.account_id,
+        "symbol": row.symbol,
+        "side": row.side,
+        "kind": row.kind,
+        "shares": row.shares,
+        "filled_shares": row.filled,
+        "limit_price_cents": row.price_cents,
+        "time_in_force": row.time_in_force,
+        "status": row.status,
+        "placed_at": iso(row.placed_at),
+    }
+
+
+def order_details(world: World, row: Order) -> OrderDetails:
+    """An order with all its fills."""
+    fills = world.find(Fill, order_id=row.id)
+    traded = sum(one.shares * one.price_cents for one in fills)
+    return {
+        **order_view(row),
+        "expires_at": iso(row.expires_at),
+        "average_price_cents": round(traded / row.filled, 4) if row.filled else 0.0,
+        "traded_cents": traded,
+        "fills": [fill_view(one) for one in fills],
+    }
+
+
+def fill_view(row: Fill) -> FillView:
+    """A fill as tools show it."""
+    return {
+        "fill_id": row.id,
+        "shares": row.shares,
+        "price_cents": row.price_cents,
+        "at": iso(row.at),
+        "role": row.role,
+    }
+
+
+def position_view(row: Position, last_cents: int) -> PositionView:
+    """A position at the last price."""
+    value = row.shares * last_cents
+    return {
+        "symbol": row.symbol,
+        "shares": row.shares,
+        "available_shares": row.free,
+        "cost_cents": row.cost_cents,
+        "market_value_cents": value,
+        "unrealised_cents": value - row.cost_cents,
+        "realised_cents": row.realised_cents,
+    }
+
+
+def alert_view(row: Alert) -> AlertView:
+    """An alert as tools show it."""
+    return {
+        "alert_id": row.id,
+        "symbol": row.symbol,
+        "direction": row.direction,
+        "price_cents": row.price_cents,
+        "status": "triggered" if row.triggered_at else "active",
+        "triggered_at": iso(row.triggered_at) if row.triggered_at else "",
+    }
+
+
+def bar_view(row: PriceBar) -> BarView:
+    """A day as tools show it."""
+    return {
+        "day": row.day,
+        "open_cents": row.open_cents,
+        "high_cents": row.high_cents,
+        "low_cents": row.low_cents,
+        "close_cents": row.close_cents,
+        "volume": row.volume,
+    }

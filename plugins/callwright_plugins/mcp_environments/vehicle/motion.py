@@ -1,0 +1,58 @@
+"""What time does to the car: way, fuel, arrival, and the stall of an empty tank."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from callwright.world import World
+from callwright_plugins.mcp_environments.vehicle.rows import Route, Vehicle
+
+#: Nanolitres per second at a standstill, and more for each level of the fan.
+IDLE_NL: Final = 222_222
+FAN_NL: Final = 20_000
+#: Up to this speed the way decides how much is burnt; above it, one per cent more for every km/h.
+CALM_KMH: Final = 90
+
+
+def burn(car: Vehicle) -> int:
+    """Nanolitres per second of a running engine."""
+    moving = car.speed_kmh * car.burn_nl * (100 + max(0, car.speed_kmh - CALM_KMH)) // 100
+    return (moving or IDLE_NL) + FAN_NL * car.fan_level
+
+
+def active_route(world: World) -> Route | None:
+    """The route that is being followed, as it was when the car was last settled."""
+    return next((route for route in world.rows(Route) if route.state == "active"), None)
+
+
+def state(world: World) -> tuple[Vehicle, Route | None]:
+    """The car and the route that it followed when last settled, as they are now. Nothing is written."""
+    car, route = world.need(Vehicle, "car"), active_route(world)
+    left = world.now - car.since
+    while left > 0 and car.ignition:
+        rate = burn(car)
+        steps = min(left, car.fuel_nl // rate)
+        if route is not None and route.state == "active" and car.speed_kmh:
+            steps = min(steps, -(-route.left // car.speed_kmh))
+        if steps == 0:  # not a second more: the engine stalls
+            car = evolve(car, ignition=False, speed_kmh=0, fan_level=0)
+            break
+        way = steps * car.speed_kmh
+        car = evolve(car, fuel_nl=car.fuel_nl - steps * rate, odometer=car.odometer + way)
+        if route is not None and route.state == "active" and way:
+            route = evolve(route, left=max(0, route.left - way))
+            if route.left == 0:
+                route, car = evolve(route, state="arrived"), evolve(car, speed_kmh=0)
+        left -= steps
+    return evolve(car, since=world.now), route
+
+
+def settled(world: World) -> Vehicle:
+    """The car as it is now, written down with its route; every tool that changes something begins with it."""
+    car, route = state(world)
+    world.put(car)
+    if route is not None:
+        world.put(route)
+    return car

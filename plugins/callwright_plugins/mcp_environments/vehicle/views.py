@@ -1,0 +1,97 @@
+"""What tools of the vehicle show."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from callwright.world import World
+from callwright_plugins.mcp_environments.vehicle.motion import state
+from callwright_plugins.mcp_environments.vehicle.rows import KM, LITRE, Door, Route, Vehicle
+
+
+class DoorView(TypedDict):
+    """A door."""
+
+    door: str
+    locked: bool
+    open: bool
+
+
+class StatusView(TypedDict):
+    """The car as it is now."""
+
+    model: str
+    ignition: bool
+    gear: str
+    parking_brake: bool
+    speed_kmh: int
+    headlights: str
+    odometer_km: float
+    doors: list[DoorView]
+    all_locked: bool
+    active_faults: int
+
+
+class FuelView(TypedDict):
+    """Fuel in litres; ``range_km`` is at up to 90 km/h."""
+
+    fuel_type: str
+    litres: float
+    capacity_litres: float
+    percent: float
+    range_km: float
+
+
+class RouteView(TypedDict):
+    """A route; ``eta_minutes`` only while the car moves."""
+
+    route_id: str
+    destination_id: str
+    destination: str
+    state: str
+    distance_km: float
+    left_km: float
+    eta_minutes: float | None
+
+
+def km(way: int) -> float:
+    """Kilometres, to the metre."""
+    return round(way / KM, 3)
+
+
+def doors_view(world: World) -> list[DoorView]:
+    """All doors."""
+    return [{"door": door.name, "locked": door.locked, "open": door.open} for door in world.rows(Door)]
+
+
+def fuel_view(car: Vehicle) -> FuelView:
+    """The fuel of a car."""
+    return {
+        "fuel_type": car.fuel_type,
+        "litres": round(car.fuel_nl / LITRE, 2),
+        "capacity_litres": round(car.tank_nl / LITRE, 2),
+        "percent": round(100 * car.fuel_nl / car.tank_nl, 1),
+        "range_km": round(range_of(car) / KM, 1),
+    }
+
+
+def range_of(car: Vehicle) -> int:
+    """How far the fuel reaches at up to 90 km/h, in 1/3600 km."""
+    return car.fuel_nl // car.burn_nl
+
+
+def route_view(world: World, route: Route, name: str) -> RouteView:
+    """The view of a route as it is now."""
+    car, following = state(world)
+    if following is not None and following.id == route.id:
+        route = following
+    moving = route.state == "active" and car.speed_kmh > 0
+    return {
+        "route_id": route.id,
+        "destination_id": route.destination,
+        "destination": name,
+        "state": route.state,
+        "distance_km": km(route.way),
+        "left_km": km(route.left),
+        "eta_minutes": round(route.left / car.speed_kmh / 60, 1) if moving else None,
+    }
