@@ -140,6 +140,10 @@ def evaluate(
     except KeyboardInterrupt as stop:
         kept = f"nothing in {output} is lost; the same command goes on" if output else "nothing was kept (no -o)"
         raise Stopped(f"stopped; {kept}") from stop
+    usage = getattr(here.sampler, "usage", None)
+    if usage is not None and usage.requests:  # of a server, asked from this process
+        counted = usage.to_json()
+        say(", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in counted.items() if value))
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
