@@ -108,7 +108,7 @@ class StatefulEnvironment:
     def _build(self, scenario: str, seed: int) -> Base:
         made = self.scenarios[scenario]
         rows = made.build(Random(f"{self._name}/{scenario}/{seed}"), self.scale)
-        return Base(rows, now=made.now, seed=seed)
+        return Base(rows, now=made.now, seed=seed, kinds=self.kinds)
 
     @property
     def name(self) -> str:

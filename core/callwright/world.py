@@ -28,13 +28,15 @@ _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 class Base:
     """The frozen rows of one scenario, with the time at which its sessions begin (seconds of the Unix clock, UTC).
 
+    ``kinds`` are row classes whose tables are there even where the scenario has no rows of them.
+
     Raises :class:`callwright.DataError` for two rows of one key, and for a row that holds anything that can change.
     """
 
-    def __init__(self, rows: Iterable[Any], *, now: int, seed: int = 0) -> None:
+    def __init__(self, rows: Iterable[Any], *, now: int, seed: int = 0, kinds: Iterable[type[Any]] = ()) -> None:
         self.now = now
         self.seed = seed
-        tables: dict[type[Any], dict[Key, Any]] = {}
+        tables: dict[type[Any], dict[Key, Any]] = {kind: {} for kind in kinds}
         for row in rows:
             kind = type(row)
             table = table_of(kind)
@@ -106,7 +108,7 @@ def load_base(kinds: Iterable[type[Any]], dumped: Mapping[str, Any], *, seed: in
         if not isinstance(listed, list) or not all(isinstance(value, Mapping) for value in listed):
             raise DataError(f"the table {name!r} must be a list of rows")
         rows += [row_from_json(known[name], value) for value in listed]
-    return Base(rows, now=now, seed=seed)
+    return Base(rows, now=now, seed=seed, kinds=[known[name] for name in tables])
 
 
 class World:
@@ -116,7 +118,18 @@ class World:
     new rows after them in the order of their keys, so that what a tool lists depends on the state alone.
     """
 
-    __slots__ = ("_changed", "_counters", "_draws", "_journal", "_now", "_total", "_touched", "_warning", "base")
+    __slots__ = (
+        "_ahead",
+        "_changed",
+        "_counters",
+        "_draws",
+        "_journal",
+        "_now",
+        "_total",
+        "_touched",
+        "_warning",
+        "base",
+    )
 
     def __init__(self, base: Base) -> None:
         self.base = base
@@ -128,6 +141,7 @@ class World:
         self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
         self._total: int | None = None
         self._warning: tuple[str, str] | None = None
+        self._ahead: tuple[Callable[[World], None], World] | None = None
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
@@ -187,6 +201,15 @@ class World:
     def count(self, kind: type[Any], /, **equals: Any) -> int:
         """How many rows have these values."""
         return len(self.find(kind, **equals)) if equals else sum(1 for _ in self.rows(kind))
+
+    def ahead(self, settle: Callable[[World], None]) -> World:
+        """What this world will be once ``settle`` has run on it, without changing it: for tools that only read where
+        time brings changes. It is worked out once and remembered until something changes; nobody may write to it."""
+        if self._ahead is None or self._ahead[0] is not settle:
+            later = self.fork()
+            settle(later)
+            self._ahead = (settle, later)
+        return self._ahead[1]
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -275,6 +298,7 @@ class World:
         if self._journal is None:
             raise UsageError("a tool that is declared read_only changed the state, the clock or the random numbers")
         self._journal.append(undo)
+        self._ahead = None
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -290,6 +314,7 @@ class World:
 
     def undo(self) -> None:
         """Take back everything since the call began."""
+        self._ahead = None
         for undo in reversed(self._journal or ()):
             undo()
         self._journal = []

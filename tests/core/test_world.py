@@ -297,3 +297,30 @@ def test_a_deep_copy_is_not_needed() -> None:
         act(world, action)
         copied.act(action)
     assert all(list(fork.rows(Item)) == model.ordered() for fork, model in kept)
+
+
+def test_looking_ahead_changes_nothing_and_is_remembered_until_something_does() -> None:
+    world, ran = cw.World(base()), []
+
+    def settle(later: cw.World) -> None:
+        ran.append(later.now)
+        later.update(later.need(Item, "I00001"), count=99)
+
+    digest = world.digest()
+    assert world.ahead(settle).need(Item, "I00001").count == 99
+    assert world.ahead(settle) is world.ahead(settle)
+    assert (world.need(Item, "I00001").count, world.digest(), len(ran)) == (0, digest, 1)
+    world.advance(5)
+    assert world.ahead(settle).now == 1005
+    world.begin(read_only=False)
+    world.update(world.need(Item, "I00002"), count=7)
+    assert world.ahead(settle).need(Item, "I00002").count == 7
+    world.undo()
+    assert world.ahead(settle).need(Item, "I00002").count == 1
+    assert ran == [1000, 1005, 1005, 1005]
+
+
+def test_a_table_without_rows_is_in_the_dump() -> None:
+    empty = cw.Base([], now=1, kinds=[Item])
+    assert empty.dump() == {"now": 1, "tables": {"items": []}}
+    assert load_base([Item], empty.dump()).dump() == empty.dump()

@@ -17,9 +17,7 @@ def current(world: World) -> World:
     """The world as it is now, for tools that only read."""
     if world.now < world.need(SessionClock, CLOCK).next_due:
         return world
-    seen = world.fork()
-    settle(seen)
-    return seen
+    return world.ahead(settle)
 
 
 def settle(world: World) -> None:

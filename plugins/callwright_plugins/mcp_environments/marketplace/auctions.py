@@ -145,9 +145,7 @@ def current(world: World) -> World:
     clock = world.need(AuctionClock, CLOCK)
     if world.now < clock.due_at and world.now < clock.rival_at:
         return world
-    seen = world.fork()
-    settle(seen)
-    return seen
+    return world.ahead(settle)
 
 
 def settle(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -32,6 +33,7 @@ def emit(world: World, event: Event, object_id: str) -> None:
             world.put(Delivery(world.new_id(Delivery), webhook.id, event, object_id, world.now))
 
 
+@lru_cache(maxsize=1024)
 def host_of(url: str) -> str:
     """The host of a webhook. Fails with ``INVALID_URL`` unless it is https to a public host."""
     try:

@@ -186,9 +186,16 @@ def get_sales_report(
     if first > last:
         raise ToolError("BAD_DATE", f"since {iso_date(first)} is after until {iso_date(last)}")
     sums: dict[str, list[int]] = {}
+    categories = {row.id: row.category for row in world.rows(Item)} if group_by == "category" else {}
     for row in world.find(Sale, store_id=store_id) if store_id else world.rows(Sale):
         if first <= row.day <= last and item_id in ("", row.item_id):
-            line = sums.setdefault(_group(world, row, group_by), [0, 0])
+            if group_by == "category":
+                group = categories[row.item_id]
+            else:
+                group = (
+                    row.item_id if group_by == "item" else row.store_id if group_by == "store" else iso_date(row.day)
+                )
+            line = sums.setdefault(group, [0, 0])
             line[0] += row.quantity
             line[1] += row.revenue_cents
     lines: list[ReportLine] = [
@@ -205,14 +212,6 @@ def get_sales_report(
         "revenue_cents": sum(line["revenue_cents"] for line in lines),
         "lines": lines,
     }
-
-
-def _group(world: World, row: Sale, group_by: str) -> str:
-    if group_by == "item":
-        return row.item_id
-    if group_by == "store":
-        return row.store_id
-    return iso_date(row.day) if group_by == "day" else need_item(world, row.item_id).category
 
 
 LOOKUP: Final = (

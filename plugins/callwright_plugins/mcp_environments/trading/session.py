@@ -26,9 +26,7 @@ def current(world: World) -> World:
     clock = world.need(MarketClock, CLOCK)
     if world.now < clock.incoming_at and world.now < clock.close_at:
         return world
-    seen = world.fork()
-    settle(seen)
-    return seen
+    return world.ahead(settle)
 
 
 def settle(world: World) -> None:
