@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,7 @@ from callwright.cli.app import App
 from callwright.cli.failures import Stopped
 
 if TYPE_CHECKING:
+    from callwright.pipeline_recipe import LoadedRecipe
     from callwright.runs import Run
 
 
@@ -23,10 +25,21 @@ if TYPE_CHECKING:
     "--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe. May be repeated."
 )
 @click.option("-o", "--output", metavar="DIR", help="The run folder. Default: runs/<name of the recipe>-<time>.")
-@click.option("--dry-run", is_flag=True, help="Check the recipe and its components and print it; train nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the recipe and its components; print it, or what the trainer would do."
+)
+@click.option("--strict", is_flag=True, help="Refuse a recipe that the trainer would not follow to the letter.")
 @options.json_option
 @click.pass_obj
-def run(app: App, recipe: str, overrides: tuple[str, ...], output: str | None, dry_run: bool, as_json: bool) -> None:
+def run(
+    app: App,
+    recipe: str,
+    overrides: tuple[str, ...],
+    output: str | None,
+    dry_run: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
     """Train by RECIPE: a TOML file, the name of a shipped recipe, or a run folder to go on with.
 
     A run that was stopped or killed goes on where it was when the command is given its folder again, and ends in the
@@ -41,9 +54,11 @@ def run(app: App, recipe: str, overrides: tuple[str, ...], output: str | None, d
             raise click.UsageError(f"{recipe} is a run folder; it is its own --output")
         recipe, output = str(Path(recipe) / "recipe.toml"), recipe
     loaded = load_recipe(recipe, overrides)
-    if dry_run:
-        _check(app, recipe, overrides, as_json)
-        return
+    if dry_run or strict:
+        planned = _plan(app, loaded, strict)
+        if dry_run:
+            _show_plan(planned, loaded, as_json)
+            return
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     go_on = shlex.join(["callwright", *app.plugin_options(), "run", str(folder)])
     headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
@@ -59,19 +74,41 @@ def run(app: App, recipe: str, overrides: tuple[str, ...], output: str | None, d
     _show(finished, as_json)
 
 
-def _check(app: App, recipe: str, overrides: tuple[str, ...], as_json: bool) -> None:
+def _plan(app: App, loaded: LoadedRecipe, strict: bool) -> tuple[Mapping[str, Any], bool]:
+    """What the trainer says that it would do, or the components of the recipe; and whether the trainer said it."""
+    from callwright.errors import UsageError
     from callwright.pipeline import build_pipeline, create_trainer
-    from callwright.pipeline_recipe import load_recipe
+    from callwright.trainer import Planning
 
-    loaded = load_recipe(recipe, overrides)
     pipeline = build_pipeline(loaded, app.registry)
     trainer = create_trainer(loaded, app.registry)
+    if isinstance(trainer, Planning):
+        return trainer.dry_run(pipeline, strict=strict), True
+    if strict:
+        raise UsageError(f"the trainer {trainer.name!r} follows every recipe to the letter; it has no --strict")
+    sizes = dict(pipeline.corpus.splits)
+    made = {"trainer": trainer.name, "splits": sizes, "reward_terms": list(pipeline.reward.weights)}
+    return {"recipe": loaded.recipe.model_dump(mode="json"), **made}, False
+
+
+def _show_plan(planned: tuple[Mapping[str, Any], bool], loaded: LoadedRecipe, as_json: bool) -> None:
+    found, of_trainer = planned
     if as_json:
-        sizes = dict(pipeline.corpus.splits)
-        made = {"trainer": trainer.name, "splits": sizes, "reward_terms": list(pipeline.reward.weights)}
-        click.echo(json.dumps({"recipe": loaded.recipe.model_dump(mode="json"), **made}, indent=2))
-    else:
+        click.echo(json.dumps(found, indent=2))
+        return
+    if not of_trainer:
         click.echo(loaded.effective_text(), nl=False)
+        return
+    for key, value in found.items():
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            click.echo(f"{key}: {shlex.join(value)}")
+        elif isinstance(value, list):
+            click.echo(f"{key}:" + ("" if value else " nothing"))
+            for row in value:
+                said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
+                click.echo(f"  {row.get('key', row.get('path', ''))}: {'; '.join(said)}")
+        else:
+            click.echo(f"{key}: {value}")
 
 
 def _show(finished: Run, as_json: bool) -> None:

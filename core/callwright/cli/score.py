@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -94,7 +94,9 @@ def score(
         complain = say if bars is None else stack.enter_context(bars).say
         workshop = stack.enter_context(make_executor(kind, workers))
         try:
-            for found in watched(workshop.map(work, chunks_of(rows)), rows, bars):
+            # Alone, each row is written as it comes; others get enough to be worth sending.
+            chunks = chunks_of(rows, CHUNK if workers > 1 or elsewhere else 1)
+            for found in watched(workshop.map(work, chunks), rows, bars):
                 for number, complaint in found.complaints:
                     complain(f"{rows.name}:{number}: {complaint}")
                 if sink is not None:
@@ -292,13 +294,13 @@ class RewardWriter:
 
 @define
 class Tally:
-    """What a summary says of all rows."""
+    """What a summary says of all rows. Sums are exact (:func:`_exact`), so it does not matter who added what first."""
 
     rows: int = 0
     bad: int = 0
     masked: int = 0
-    total: float = 0.0
-    sums: dict[str, float] = field(factory=dict)
+    total: int = 0
+    sums: dict[str, int] = field(factory=dict)
     ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
     stages: Counter[str] = field(factory=Counter)
 
@@ -308,14 +310,14 @@ class Tally:
         if reward.total is None:
             self.masked += 1
             return
-        self.total += reward.total
+        self.total += _exact(reward.total)
         self.stages[reward.stage] += 1
         sums = self.sums
         for name, weighted in reward.scores.items():
             if name in sums:
-                sums[name] += weighted.score.value
+                sums[name] += _exact(weighted.score.value)
             else:
-                sums[name] = weighted.score.value
+                sums[name] = _exact(weighted.score.value)
                 self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
 
     def merge(self, other: Tally) -> None:
@@ -326,13 +328,18 @@ class Tally:
         self.total += other.total
         self.stages.update(other.stages)
         for name, value in other.sums.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
+            self.sums[name] = self.sums.get(name, 0) + value
             self.ranges[name] = other.ranges[name]
 
     @property
     def counted(self) -> int:
         """Rows that have a total."""
         return self.rows - self.masked
+
+    @property
+    def mean(self) -> float | None:
+        """The mean total; ``None`` without a row that has one."""
+        return _mean(self.total, self.counted) if self.counted else None
 
     def to_json(self) -> dict[str, Any]:
         """The summary as ``callwright score --json`` prints it."""
@@ -341,9 +348,9 @@ class Tally:
             "rows": self.rows,
             "bad": self.bad,
             "masked": self.masked,
-            "mean_total": self.total / count if count else None,
+            "mean_total": self.mean,
             "components": {
-                name: {"mean": value / count, "low": low, "high": high, "weight": weight}
+                name: {"mean": _mean(value, count), "low": low, "high": high, "weight": weight}
                 for (name, value), (low, high, weight) in zip(self.sums.items(), self.ranges.values(), strict=True)
             },
             "stages": {stage: self.stages[stage] for stage in _stages(self.stages)},
@@ -351,8 +358,23 @@ class Tally:
 
     def sentence(self) -> str:
         """The summary in one line."""
-        mean = f", mean total {self.total / self.counted:.4f}" if self.counted else ""
+        mean = f", mean total {self.mean:.4f}" if self.mean is not None else ""
         return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}"
+
+
+#: The smallest positive float is 2 to the power of minus this; every float is a whole multiple of it.
+_FINEST: Final = 1074
+
+
+@lru_cache(maxsize=4096)
+def _exact(value: float) -> int:
+    """A float in units of the smallest one: an integer, so that sums of it are exact in any order."""
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator << (_FINEST - denominator.bit_length() + 1)
+
+
+def _mean(total: int, count: int) -> float:
+    return total / (count << _FINEST)
 
 
 def _stages(counts: Counter[str]) -> list[str]:

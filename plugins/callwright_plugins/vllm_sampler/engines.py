@@ -34,13 +34,18 @@ class OfflineEngine:
         self._vllm: Any = vllm
         self._ends = sorted(ends)
         self._engine: Any = vllm.LLM(model=model, **dict(options))
+        self._positions = int(self._engine.llm_engine.model_config.max_model_len)
 
     def generate(self, demands: Sequence[Demand], temperature: float, sampling: Mapping[str, Any]) -> Made:
-        """A continuation of each context, all in one batch."""
-        parameters = [self._parameters(demand, temperature, sampling) for demand in demands]
-        prompts = [{"prompt_token_ids": list(demand.context)} for demand in demands]
-        answers = self._engine.generate(prompts, parameters, use_tqdm=False)
-        return [_of_engine(answer.outputs[0]) for answer in answers]
+        """A continuation of each context, all in one batch. One that leaves no room is truncated before it begins."""
+        fitting = [number for number, demand in enumerate(demands) if len(demand.context) < self._positions]
+        parameters = [self._parameters(demands[number], temperature, sampling) for number in fitting]
+        prompts = [{"prompt_token_ids": list(demands[number].context)} for number in fitting]
+        answers = self._engine.generate(prompts, parameters, use_tqdm=False) if fitting else []
+        made = [Generated((), (), False)] * len(demands)
+        for number, answer in zip(fitting, answers, strict=True):
+            made[number] = _of_engine(answer.outputs[0])
+        return made
 
     def _parameters(self, demand: Demand, temperature: float, sampling: Mapping[str, Any]) -> Any:
         more: dict[str, Any] = dict(sampling)
@@ -52,7 +57,7 @@ class OfflineEngine:
             n=1,
             temperature=temperature,
             seed=demand.seed,
-            max_tokens=demand.room,
+            max_tokens=min(demand.room, self._positions - len(demand.context)),
             logprobs=0,
             stop_token_ids=self._ends,
             skip_special_tokens=False,

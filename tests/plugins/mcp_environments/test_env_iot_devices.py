@@ -474,6 +474,18 @@ def test_arming_starts_what_waits_for_it() -> None:
     assert not any(one["on"] for one in lights)
 
 
+def test_a_run_is_made_once_and_none_for_the_past() -> None:
+    session = ENV.open("adversarial")
+    ran = {one["name"]: one["last_run_at"] for one in ok(session, "list_automations")["items"]}
+    assert ran["Just now"] is None  # due at the second in which the session begins
+    pass_time(session, MINUTE)
+    lamp = session.world.need(home.Automation, "AU00001").steps[0][0]
+    assert ok(session, "get_device", device_id=lamp)["on"] is True
+    for _ in range(2):  # in the same second as the run
+        assert ok(session, "turn_off", device_id=lamp)["on"] is False
+        assert ok(session, "get_device", device_id=lamp)["on"] is False
+
+
 def naive_runs(minute: int, days: set[int], start: int, end: int) -> list[int]:
     """Every minute from start to end at which a daily automation is due, found by looking at each."""
     first = start - start % MINUTE

@@ -335,14 +335,15 @@ def test_any_calls_keep_workflow_sprints_links_and_history_sound(given_calls: li
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(keys, keys), max_size=14))
-def test_a_link_is_refused_exactly_when_it_would_close_a_cycle(pairs: list[tuple[str, str]]) -> None:
+@given(st.lists(st.tuples(keys, keys, st.sampled_from(["blocks", "duplicates"])), max_size=16))
+def test_a_link_is_refused_exactly_when_it_would_close_a_cycle(pairs: list[tuple[str, str, str]]) -> None:
     session = ENV.open("sparse")
     for _ in range(2):
         run(session, "create_issue", project="NEW", type="bug", summary="one more")
-    edges: set[tuple[str, str]] = set()
-    for source, target in pairs:
-        outcome = session.call("link_issues", {"source": source, "target": target, "kind": "blocks"})
+    all_edges: dict[str, set[tuple[str, str]]] = {"blocks": set(), "duplicates": set()}
+    for source, target, kind in pairs:
+        edges = all_edges[kind]
+        outcome = session.call("link_issues", {"source": source, "target": target, "kind": kind})
         if (source, target) in edges:
             assert outcome.code == "LINK_EXISTS"
         elif has_cycle(edges | {(source, target)}):
@@ -360,7 +361,8 @@ def test_a_link_is_refused_exactly_when_it_would_close_a_cycle(pairs: list[tuple
 def test_scenarios_are_sound_and_the_same_for_a_seed(scenario: str, scale: float) -> None:
     first, second = (environment(scale=scale).open(scenario, 4) for _ in range(2))
     assert first.digest() == second.digest()
-    assert first.digest() != environment(scale=scale).open(scenario, 5).digest()
+    other = environment(scale=scale).open(scenario, 5)
+    assert scenario == "sparse" or first.world.dump()["tables"] != other.world.dump()["tables"]
     check_invariants(first)
 
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callwright.stateful import StatefulSession
@@ -98,7 +98,7 @@ def test_ambiguous_addresses_are_partial_and_the_city_settles_them() -> None:
     session = ENV.open("adversarial")
     outcome = session.call("geocode", {"address": "3 high street"})
     assert (outcome.kind, outcome.code) == ("partial", "AMBIGUOUS")
-    # Two towns of one name have one address each, which is one house to whoever asks; two more have other names.
+    assert outcome.value["total"] == 4  # two towns are called Westbrook; only their locations tell them apart
     assert {one["city"] for one in outcome.value["results"]} == {"Westbrook", "West Brook", "Westbrooke"}
     one = session.call("geocode", {"address": "3 High Street", "city": "westbrooke"})
     assert (one.kind, one.value["total"]) == ("ok", 1)
@@ -253,6 +253,8 @@ def test_a_matrix_holds_the_routes_of_its_pairs() -> None:
 latitudes, longitudes = st.floats(-89, 89), st.floats(-180, 180)
 
 
+@example(1.0, 0.0, 0.0, -1e-17)  # a direction a hair west of north
+@example(0.0, 0.0, 1.0, -1e-17)
 @given(latitudes, longitudes, latitudes, longitudes)
 def test_distances_agree_with_vectors(lat: float, lon: float, other_lat: float, other_lon: float) -> None:
     def vector(a: float, b: float) -> tuple[float, float, float]:
@@ -316,7 +318,8 @@ def check_references(session: StatefulSession) -> None:
 def test_scenarios_are_sound_and_the_same_for_a_seed(scenario: str, scale: float) -> None:
     first, second = (environment(scale=scale).open(scenario, 4) for _ in range(2))
     assert first.digest() == second.digest()
-    assert first.digest() != environment(scale=scale).open(scenario, 5).digest()
+    other = environment(scale=scale).open(scenario, 5)
+    assert scenario == "sparse" or first.world.dump()["tables"] != other.world.dump()["tables"]
     check_references(first)
 
 
@@ -344,5 +347,6 @@ def test_every_tool_works(scenario: str) -> None:
     assert {tool for tool, _ in script} == set(ENV.tools)
     for tool, arguments in script:
         outcome = session.call(tool, arguments)
-        assert outcome.kind == "ok", (tool, outcome)
+        # Two towns of the adversarial map have one name.
+        assert outcome.kind == "ok" or (scenario, outcome.code) == ("adversarial", "AMBIGUOUS"), (tool, outcome)
         json.dumps(outcome.value)

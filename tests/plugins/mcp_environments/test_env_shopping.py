@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.stateful import NOW, StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.shopping import environment
 from callwright_plugins.mcp_environments.shopping import rows as shop
@@ -368,6 +368,30 @@ def test_returns(category: str, reason: str, fee_percent: int, restocked: bool) 
     assert made["restocked"] is restocked
     assert session.world.need(shop.Variant, order["items"][0]["variant_id"]).stock == sold + (2 if restocked else 0)
     assert ok(session, "get_order", order_id=order["order_id"])["refunded_cents"] == made["refund_cents"]
+
+
+def test_returned_one_by_one_the_refunds_add_up_to_the_price() -> None:
+    session = ENV.open()
+    filled(session, 3, category_id="cookware", order_limit=5, cents=(1300, 40000))
+    ok(session, "apply_coupon", code="SPRING10")
+    ok(session, "set_shipping_address", address_id="A00001")
+    order = ok(session, "checkout", payment_method_id="PM00001", cvv="123")
+    paid = order["items"][0]["paid_cents"]
+    assert paid % 3  # else rounding would not show
+    pass_time(session, 5 * DAY)
+    assert sum(ok(session, "request_return", **_return_of(order))["refund_cents"] for _ in range(3)) == paid
+
+
+def test_a_discount_is_never_more_than_the_goods() -> None:
+    session = ENV.open()
+    filled(session, cents=(500, 4000))
+    session.world.begin(read_only=False)
+    session.world.put(shop.Coupon("HUGE", "fixed", 10**6, "", 0, None, True, NOW - DAY, NOW + DAY, 1))
+    session.world.end()
+    ok(session, "set_shipping_address", address_id="A00001")
+    view = ok(session, "apply_coupon", code="HUGE")
+    assert view["discount_cents"] == view["subtotal_cents"]
+    assert view["total_cents"] == view["shipping_cents"] == 490
 
 
 @pytest.mark.parametrize("seconds", [0, 30 * DAY])

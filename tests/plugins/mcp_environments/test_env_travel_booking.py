@@ -503,6 +503,53 @@ def test_cancelling_costs_what_the_rules_say(fare: str, wait: int, fee: int) -> 
     assert after["available_points"] == points["available_points"] - 1_000 + back["points_returned"]
 
 
+def cheaper_pair(session: StatefulSession, fare: str) -> tuple[travel.Flight, travel.Flight]:
+    """Two flights of one route, of which the second is cheaper."""
+    ahead = [one for one in session.world.rows(travel.Flight) if one.departs_at > NOW + 8 * DAY]
+    for first in ahead:
+        for second in session.world.find(travel.Flight, route=first.route):
+            seats = [session.world.need(travel.Fare, (one.id, fare)).seats_left for one in (first, second)]
+            inland = {first.origin, first.destination} <= DOMESTIC
+            fits = inland and min(seats) > 3 and second.departs_at > NOW + 8 * DAY
+            if fits and price(session, second.id, fare) < price(session, first.id, fare):
+                return first, second
+    raise AssertionError
+
+
+@pytest.mark.parametrize(("fare", "fee"), [("standard", 5000), ("flex", 0)])
+def test_a_change_to_a_cheaper_flight_pays_back_only_where_the_rules_say_so(fare: str, fee: int) -> None:
+    session = ENV.open()
+    first, second = cheaper_pair(session, fare)
+    made = booked(session, fare, ("T00005",), chosen=first)
+    pass_time(session, DAY)
+    quoted = price(session, second.id, fare)
+    difference = quoted - made["fare_cents"]
+    assert difference < 0
+    call = {"booking_id": made["booking_id"], "new_flight_id": second.id, "quoted_price_cents": quoted}
+    changed = ok(session, "change_flight", **call)
+    back = 0 if fare == "standard" else -difference
+    assert (changed["charged_cents"], changed["refunded_cents"]) == (fee, back)
+    assert changed["booking"]["fare_cents"] == made["fare_cents"] - back
+    assert changed["booking"]["fees_cents"] == fee
+
+
+def test_points_that_paid_come_back_as_points() -> None:
+    session = ENV.open()
+    first, second = cheaper_pair(session, "flex")
+    session.world.begin(read_only=False)
+    session.world.put(travel.LoyaltyEntry("L99999", NOW, NOW, 100_000, "given", ""))
+    session.world.end()
+    whole = price(session, first.id, "flex")
+    points = ok(session, "get_loyalty_balance")["available_points"]
+    made = booked(session, "flex", ("T00005",), points=whole, chosen=first)
+    quoted = price(session, second.id, "flex")
+    call = {"booking_id": made["booking_id"], "new_flight_id": second.id, "quoted_price_cents": quoted}
+    changed = ok(session, "change_flight", **call)
+    assert (changed["refunded_cents"], changed["points_returned"]) == (0, whole - quoted)
+    assert changed["booking"]["points_used"] == quoted
+    assert ok(session, "get_loyalty_balance")["available_points"] == points - quoted
+
+
 def test_a_missing_passport_can_be_given() -> None:
     session = ENV.open()
     call = _book(["T00001", "T00004"], domestic=False)(session)

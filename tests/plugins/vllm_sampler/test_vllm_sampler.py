@@ -43,7 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
-        max_position_embeddings=4096, eos_token_id=tokenizer.eos_token_id, bos_token_id=tokenizer.bos_token_id,
+        max_position_embeddings=16384, eos_token_id=tokenizer.eos_token_id, bos_token_id=tokenizer.bos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(folder)
@@ -91,6 +91,8 @@ def engine(monkeypatch: pytest.MonkeyPatch, model: Path) -> Any:
         def __init__(self, **given: Any) -> None:
             heard["made"].append(given)
             self.writer = Writer(model, lambda context: str(state["text"](context)))
+            config = types.SimpleNamespace(max_model_len=given.get("max_model_len", 16384))
+            self.llm_engine = types.SimpleNamespace(model_config=config)
 
         def generate(self, prompts: list[Any], parameters: list[Any], use_tqdm: bool) -> list[Any]:
             heard["prompts"].append(prompts)
@@ -131,6 +133,15 @@ def test_offline_completions_keep_their_ids(engine: Any, model: Path, pipeline: 
 def test_a_completion_that_is_cut_says_so(engine: Any, model: Path, pipeline: Any) -> None:
     (((one,),)) = cw.sampler("vllm", model=str(model), max_new_tokens=2).sample(requests_of(pipeline, 1))
     assert (len(one.token_ids), one.truncated) == (2, True)
+
+
+def test_a_prompt_that_leaves_no_room_is_truncated_at_once(engine: Any, model: Path, pipeline: Any) -> None:
+    requests = requests_of(pipeline, 1)
+    length = len(cw.sampler("vllm", model=str(model)).codec.prompt_ids(requests[0].messages, requests[0].task))  # type: ignore[attr-defined]
+    for positions, tokens in ((length - 1, 0), (length, 0), (length + 2, 2)):
+        sampler = cw.sampler("vllm", model=str(model), engine={"max_model_len": positions})
+        (((one,),)) = sampler.sample(requests)
+        assert (len(one.token_ids), one.truncated, one.lost) == (tokens, True, None)
 
 
 def test_several_turns_keep_exact_ids_and_masks(engine: Any, model: Path, pipeline: Any) -> None:
@@ -285,7 +296,7 @@ def test_vllm_itself(model: Path, pipeline: Any) -> None:
     from transformers import AutoModelForCausalLM
 
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    engine = {"enforce_eager": True, "dtype": "float32", "max_model_len": 2048, "max_num_seqs": 8}
+    engine = {"enforce_eager": True, "dtype": "float32", "max_model_len": 8192, "max_num_seqs": 8}
     sampler = cw.sampler("vllm", model=str(model), engine=engine, max_new_tokens=8)
     requests = requests_of(pipeline, 2)
     found = sampler.sample(requests, n=2, seed=1, temperature=1.0)

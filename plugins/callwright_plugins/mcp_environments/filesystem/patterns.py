@@ -73,11 +73,9 @@ def glob(pattern: str) -> Callable[[str], bool]:
 
     A ``[`` without its ``]`` stands for itself.
     """
-    if pattern == "*":
-        return lambda name: True
+    if not any(letter in pattern for letter in "?["):
+        return _stars(pattern.split("*"))
     parts = _glob_parts(pattern)
-    if not parts:
-        return lambda name: name == ""
 
     def fits(name: str) -> bool:
         at = part = 0
@@ -94,6 +92,26 @@ def glob(pattern: str) -> Callable[[str], bool]:
             else:
                 return False
         return all(rest is None for rest in parts[part:])
+
+    return fits
+
+
+def _stars(pieces: list[str]) -> Callable[[str], bool]:
+    """Whether a name consists of these pieces with anything between them; one piece is the whole name."""
+    if len(pieces) == 1:
+        return lambda name: name == pieces[0]
+    first, *middle, last = pieces
+
+    def fits(name: str) -> bool:
+        if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+            return False
+        at, end = len(first), len(name) - len(last)
+        for piece in middle:
+            found = name.find(piece, at, end)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return True
 
     return fits
 

@@ -68,7 +68,7 @@ def grep(
         blob = world.need(Blob, node.blob)
         if blob.binary or "\0" in blob.text:
             continue
-        left -= len(blob.text)
+        left -= len(blob.text) + 8 * blob.text.count("\n")
         if left < 0:
             world.warn("SEARCH_LIMIT", f"the search stopped before {inner}; use a simpler pattern or search less")
             break

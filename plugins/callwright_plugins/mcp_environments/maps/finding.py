@@ -143,8 +143,8 @@ def geocode(
     if not found:
         where = f" in {city}" if city else ""
         raise ToolError("ADDRESS_NOT_FOUND", f"no address fits {address[:80]!r}{where}; check its spelling")
-    houses = {place.address: place for place in reversed(found)}  # several places may share a house
-    found = [place for place in found if houses[place.address] is place]
+    houses = {(place.address, place.node): place for place in reversed(found)}  # several places may share a house
+    found = [place for place in found if houses[place.address, place.node] is place]
     if len(found) > 1:
         world.warn("AMBIGUOUS", f"{len(found)} addresses fit {address[:80]!r}; give the number and the city")
     return {"results": [address_view(place) for place in found[:_CANDIDATES]], "total": len(found)}

@@ -54,7 +54,8 @@ def bearing_degrees(lat: float, lon: float, other_lat: float, other_lon: float) 
     a, b, turn = math.radians(lat), math.radians(other_lat), math.radians(other_lon - lon)
     east = math.sin(turn) * math.cos(b)
     north = math.cos(a) * math.sin(b) - math.sin(a) * math.cos(b) * math.cos(turn)
-    return math.degrees(math.atan2(east, north)) % 360.0
+    degrees = math.degrees(math.atan2(east, north)) % 360.0
+    return degrees if degrees < 360.0 else 0.0  # -1e-20 % 360.0 is 360.0
 
 
 def cell_at(world: World, lat: float, lon: float) -> Cell:

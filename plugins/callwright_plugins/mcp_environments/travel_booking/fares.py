@@ -45,9 +45,9 @@ _BUSINESS: Final[tuple[tuple[str, Position], ...]] = (("A", "window"), ("C", "ai
 # Prices and seats left ------------------------------------------------------------------------------------------------
 
 
-def quote(world: World, flight: Flight, fare: Fare) -> int:
+def quote(world: World, flight: Flight, fare: Fare, left: int | None = None) -> int:
     """What a seat costs now, in cents of whole euros: more when two thirds are gone, and more near departure."""
-    left = free_seats(world, fare)
+    left = free_seats(world, fare) if left is None else left
     percent = 110 if left * 3 <= fare.capacity else 100
     ahead = flight.departs_at - world.now
     percent += 30 if ahead < 3 * DAY else 15 if ahead < 14 * DAY else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -186,25 +186,37 @@ def search_flights(
     if date and day + DAY <= world.now:
         raise ToolError("DATE_ORDER", f"{date} is past; it is {iso(world.now)} now")
     flights = world.find(Flight, route=f"{start}-{end}") if end else world.find(Flight, origin=start)
-    found: list[FlightView] = []
-    for flight in flights:
-        if flight.cancelled or flight.departs_at <= world.now or (date and not day <= flight.departs_at < day + DAY):
-            continue
-        view = flight_view(world, flight)
-        fares = [
-            fare
-            for fare in view["fares"]
-            if fare["seats_left"] >= travelers and fare_class in (None, fare["fare_class"])
-        ]
-        if fares:
-            found.append({**view, "fares": fares})
+    held: dict[tuple[str, str], int] = {}
+    for hold in world.rows(Hold):
+        if hold.state == "open" and hold.expires_at > world.now:
+            key = (hold.flight_id, hold.fare_class)
+            held[key] = held.get(key, 0) + hold.seats
+
+    def has_seats(flight: Flight, name: str) -> bool:
+        fare = world.get(Fare, (flight.id, name))
+        return fare is not None and fare.seats_left - held.get((flight.id, name), 0) >= travelers
+
+    def view(flight: Flight) -> FlightView:
+        whole = flight_view(world, flight)
+        return {**whole, "fares": [fare for fare in whole["fares"] if fare["fare_class"] in wanted and fits(fare)]}
+
+    def fits(fare: FareView) -> bool:
+        return fare["seats_left"] >= travelers
+
+    wanted: tuple[str, ...] = get_args(FareClass) if fare_class is None else (fare_class,)
+    found = [
+        flight
+        for flight in flights
+        if not flight.cancelled
+        and flight.departs_at > world.now
+        and (not date or day <= flight.departs_at < day + DAY)
+        and any(has_seats(flight, name) for name in wanted)
+    ]
     if sort == "price":
-        found.sort(key=lambda view: min(fare["price_cents"] for fare in view["fares"]))
-    elif sort == "duration":
-        found.sort(key=lambda view: view["duration_minutes"])
-    else:
-        found.sort(key=lambda view: view["departs_at"])
-    return page(found, lambda view: view, limit, cursor)
+        views = sorted(map(view, found), key=lambda one: min(fare["price_cents"] for fare in one["fares"]))
+        return page(views, lambda one: one, limit, cursor)
+    found.sort(key=lambda one: one.departs_at if sort == "departure" else one.arrives_at - one.departs_at)
+    return page(found, view, limit, cursor)
 
 
 @tool(read_only=True)
@@ -335,10 +347,11 @@ def flight_view(world: World, flight: Flight) -> FlightView:
             {
                 "fare_class": fare.fare_class,
                 "cabin": rule_of(world, fare.fare_class).cabin,
-                "price_cents": quote(world, flight, fare),
-                "seats_left": free_seats(world, fare),
+                "price_cents": quote(world, flight, fare, left),
+                "seats_left": left,
             }
             for fare in world.find(Fare, flight_id=flight.id)
+            for left in (free_seats(world, fare),)
         ],
     }
 

@@ -1,7 +1,7 @@
 """The vehicle environment: one car whose functions depend on each other, with fuel, doors, climate and navigation.
 
-- The engine starts only with all doors closed and locked, the selector in P or N, the parking brake set, fuel in the tank
-  and no critical fault. It stops only in P with the parking brake set.
+- The engine starts only with all doors closed and locked, the selector in P or N, the parking brake set, fuel in the
+  tank and no critical fault. It stops only in P with the parking brake set.
 - The gear, cruise control, climate, full lights and navigation need the ignition on (IGNITION_OFF).
 - Cruise control sets the car in motion: selector in D, brake released, doors closed and locked, 30 to 180 km/h (below
   it CRUISE_MIN_SPEED); 0 lets it come to a stand. While it moves, doors stay locked and P, R and the brake are refused.

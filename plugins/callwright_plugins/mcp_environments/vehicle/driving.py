@@ -158,7 +158,7 @@ def set_cruise_speed(
 ) -> StatusView:
     """Drive at a speed from 30 to 180 km/h, or stop. Needs the ignition on (IGNITION_OFF), D (GEAR_NOT_DRIVE), the
     parking brake released (BRAKE_ENGAGED) and doors closed and locked (DOORS_OPEN, DOORS_UNLOCKED). Fails with
-    CRUISE_MIN_SPEED, CRUISE_MAX_SPEED, TIRE_PRESSURE_LOW (above 80 km/h), LIGHTS_REQUIRED (from 18 to 6 o'clock UTC)."""
+    CRUISE_MIN_SPEED, CRUISE_MAX_SPEED, TIRE_PRESSURE_LOW (above 80 km/h), LIGHTS_REQUIRED (18 to 6 o'clock UTC)."""
     car = settled(world)
     running(car)
     if speed_kmh:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from attrs import evolve
+import attrs
 
 from callwright.world import World
 from callwright_plugins.mcp_environments.vehicle.rows import Route, Vehicle
 
+#: mypy does not see that a row is an attrs class.
+_with: Final[Any] = attrs.evolve
 #: Nanolitres per second at a standstill, and more for each level of the fan.
 IDLE_NL: Final = 222_222
 FAN_NL: Final = 20_000
@@ -37,16 +39,16 @@ def state(world: World) -> tuple[Vehicle, Route | None]:
         if route is not None and route.state == "active" and car.speed_kmh:
             steps = min(steps, -(-route.left // car.speed_kmh))
         if steps == 0:  # not a second more: the engine stalls
-            car = evolve(car, ignition=False, speed_kmh=0, fan_level=0)
+            car = _with(car, ignition=False, speed_kmh=0, fan_level=0)
             break
         way = steps * car.speed_kmh
-        car = evolve(car, fuel_nl=car.fuel_nl - steps * rate, odometer=car.odometer + way)
+        car = _with(car, fuel_nl=car.fuel_nl - steps * rate, odometer=car.odometer + way)
         if route is not None and route.state == "active" and way:
-            route = evolve(route, left=max(0, route.left - way))
+            route = _with(route, left=max(0, route.left - way))
             if route.left == 0:
-                route, car = evolve(route, state="arrived"), evolve(car, speed_kmh=0)
+                route, car = _with(route, state="arrived"), _with(car, speed_kmh=0)
         left -= steps
-    return evolve(car, since=world.now), route
+    return _with(car, since=world.now), route
 
 
 def settled(world: World) -> Vehicle:

@@ -73,8 +73,7 @@ def refuel(
     litres: Annotated[float, Field(ge=0.1, le=200, description="How much, to the hundredth of a litre.")],
     fuel_type: Annotated[Literal["petrol", "diesel"], Field(description="What to put in; see get_fuel_level.")],
 ) -> FuelView:
-    """Put fuel into the tank of the standing car. Fails with ENGINE_RUNNING, WRONG_FUEL, TANK_OVERFLOW (more than fits),
-    MOVING."""
+    """Put fuel into the tank of the standing car. Fails with ENGINE_RUNNING, WRONG_FUEL, TANK_OVERFLOW, MOVING."""
     car = settled(world)
     standing(car, "it cannot be refuelled")
     if car.ignition:

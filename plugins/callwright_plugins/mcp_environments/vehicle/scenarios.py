@@ -97,7 +97,7 @@ def adversarial(rng: Random, scale: float) -> Iterable[Any]:
     yield from (Tire(position, 150 if position == "rear_right" else 239, 240) for position in _POSITIONS)
     for number in range(1, 1 + max(10, round(80 * scale))):
         name = ("Home", "home", "Home ", "Homes", "Office", "Off ice")[number % 6]
-        near = 50.0 + number / 100  # around the end of the range with its reserve
+        near = 49.0 + number / 100  # around the end of the range with its reserve
         yield _destination(rng, number, rng.choice(("home", "friend")), name, near)
     for number in range(1, 1 + max(4, round(30 * scale))):
         yield _fault(number, _FAULTS[number % 7], ("critical", "warning")[number % 2], number % 2 == 1, NOW - number)
