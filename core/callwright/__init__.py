@@ -62,7 +62,17 @@ _HOMES = {
     "callwright.turn_limits": ("TurnLimits",),
     "callwright.answer": ("answers_match", "values_equal"),
     "callwright.reward": ("Evidence", "Reward", "RewardComponent", "RewardRecipe", "Score", "Term", "WeightedScore"),
-    "callwright.algorithm": ("Algorithm", "LossOutput", "TokenBatch"),
+    "callwright.algorithm": (
+        "ActorCritic",
+        "AdaptiveKL",
+        "Algorithm",
+        "EntropyBonus",
+        "Experience",
+        "LossOutput",
+        "TokenBatch",
+        "TokenLevel",
+        "ValueBatch",
+    ),
     "callwright.trainer": ("Trainer",),
     "callwright.synthesizer": ("Synthesizer", "Teacher"),
     "callwright.pipeline_recipe": ("PipelineRecipe", "load_recipe"),
@@ -86,9 +96,15 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from callwright.algorithm import ActorCritic as ActorCritic
+    from callwright.algorithm import AdaptiveKL as AdaptiveKL
     from callwright.algorithm import Algorithm as Algorithm
+    from callwright.algorithm import EntropyBonus as EntropyBonus
+    from callwright.algorithm import Experience as Experience
     from callwright.algorithm import LossOutput as LossOutput
     from callwright.algorithm import TokenBatch as TokenBatch
+    from callwright.algorithm import TokenLevel as TokenLevel
+    from callwright.algorithm import ValueBatch as ValueBatch
     from callwright.answer import answers_match as answers_match
     from callwright.answer import values_equal as values_equal
     from callwright.attempt import Attempt as Attempt
@@ -181,6 +197,8 @@ if TYPE_CHECKING:
     from callwright.world import World as World
 
 __all__ = [
+    "ActorCritic",
+    "AdaptiveKL",
     "Algorithm",
     "Answer",
     "Attempt",
@@ -194,10 +212,12 @@ __all__ = [
     "Corpus",
     "Cursor",
     "DataError",
+    "EntropyBonus",
     "Environment",
     "Episode",
     "Evidence",
     "ExecutionRules",
+    "Experience",
     "FunctionEnvironment",
     "FunctionTool",
     "Generated",
@@ -243,6 +263,7 @@ __all__ = [
     "Teacher",
     "Term",
     "TokenBatch",
+    "TokenLevel",
     "ToolError",
     "ToolSpec",
     "Trace",
@@ -252,6 +273,7 @@ __all__ = [
     "UnknownName",
     "UsageError",
     "Validation",
+    "ValueBatch",
     "Verdict",
     "WeightedScore",
     "Work",

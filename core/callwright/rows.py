@@ -40,6 +40,10 @@ class Table:
     key_of: Callable[[Any], Any] = attrs.field(repr=False)
     #: The values of a row, in the order of its fields.
     values_of: Callable[[Any], tuple[Any, ...]] = attrs.field(repr=False)
+    #: The row that has these values, in the order of its fields.
+    made: Callable[[Sequence[Any]], Any] = attrs.field(repr=False)
+    #: Where each field stands among the values.
+    places: Mapping[str, int] = attrs.field(repr=False)
 
     def fingerprint(self, row: Any) -> int:
         """A 256-bit number of a row: equal rows have equal ones, in every process and on every machine."""
@@ -70,6 +74,7 @@ def row(
             if name not in names:
                 raise UsageError(f"rows of {table!r} have no field {name!r}; they have {', '.join(names)}")
         values = attrgetter(*names)
+        by_name = any(attribute.kw_only for attribute in attrs.fields(made))
         described = Table(
             name=table,
             key=keys,
@@ -78,6 +83,8 @@ def row(
             fields=names,
             key_of=attrgetter(*keys),
             values_of=values if len(names) > 1 else lambda one: (values(one),),
+            made=lambda given: made(**dict(zip(names, given, strict=True))) if by_name else made(*given),
+            places={name: place for place, name in enumerate(names)},
         )
         setattr(made, _TABLE, described)
         return made

@@ -10,7 +10,9 @@ state is brought up to date from the rows that changed since it was last asked f
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -20,6 +22,7 @@ from callwright.rows import check_row, key_text, row_from_json, row_json, table_
 from callwright.tool import ToolError
 
 R = TypeVar("R")
+T = TypeVar("T")
 Key = Any
 _ABSENT: Final = object()
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -45,23 +48,43 @@ class Base:
             if tables.setdefault(kind, {}).setdefault(key, row) is not row:
                 raise DataError(f"two rows of {table.name!r} have the key {key_text(key)!r}")
         self.tables: Mapping[type[Any], Mapping[Key, Any]] = MappingProxyType(tables)
-        self._indexes: dict[tuple[type[Any], str], dict[Any, list[Key]]] = {}
+        self._indexes: dict[tuple[type[Any], str], dict[Any, dict[Key, Any]]] = {}
         self._positions: dict[type[Any], dict[Key, int]] = {}
+        self._fingerprints: dict[tuple[type[Any], Key], int] = {}
+        self._derived: dict[Any, Any] = {}
         self._total: int | None = None
 
     def rows(self, kind: type[R]) -> Mapping[Key, R]:
         """The rows of a table by key; empty where the scenario has none."""
         return self.tables.get(kind, _NOTHING)
 
-    def keys_with(self, kind: type[Any], field: str, value: Any) -> list[Key]:
-        """The keys of the rows whose ``field`` is ``value``, in the order of the table. The index is made once."""
+    def rows_with(self, kind: type[R], field: str, value: Any) -> Mapping[Key, R]:
+        """The rows whose ``field`` is ``value`` by key, in the order of the table. The index is made once."""
         index = self._indexes.get((kind, field))
         if index is None:
             index = {}
             for key, row in self.rows(kind).items():
-                index.setdefault(getattr(row, field), []).append(key)
+                index.setdefault(getattr(row, field), {})[key] = row
             self._indexes[kind, field] = index
-        return index.get(value, [])
+        return index.get(value, _NOTHING)
+
+    def derived(self, compute: Callable[[Base], T]) -> T:
+        """What ``compute`` makes of this base; computed once and remembered by the function.
+
+        For what follows from rows that no tool changes: a road graph, a list of distances. Nobody may change it.
+        """
+        found = self._derived.get(compute, _ABSENT)
+        if found is _ABSENT:
+            found = self._derived[compute] = compute(self)
+        return found  # type: ignore[no-any-return]
+
+    def fingerprint(self, kind: type[Any], key: Key) -> int:
+        """The fingerprint of a row; 0 for one that is not there."""
+        found = self._fingerprints.get((kind, key))
+        if found is None:
+            row = self.rows(kind).get(key)
+            found = self._fingerprints[kind, key] = 0 if row is None else table_of(kind).fingerprint(row)
+        return found
 
     def position(self, kind: type[Any], key: Key) -> int:
         """Where a row stands in its table; after the last for one that is new."""
@@ -122,6 +145,8 @@ class World:
         "_ahead",
         "_changed",
         "_counters",
+        "_digest",
+        "_digest_before",
         "_draws",
         "_journal",
         "_now",
@@ -142,6 +167,8 @@ class World:
         self._total: int | None = None
         self._warning: tuple[str, str] | None = None
         self._ahead: tuple[Callable[[World], None], World] | None = None
+        self._digest: str | None = None  # of the state as it is, if nothing changed since it was computed
+        self._digest_before: str | None = None  # of the state when the call at hand began
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
@@ -167,40 +194,87 @@ class World:
         return row
 
     def rows(self, kind: type[R]) -> Iterator[R]:
-        """Every row of a table."""
+        """Every row of a table, as the table is now: what is changed on the way does not show."""
         changed = self._changed.get(kind)
-        base = self.base.rows(kind)
+        base: Mapping[Key, R] = self.base.rows(kind)
         if not changed:
-            yield from base.values()
-            return
-        for key, row in base.items():
-            now = changed.get(key, row)
-            if now is not None:
-                yield now
-        for key in sorted(key for key in changed if key not in base):
-            yield changed[key]
+            return iter(base.values())
+        return iter(_overlaid(list(base.values()), base, changed, self.base, kind))
 
     def find(self, kind: type[R], /, **equals: Any) -> list[R]:
         """The rows whose fields have these values, in the order of the table; quick if one of the fields is indexed."""
-        field = next((name for name in equals if name in table_of(kind).index), None)
-        if field is None:
-            return [row for row in self.rows(kind) if _has(row, equals)]
-        base, changed = self.base.rows(kind), self._changed.get(kind)
-        keys = self.base.keys_with(kind, field, equals[field])
-        rest = {name: value for name, value in equals.items() if name != field}
+        index = table_of(kind).index
+        for field in equals:
+            if field in index:
+                break
+        else:
+            return _having(self.rows(kind), equals)
+        value = equals.pop(field)
+        rows: Mapping[Key, R] = self.base.rows_with(kind, field, value)
+        changed = self._changed.get(kind)
         if not changed:
-            return [base[key] for key in keys if _has(base[key], rest)] if rest else [base[key] for key in keys]
-        found = [(key, base[key]) for key in keys if key not in changed and _has(base[key], rest)]
-        others = [(key, row) for key, row in changed.items() if row is not None and _has(row, equals)]
+            return _having(rows.values(), equals)
+        rows = dict(rows)
+        others: list[tuple[Key, R]] = []
+        for key, row in changed.items():
+            if row is None or getattr(row, field) != value:
+                rows.pop(key, None)
+            elif key in rows:
+                rows[key] = row  # keeps its place
+            else:
+                others.append((key, row))
         if others:
-            found += others
-            position = self.base.position
-            found.sort(key=lambda pair: (position(kind, pair[0]), pair[0] if pair[0] not in base else ""))
-        return [row for _, row in found]
+            base, position = self.base.rows(kind), self.base.position
+            others += rows.items()
+            others.sort(key=lambda pair: (position(kind, pair[0]), pair[0] if pair[0] not in base else ""))
+            return _having(map(itemgetter(1), others), equals)
+        return _having(rows.values(), equals)
 
     def count(self, kind: type[Any], /, **equals: Any) -> int:
         """How many rows have these values."""
-        return len(self.find(kind, **equals)) if equals else sum(1 for _ in self.rows(kind))
+        changed, base = self._changed.get(kind), self.base.rows(kind)
+        if not equals:
+            if not changed:
+                return len(base)
+            return len(base) + sum(-1 if row is None else key not in base for key, row in changed.items())
+        if len(equals) == 1 and not changed:
+            ((field, value),) = equals.items()
+            if field in table_of(kind).index:
+                return len(self.base.rows_with(kind, field, value))
+        return len(self.find(kind, **equals))
+
+    def prepared(
+        self, kind: type[R], prepare: Callable[[R], T], order: Callable[[R], Any] | None = None
+    ) -> Sequence[T]:
+        """``prepare(row)`` of every row, in the order of the table or in that of the keys that ``order`` gives.
+
+        Rows with equal keys stay in the order of the table. For the rows of the scenario it is computed once and
+        remembered by the two functions, which therefore must look at nothing but the row: name them at module level.
+        A search that lower-cases texts, or sorts by time, does so once and not in every call. Nobody may change what
+        is returned.
+        """
+        base: Mapping[Key, R] = self.base.rows(kind)
+        at_first: tuple[list[Any], list[T]] | None = self.base._derived.get((kind, prepare, order))
+        if at_first is None:
+            keys: list[Any] = []
+            rows = list(base.values())
+            if order is not None:
+                place = [(order(row), number) for number, row in enumerate(rows)]
+                keys = sorted(place)
+                rows = [rows[number] for _, number in keys]
+            at_first = self.base._derived[kind, prepare, order] = (keys, [prepare(row) for row in rows])
+        changed = self._changed.get(kind)
+        if not changed:
+            return at_first[1]
+        if order is None:
+            return _overlaid(
+                list(at_first[1]),
+                base,
+                {key: None if row is None else prepare(row) for key, row in changed.items()},
+                self.base,
+                kind,
+            )
+        return _reordered(at_first, base, changed, prepare, order, self.base, kind)
 
     def ahead(self, settle: Callable[[World], None]) -> World:
         """What this world will be once ``settle`` has run on it, without changing it: for tools that only read where
@@ -224,16 +298,19 @@ class World:
         """Put a copy of a row with some fields changed in its place. Returns the copy."""
         kind = type(row)
         table = table_of(kind)
-        values = {name: changes.pop(name) if name in changes else getattr(row, name) for name in table.fields}
-        changed: Any = kind(**values)
-        if changes:
-            raise UsageError(f"rows of {table.name!r} have no field {next(iter(changes))!r}")
+        values = list(table.values_of(row))
+        for name, value in changes.items():
+            place = table.places.get(name)
+            if place is None:
+                raise UsageError(f"rows of {table.name!r} have no field {name!r}")
+            hash(value)  # as in put
+            values[place] = value
+        changed: R = table.made(values)
         key = table.key_of(changed)
         if key != table.key_of(row):
             raise UsageError(f"update cannot change the key of a row of {table.name!r}; drop it and put another")
-        hash(changed)
         self._set(kind, key, changed)
-        return changed  # type: ignore[no-any-return]
+        return changed
 
     def drop(self, row: Any) -> None:
         """Take a row away; nothing happens if its key is not there."""
@@ -298,7 +375,7 @@ class World:
         if self._journal is None:
             raise UsageError("a tool that is declared read_only changed the state, the clock or the random numbers")
         self._journal.append(undo)
-        self._ahead = None
+        self._ahead = self._digest = None
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -306,17 +383,21 @@ class World:
         """A call begins; one that is ``read_only`` may not change anything."""
         self._journal = None if read_only else []
         self._warning = None
+        self._digest_before = self._digest
 
     def end(self) -> tuple[str, str] | None:
         """The call is over; its warning, if it gave one."""
         self._journal = []
+        self._digest_before = self._digest
         return self._warning
 
     def undo(self) -> None:
         """Take back everything since the call began."""
-        self._ahead = None
-        for undo in reversed(self._journal or ()):
-            undo()
+        if self._journal:
+            self._ahead = None
+            for undo in reversed(self._journal):
+                undo()
+            self._digest = self._digest_before
         self._journal = []
 
     # The whole --------------------------------------------------------------------------------------------------------
@@ -328,29 +409,35 @@ class World:
         other._changed = {kind: dict(rows) for kind, rows in self._changed.items()}
         other._counters = dict(self._counters)
         other._touched, other._total = dict(self._touched), self._total
+        other._digest = other._digest_before = self._digest
         return other
 
     def digest(self) -> str:
         """A hash of rows, clock, counters and random state: equal states have equal ones, whatever led to them."""
+        if self._digest is not None:
+            return self._digest
+        base = self.base
         if self._total is None:
-            self._total = self.base.total
+            self._total = base.total
             self._touched = {
-                (kind, key): self.base.rows(kind).get(key) for kind, rows in self._changed.items() for key in rows
+                (kind, key): base.rows(kind).get(key) for kind, rows in self._changed.items() for key in rows
             }
         for (kind, key), before in self._touched.items():
             fingerprint, now = table_of(kind).fingerprint, self.get(kind, key)
+            if now is before:
+                continue
             if now is not None:
                 self._total += fingerprint(now)
             if before is not None:
-                self._total -= fingerprint(before)
+                first = before is base.rows(kind).get(key)
+                self._total -= base.fingerprint(kind, key) if first else fingerprint(before)
         self._touched.clear()
         counters = sorted(
-            (table_of(kind).name, number)
-            for kind, number in self._counters.items()
-            if number != len(self.base.rows(kind))
+            (table_of(kind).name, number) for kind, number in self._counters.items() if number != len(base.rows(kind))
         )
-        text = f"{self._total}|{self._now}|{self._draws}|{self.base.seed}|{counters}"
-        return hashlib.sha256(text.encode()).hexdigest()
+        text = f"{self._total}|{self._now}|{self._draws}|{base.seed}|{counters}"
+        self._digest = hashlib.sha256(text.encode()).hexdigest()
+        return self._digest
 
     def dump(self) -> dict[str, Any]:
         """The whole state as JSON: ``{"now": …, "tables": {name: [row, …]}}``."""
@@ -400,5 +487,65 @@ def difference(before: World, after: World) -> dict[str, Any]:
     return found
 
 
-def _has(row: Any, equals: Mapping[str, Any]) -> bool:
-    return all(getattr(row, name) == value for name, value in equals.items())
+def _having(rows: Iterable[R], equals: Mapping[str, Any]) -> list[R]:
+    """The rows whose fields have these values."""
+    found = list(rows)
+    for name, value in equals.items():
+        found = [row for row in found if getattr(row, name) == value]
+    return found
+
+
+def _overlaid(
+    values: list[T],
+    first: Mapping[Key, Any],
+    changed: Mapping[Key, T | None],
+    base: Base,
+    kind: type[Any],
+) -> list[T]:
+    """``values`` of the rows of the base, with those of changed rows in their places and new ones behind."""
+    dropped, new = [], []
+    position = base.position
+    for key, value in changed.items():
+        if key not in first:
+            new.append(key)
+        elif value is None:
+            dropped.append(position(kind, key))
+        else:
+            values[position(kind, key)] = value
+    for place in sorted(dropped, reverse=True):
+        del values[place]
+    new.sort()
+    values += [changed[key] for key in new]  # type: ignore[misc]
+    return values
+
+
+def _reordered(
+    at_first: tuple[list[Any], list[T]],
+    first: Mapping[Key, R],
+    changed: Mapping[Key, R | None],
+    prepare: Callable[[R], T],
+    order: Callable[[R], Any],
+    base: Base,
+    kind: type[R],
+) -> list[T]:
+    """What :meth:`World.prepared` gives in an order of its own where rows were changed."""
+    keys, values = list(at_first[0]), list(at_first[1])
+    for key in changed:
+        if key in first:
+            place = bisect_left(keys, (order(first[key]), base.position(kind, key)))
+            del keys[place], values[place]
+    number = len(first)
+    for key in sorted(key for key in changed if key not in first):
+        row = changed[key]
+        assert row is not None
+        place = bisect_left(keys, (order(row), number))
+        keys.insert(place, (order(row), number))
+        values.insert(place, prepare(row))
+        number += 1
+    for key, row in changed.items():
+        if row is not None and key in first:
+            named = (order(row), base.position(kind, key))
+            place = bisect_left(keys, named)
+            keys.insert(place, named)
+            values.insert(place, prepare(row))
+    return values

@@ -1,7 +1,8 @@
 """Checkpoints: folders that appear whole or not at all, and hold everything that a run needs to go on.
 
 ``checkpoints/<phase>-<step>/`` holds ``model.safetensors``, ``training.pt`` (AdamW, global generators) and
-``state.json`` (phase, step, evaluations so far, number of rows of each JSONL file). ``checkpoints/reference/`` holds
+``state.json`` (phase, step, evaluations so far, number of rows of each JSONL file); with a critic also
+``critic.safetensors``, and its AdamW in ``training.pt``. ``checkpoints/reference/`` holds
 the frozen reference, which is written once; ``checkpoints/final/`` is a Hugging Face directory.
 """
 
@@ -20,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from callwright.errors import RunError
+from callwright_plugins.local_trainer.critic import Critic
 from callwright_plugins.local_trainer.policy import set_weights, weights
 from callwright_plugins.local_trainer.randomness import global_state, set_global_state
 
@@ -38,6 +40,7 @@ class State:
     step: int
     rows: Mapping[str, int]
     evaluation: Mapping[str, Any]
+    kl_weight: float | None = None  # of an algorithm that moves it
 
 
 def write_folder(path: Path, fill: Callable[[Path], object]) -> None:
@@ -79,12 +82,23 @@ def _force(path: Path) -> None:
         os.close(handle)
 
 
-def save(folder: Path, state: State, model: Any, optimiser: torch.optim.Optimizer, keep: int) -> None:
+def save(
+    folder: Path,
+    state: State,
+    model: Any,
+    optimiser: torch.optim.Optimizer,
+    keep: int,
+    critic: Critic | None = None,
+) -> None:
     """Write the checkpoint of a state and remove all but the ``keep`` newest."""
 
     def fill(scratch: Path) -> None:
         save_weights(model, scratch / "model.safetensors")
-        torch.save({"optimiser": optimiser.state_dict(), "random": global_state()}, scratch / "training.pt")
+        training = {"optimiser": optimiser.state_dict(), "random": global_state()}
+        if critic is not None:
+            save_weights(critic.model, scratch / "critic.safetensors")
+            training["critic"] = critic.optimiser.state_dict()
+        torch.save(training, scratch / "training.pt")
         (scratch / "state.json").write_text(
             json.dumps(
                 {
@@ -92,6 +106,7 @@ def save(folder: Path, state: State, model: Any, optimiser: torch.optim.Optimize
                     "step": state.step,
                     "rows": dict(state.rows),
                     "evaluation": dict(state.evaluation),
+                    **({} if state.kl_weight is None else {"kl_weight": state.kl_weight}),
                 },
                 indent=1,
             ),
@@ -114,17 +129,21 @@ def read_state(checkpoint: Path) -> State:
     """What a checkpoint says of itself. Raises :class:`callwright.RunError` if it cannot be read."""
     try:
         state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
-        return State(state["phase"], state["step"], state["rows"], state["evaluation"])
+        return State(state["phase"], state["step"], state["rows"], state["evaluation"], state.get("kl_weight"))
     except (OSError, ValueError, KeyError) as error:
         raise _unreadable(checkpoint, error) from error
 
 
-def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer) -> None:
-    """Put weights, optimiser and global generators back. Raises :class:`callwright.RunError` if they cannot be read."""
+def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer, critic: Critic | None = None) -> None:
+    """Put weights, optimisers and global generators back. Raises :class:`callwright.RunError` if they are damaged."""
     load_weights(model, checkpoint / "model.safetensors")
+    if critic is not None:
+        load_weights(critic.model, checkpoint / "critic.safetensors")
     try:
         training = torch.load(checkpoint / "training.pt", map_location="cpu", weights_only=True)
         optimiser.load_state_dict(training["optimiser"])
+        if critic is not None:
+            critic.optimiser.load_state_dict(training["critic"])
         set_global_state(training["random"])
     except (OSError, RuntimeError, KeyError, ValueError, EOFError) as error:
         raise _unreadable(checkpoint, error) from error

@@ -1,4 +1,4 @@
-"""Log-probabilities of completions, with the prompt computed once for all completions of its group.
+"""Log-probabilities (and a critic's values) of completions, with the prompt computed once for its whole group.
 
 The keys and values of the prompts are one forward pass; every micro-batch attends to them and sends its gradient back
 into them; :meth:`Prefix.backward` then sends the sum through the prompts once. This equals the full sequences.
@@ -7,6 +7,7 @@ into them; :meth:`Prefix.backward` then sends the sum through the prompts once. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from attrs import frozen
@@ -17,6 +18,9 @@ from transformers.cache_utils import DynamicLayer
 from callwright_plugins.local_trainer.batches import Ids, pad_left, pad_right, positions
 from callwright_plugins.local_trainer.generation import last_logits_only
 from callwright_plugins.local_trainer.policy import Policy
+
+#: Whether entropies are computed: without gradient, for a bonus with it, or not at all.
+Entropy = Literal["plain", "trained", "none"]
 
 
 @frozen(eq=False)
@@ -49,15 +53,22 @@ class Prefix:
         self._leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._made]
 
     def likelihood(
-        self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: bool = True
+        self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: Entropy = "plain"
     ) -> Likelihood:
         """Of completions whose prompts have the indices ``owners``."""
+        logits, targets, mask = self.logits(owners, completions)
+        return of_targets(logits, targets, mask, temperature, entropy)
+
+    def logits(self, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
+        """What the model says before each token of the completions, ``[n, L, V]``; the tokens, and where they are."""
         policy, device = self._policy, self._policy.device
         index = torch.tensor(list(owners), device=device)
         cache = DynamicCache(config=policy.model.config)
         for layer in range(len(self._leaves) // 2):
             keys, values = self._leaves[2 * layer : 2 * layer + 2]
-            cache.update(keys.index_select(0, index), values.index_select(0, index), layer)
+            filled = cache.layers[layer]
+            filled.lazy_initialization(keys, values)
+            filled.keys, filled.values = keys.index_select(0, index), values.index_select(0, index)
         targets, mask = pad_right(completions, policy.pad, device)
         last = torch.tensor([[self._prompts[owner][-1]] for owner in owners], device=device)
         inputs = torch.cat([last, targets[:, :-1]], 1)
@@ -70,7 +81,7 @@ class Prefix:
                 past_key_values=cache,
                 use_cache=True,
             ).logits
-        return of_targets(logits, targets, mask, temperature, entropy)
+        return logits, targets, mask
 
     def backward(self) -> None:
         """Send what the micro-batches left in the keys and values through the prompts."""
@@ -89,9 +100,14 @@ class FullSequences:
         self._prompts = prompts
 
     def likelihood(
-        self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: bool = True
+        self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: Entropy = "plain"
     ) -> Likelihood:
         """Of completions whose prompts have the indices ``owners``."""
+        logits, targets, mask = self.logits(owners, completions)
+        return of_targets(logits, targets, mask, temperature, entropy)
+
+    def logits(self, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
+        """What the model says before each token of the completions, ``[n, L, V]``; the tokens, and where they are."""
         policy, device = self._policy, self._policy.device
         prompts, before = pad_left([self._prompts[owner] for owner in owners], policy.pad, device)
         targets, mask = pad_right(completions, policy.pad, device)
@@ -104,7 +120,7 @@ class FullSequences:
                 use_cache=False,
                 **last_logits_only(policy.model, targets.shape[1]),
             ).logits[:, -targets.shape[1] :]
-        return of_targets(logits, targets, mask, temperature, entropy)
+        return logits, targets, mask
 
     def backward(self) -> None:
         """Nothing is left to do."""
@@ -121,13 +137,16 @@ def can_share(policy: Policy, prompts: Sequence[Ids]) -> bool:
     return all(type(layer) is DynamicLayer for layer in layers) and all(len(prompt) > 1 for prompt in prompts)
 
 
-def of_targets(logits: Tensor, targets: Tensor, mask: Tensor, temperature: float, entropy: bool) -> Likelihood:
-    """Log-probabilities of ``targets`` ``[n, L]`` under ``logits`` ``[n, L, V]``; entropies without gradient."""
+def of_targets(logits: Tensor, targets: Tensor, mask: Tensor, temperature: float, entropy: Entropy) -> Likelihood:
+    """Log-probabilities of ``targets`` ``[n, L]`` under ``logits`` ``[n, L, V]``, and entropies as they are wanted."""
     scaled = logits.float() / temperature if temperature != 1 else logits.float()
     normaliser = scaled.logsumexp(-1)
     logprobs = scaled.gather(2, targets.unsqueeze(2)).squeeze(2) - normaliser
-    if not entropy:
+    if entropy == "none":
         return Likelihood(logprobs, mask)
+    if entropy == "trained":
+        shifted = scaled - normaliser.unsqueeze(2)
+        return Likelihood(logprobs, mask, -(shifted.exp() * shifted).sum(-1))
     with torch.no_grad():
         shifted = scaled.detach() - normaliser.detach().unsqueeze(2)
-        return Likelihood(logprobs, mask, -(shifted.exp() * shifted).sum(-1))
+        return Likelihood(logprobs, mask, shifted.exp().mul_(shifted).sum(-1).neg_())

@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 import torch
 
+from callwright.conversing import Start
 from callwright.corpus import Task
 from callwright.errors import UsageError
 from callwright.plugins import Registry
+from callwright.rollout import Rollout, run_batch
 from callwright.sampler import Completion, SamplingRequest
 from callwright_plugins.local_trainer.checkpoints import FINAL
+from callwright_plugins.local_trainer.episodes import Engine
 from callwright_plugins.local_trainer.generation import generate
 from callwright_plugins.local_trainer.options import Device, Precision
 from callwright_plugins.local_trainer.policy import NOTE, Policy, load_policy, pick_device, read_note
@@ -49,6 +52,32 @@ class PolicySampler:
             [Completion(policy.text(one.ids), one.ids, one.logprobs, one.truncated) for one in group]
             for group in sampled
         ]
+
+    def converse(
+        self,
+        requests: Sequence[SamplingRequest],
+        start: Start,
+        *,
+        n: int = 1,
+        seed: int = 0,
+        temperature: float = 1.0,
+        retries: int = 0,
+    ) -> list[list[Rollout]]:
+        """``[B][n]`` episodes of several turns, as token ids throughout."""
+        if n < 1 or temperature < 0:
+            raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+        policy = self.policy
+        codec = policy.codec()
+        groups = [[start(request, codec) for _ in range(n)] for request in requests]
+        engine = Engine(
+            policy,
+            temperature,
+            torch_generator(seed, "sampler", device=policy.device),
+            self._rows_at_once,
+            self._max_new_tokens,
+        )
+        run_batch([one for group in groups for one in group], engine, retries=retries)
+        return groups
 
 
 class LocalModelSampler:
@@ -94,9 +123,26 @@ class LocalModelSampler:
     ) -> list[list[Completion]]:
         """``[B][n]`` completions; ``temperature`` 0 is greedy decoding."""
         with steady(self._threads, seed):
-            if self._sampler is None:
-                self._sampler = PolicySampler(self._load(), self._max_new_tokens, self._rows)
-            return self._sampler.sample(requests, n=n, seed=seed, temperature=temperature)
+            return self._loaded().sample(requests, n=n, seed=seed, temperature=temperature)
+
+    def converse(
+        self,
+        requests: Sequence[SamplingRequest],
+        start: Start,
+        *,
+        n: int = 1,
+        seed: int = 0,
+        temperature: float = 1.0,
+        retries: int = 0,
+    ) -> list[list[Rollout]]:
+        """``[B][n]`` episodes of several turns, as token ids throughout."""
+        with steady(self._threads, seed):
+            return self._loaded().converse(requests, start, n=n, seed=seed, temperature=temperature, retries=retries)
+
+    def _loaded(self) -> PolicySampler:
+        if self._sampler is None:
+            self._sampler = PolicySampler(self._load(), self._max_new_tokens, self._rows)
+        return self._sampler
 
     def _load(self) -> Policy:
         return load_policy(

@@ -26,7 +26,7 @@ def learning_rate(step: int, steps: int, peak: float, warm_up: int, schedule: Sc
     return peak * (floor + (1 - floor) * left)
 
 
-def clipped_step(optimiser: torch.optim.AdamW, model: Any, rate: float, clip_norm: float) -> float:
+def clipped_step(optimiser: torch.optim.Optimizer, model: Any, rate: float, clip_norm: float) -> float:
     """One step with the gradients that have accumulated; returns their norm before clipping, and clears them."""
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm))
     if math.isfinite(norm):

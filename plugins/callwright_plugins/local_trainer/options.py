@@ -38,6 +38,36 @@ class WarmStart(_Table):
     )
 
 
+class Stage(_Table):
+    """A stage of a curriculum."""
+
+    until: int | float = Field(
+        description="Where the stage ends: a whole number of steps, or (0.3) a share of all of them."
+    )
+    depths: list[int] = Field(min_length=1, description="Depths to draw tasks from, each as often as it is listed.")
+
+    @model_validator(mode="after")
+    def _in_range(self) -> Stage:
+        if isinstance(self.until, float) and not 0 < self.until <= 1:
+            raise ValueError(f"until is {self.until}; give a whole number of steps, or a share above 0 and up to 1.0")
+        if isinstance(self.until, int) and self.until < 1:
+            raise ValueError(f"until is {self.until}; a stage has at least one step")
+        return self
+
+    def last(self, steps: int) -> int:
+        """How many of ``steps`` are done when the stage ends."""
+        return self.until if isinstance(self.until, int) else round(self.until * steps)
+
+
+class CriticOptions(_Table):
+    """The critic of an algorithm that has one (``ppo``): a copy of the policy before its first step."""
+
+    learning_rate: float = Field(default=1e-3, gt=0, description="Of AdamW, after the warm-up; stays constant.")
+    warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
+    head_start: int = Field(default=0, ge=0, description="First steps in which the critic alone is trained.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+
+
 class Options(_Table):
     """Options of ``trainer = "local"``."""
 
@@ -47,6 +77,9 @@ class Options(_Table):
     depths: list[int] | None = Field(
         default=None,
         description="Depths to draw tasks from, each as often as it is listed; all tasks alike if left out.",
+    )
+    curriculum: list[Stage] = Field(
+        default_factory=list, description="Stages {until, depths} before `depths` holds, in their order."
     )
     temperature: float = Field(default=1.0, gt=0, description="Of sampling, and of the trained distribution.")
     max_new_tokens: int = Field(
@@ -61,7 +94,12 @@ class Options(_Table):
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
     clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
     iterations: int = Field(default=1, ge=1, description="Optimiser steps on one batch of rollouts (mu).")
-    micro_batches: int = Field(default=2, ge=1, description="Parts, sorted by length, in which a batch is trained on.")
+    mini_batches: int = Field(
+        default=1, ge=1, description="Parts of whole groups with an optimiser step each, in every iteration."
+    )
+    micro_batches: int = Field(
+        default=2, ge=1, description="Parts, sorted by length, in which the gradient of a step is accumulated."
+    )
     sampling_rows: int = Field(default=256, ge=1, description="Completions sampled at a time.")
     shared_prefix: bool = Field(default=True, description="Compute a prompt once for its group where the model allows.")
     resampling_rounds: int = Field(
@@ -87,6 +125,14 @@ class Options(_Table):
         default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
     )
     warm_start: WarmStart = Field(default_factory=WarmStart)
+    critic: CriticOptions = Field(default_factory=CriticOptions)
+
+    @model_validator(mode="after")
+    def _stages_in_order(self) -> Options:
+        ends = [stage.last(self.steps) for stage in self.curriculum]
+        if ends != sorted(set(ends)):
+            raise ValueError(f"the stages of 'curriculum' end at the steps {ends}; each must end after the one before")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -14,8 +14,10 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from callwright.chat_codec import ChatCodec, PlainCodec
 from callwright.corpus import Task
 from callwright.errors import DataError, UsageError
+from callwright.rollout import Codec
 from callwright.runs import write_atomically
 from callwright.sampler import Message
 
@@ -74,6 +76,19 @@ class Policy:
         plain = "\n\n".join(message["content"].strip() for message in messages) + "\n\n"
         return tuple(tokenizer.encode(plain))
 
+    @property
+    def positions(self) -> int | None:
+        """How many tokens the model can hold, prompt and completion together; ``None`` if it does not say."""
+        room: int | None = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        return room
+
+    def codec(self) -> Codec:
+        """The form of the prompt as what episodes of several turns are made with; prompts come out the same."""
+        if self.form == "compact":
+            assert self.compact is not None
+            return PlainCodec(self.tokenizer, self.compact, ends=self.ends)
+        return ChatCodec(self.tokenizer, template_options=self.template_options, ends=self.ends)
+
     def completion_ids(self, text: str) -> tuple[int, ...]:
         """A completion as token ids, with the end token. Tokenised by itself, as the policy would have to write it."""
         end = self.tokenizer.eos_token_id
@@ -82,8 +97,10 @@ class Policy:
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of sampled ids, without the final end token. Special tokens inside stay visible: they are output."""
-        if ids and ids[-1] in self.ends:
-            ids = ids[:-1]
+        return self.written(ids[:-1] if ids and ids[-1] in self.ends else ids)
+
+    def written(self, ids: Sequence[int]) -> str:
+        """The text of any ids, special tokens included."""
         decoded: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         return decoded
 

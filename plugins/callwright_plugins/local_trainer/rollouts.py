@@ -14,6 +14,7 @@ from callwright.errors import UsageError
 from callwright.evaluation import Verdict, judge
 from callwright.observations import observations
 from callwright.reward import Reward
+from callwright.rollout import Rollout as Episode
 from callwright.sampler import Completion
 from callwright_plugins.local_trainer.generation import Sampled, generate
 from callwright_plugins.local_trainer.options import Options
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Rollout:
-    """One completion with its attempt, reward and verdict."""
+    """One completion with its attempt, reward and verdict; of several turns also the episode as it was driven."""
 
     sampled: Sampled
     attempt: Attempt
     reward: Reward
     verdict: Verdict
+    episode: Episode | None = None
 
 
 @frozen(eq=False)
@@ -48,34 +50,53 @@ class Group:
 class TaskStream:
     """The tasks of each step, drawn without state: any step can be asked for at any time."""
 
-    def __init__(self, tasks: Sequence[Task], depths: Sequence[int] | None, seed: int) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        depths: Sequence[int] | None,
+        seed: int,
+        stages: Sequence[tuple[int, Sequence[int]]] = (),
+    ) -> None:
+        """``stages`` are a curriculum: up to which step which depths hold, before ``depths`` do."""
         if not tasks:
             raise UsageError("the split to train on holds no tasks")
         self._seed = seed
         self._depths = list(depths) if depths else None
-        self._tasks: dict[int | None, list[Task]] = {}
-        for task in tasks:
-            self._tasks.setdefault(task.depth if self._depths else None, []).append(task)
-        for depth in self._depths or ():
-            if depth not in self._tasks:
-                known = ", ".join(map(str, sorted(key for key in self._tasks if key is not None)))
-                raise UsageError(f"'depths' asks for depth {depth}, but the split to train on only has {known}")
+        self._stages = [(end, list(listed)) for end, listed in stages]
+        self._everything = list(tasks)
+        self._tasks: dict[int, list[Task]] = {}
+        if self._depths or self._stages:
+            for task in tasks:
+                self._tasks.setdefault(task.depth, []).append(task)
+        for option, listed in (("depths", self._depths or ()), *(("curriculum", listed) for _, listed in self._stages)):
+            for depth in listed:
+                if depth not in self._tasks:
+                    known = ", ".join(map(str, sorted(self._tasks)))
+                    raise UsageError(f"{option!r} asks for depth {depth}, but the split to train on only has {known}")
 
     def draw(self, count: int, step: int, round_: int = 0) -> list[Task]:
         """``count`` tasks for a round of a step. Listed depths come in turn, each step its share."""
         rng = python_generator(self._seed, "tasks", step, round_)
+        begin, depths, stage = self._now(step)
         drawn = []
-        for position in range(step * count, (step + 1) * count):
-            pool = self._tasks[self._depth(position)]
+        for position in range((step - begin) * count, (step - begin + 1) * count):
+            pool = self._everything if depths is None else self._tasks[self._depth(position, depths, stage)]
             drawn.append(pool[rng.randrange(len(pool))])
         return drawn
 
-    def _depth(self, position: int) -> int | None:
-        if self._depths is None:
-            return None
-        cycle, place = divmod(position, len(self._depths))
-        order = list(self._depths)
-        python_generator(self._seed, "depths", cycle).shuffle(order)
+    def _now(self, step: int) -> tuple[int, list[int] | None, tuple[int, ...]]:
+        """Where the stage of a step began, its depths, and its number; none after the curriculum."""
+        begin = 0
+        for number, (end, depths) in enumerate(self._stages):
+            if step < end:
+                return begin, depths, (number,)
+            begin = end
+        return begin, self._depths, ()
+
+    def _depth(self, position: int, depths: list[int], stage: tuple[int, ...]) -> int:
+        cycle, place = divmod(position, len(depths))
+        order = list(depths)
+        python_generator(self._seed, "depths", *stage, cycle).shuffle(order)
         return order[place]
 
 
@@ -118,12 +139,20 @@ def score_group(
     return Group(task, prompt, tuple(rollouts))
 
 
-def rewards_of(groups: Sequence[Group]) -> tuple[Tensor, Tensor, Tensor]:
-    """``[B, G]`` rewards (0 where masked), whether they are valid, and completion lengths."""
+def rewards_of(groups: Sequence[Group], *, with_environment: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """``[B, G]`` rewards (0 where masked), whether they are valid, and lengths.
+
+    Lengths count sampled tokens; ``with_environment``: whole responses, where a limit counts these.
+    """
     totals = [[rollout.reward.total for rollout in group.rollouts] for group in groups]
     rewards = torch.tensor([[0.0 if total is None else total for total in row] for row in totals], dtype=torch.float32)
     valid = torch.tensor([[total is not None for total in row] for row in totals], dtype=torch.bool)
-    lengths = torch.tensor([[len(rollout.sampled.ids) for rollout in group.rollouts] for group in groups])
+    lengths = torch.tensor(
+        [
+            [len(one.sampled.ids) if with_environment else one.sampled.length for one in group.rollouts]
+            for group in groups
+        ]
+    )
     return rewards, valid, lengths
 
 
@@ -144,9 +173,9 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "scores": {name: _mean(values) for name, values in scores.items()},
         **_shares(known),
         "multi_call": _shares(several),
-        "length": _mean([len(rollout.sampled.ids) for _, rollout in everything]),
+        "length": _mean([rollout.sampled.length for _, rollout in everything]),
         "truncated": _mean([float(rollout.sampled.truncated) for _, rollout in everything]),
-        "tokens": sum(len(rollout.sampled.ids) for _, rollout in everything),
+        "tokens": sum(rollout.sampled.length for _, rollout in everything),
         "rollouts": len(everything),
         "masked": len(everything) - len(known),
     }
@@ -195,6 +224,23 @@ def rollout_rows(
                 "failure": rollout.verdict.failure,
                 **rollout.reward.to_json(),
                 "observations": observations(rollout.attempt.trace),
+                **({} if rollout.episode is None else _turns(policy, rollout.episode)),
             }
         )
     return rows
+
+
+def _turns(policy: Policy, episode: Episode) -> dict[str, Any]:
+    """What only an episode of several turns has: why it stopped, and each turn with what the model read next."""
+    response, ranges = episode.response_ids, episode.ranges
+    following = [*(start for start, _ in ranges[1:]), len(response)]
+    turns = [
+        {
+            "completion": turn.completion.text,
+            "calls": len(turn.calls),
+            "tokens": end - start,
+            "observation": policy.written(response[end:after]),
+        }
+        for turn, (start, end), after in zip(episode.episode.turns, ranges, following, strict=True)
+    ]
+    return {"stop": episode.stop, "turns": turns}

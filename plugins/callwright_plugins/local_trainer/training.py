@@ -12,7 +12,7 @@ import structlog
 import torch
 from attrs import evolve
 
-from callwright.algorithm import Algorithm
+from callwright.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.attempt import Progress
 from callwright.corpus import Task
 from callwright.errors import UsageError
@@ -22,6 +22,8 @@ from callwright.runs import METRICS, ROLLOUTS, Run
 from callwright_plugins.local_trainer import checkpoints
 from callwright_plugins.local_trainer.alarm import collapse
 from callwright_plugins.local_trainer.checkpoints import FINAL, REFERENCE, Phase, State
+from callwright_plugins.local_trainer.critic import Critic, make_critic
+from callwright_plugins.local_trainer.episodes import describe_turns, longest, sample_episodes, turn_limits
 from callwright_plugins.local_trainer.local_model import PolicySampler
 from callwright_plugins.local_trainer.optimisation import adamw, learning_rate
 from callwright_plugins.local_trainer.options import Model, Options, read_options
@@ -37,7 +39,7 @@ from callwright_plugins.local_trainer.rollouts import (
     score_group,
 )
 from callwright_plugins.local_trainer.tiny import build_tiny
-from callwright_plugins.local_trainer.update import make_batch, update
+from callwright_plugins.local_trainer.update import descend, make_batch, prepare
 from callwright_plugins.local_trainer.vocabulary import build_tokenizer
 from callwright_plugins.local_trainer.warm_start import examples, warm_start_step
 
@@ -68,7 +70,10 @@ class Training:
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
         self.policy = make_policy(pipeline, options)
+        self.limits = turn_limits(pipeline, self.policy, options)
         self.reference: Policy | None = None
+        self.critic: Critic | None = None
+        self.kl_weight: float | None = None
 
     def run(self) -> None:
         """Everything that is left to do; nothing if the run is finished."""
@@ -86,6 +91,8 @@ class Training:
             self._warm_start(checkpoint, state.step)
             optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
             step = 0
+            if self._uses_critic():
+                self.critic = make_critic(self.policy, self.options)
             if self._uses_reference():
                 checkpoints.write_folder(
                     self.store.checkpoints / REFERENCE,
@@ -96,8 +103,10 @@ class Training:
             self._checkpoint("train", 0, optimiser)
         else:
             optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
-            checkpoints.restore(checkpoint, self.policy.model, optimiser)
-            step = state.step
+            if self._uses_critic():
+                self.critic = make_critic(self.policy, self.options)
+            checkpoints.restore(checkpoint, self.policy.model, optimiser, self.critic)
+            step, self.kl_weight = state.step, state.kl_weight
             self._write_evaluation()
         if self._uses_reference():
             self.reference = frozen_copy(self.policy, self.store.checkpoints / REFERENCE / "model.safetensors")
@@ -116,7 +125,7 @@ class Training:
         if checkpoint is not None:
             checkpoints.restore(checkpoint, self.policy.model, optimiser)
         self.reporter.start("demonstrations", options.count)
-        shown = examples(self.pipeline, self.policy, options, self.seed, self.reporter)
+        shown = examples(self.pipeline, self.policy, options, self.seed, self.reporter, self.limits)
         self.reporter.finish()
         self.reporter.start("warm start", options.steps, done)
         rows: list[Mapping[str, Any]] = []
@@ -138,7 +147,8 @@ class Training:
     def _train(self, optimiser: torch.optim.AdamW, done: int) -> None:
         options, recipe = self.options, self.pipeline.loaded.recipe
         if done < options.steps:
-            stream = TaskStream(self.pipeline.tasks(recipe.corpus.train), options.depths, self.seed)
+            stages = [(stage.last(options.steps), stage.depths) for stage in options.curriculum]
+            stream = TaskStream(self.pipeline.tasks(recipe.corpus.train), options.depths, self.seed, stages)
         rows = self.store.rows(METRICS)
         self.reporter.start("training", options.steps, done)
         for step in range(done, options.steps):
@@ -168,20 +178,37 @@ class Training:
         """One step: its row of metrics (without the alarm), its logged rollouts, and how long its parts took."""
         options, clock = self.options, _Clock()
         groups, seen, rounds = self._collect(stream, step, clock)
-        rewards, valid, lengths = rewards_of(groups)
+        counted = self.limits is not None and self.limits.total_tokens is not None
+        rewards, valid, lengths = rewards_of(groups, with_environment=counted)
         advantages = torch.zeros_like(rewards)
         trained: dict[str, float] = {}
         if groups and bool(valid.any()):
-            shaped = self.algorithm.shape_rewards(rewards, lengths, options.max_new_tokens)
+            limit = longest(self.limits, options)
+            shaped = self.algorithm.shape_rewards(rewards, lengths, limit)
             advantages = self.algorithm.advantages(shaped, valid)
             rate = learning_rate(step, options.steps, options.learning_rate, options.warm_up, options.schedule)
-            batch = make_batch(groups, advantages, valid)
-            trained = update(self.policy, self.reference, self.algorithm, optimiser, batch, options, rate)
+            batch = make_batch(groups, advantages, valid, limit)
+            prepared = prepare(self.policy, self.reference, self.algorithm, batch, options, self.critic, self.kl_weight)
+            if isinstance(self.algorithm, TokenLevel):
+                advantages[valid] = prepared.advantages.to(advantages)
+                self.kl_weight = prepared.kl_weight
+            trained = descend(
+                self.policy,
+                self.algorithm,
+                optimiser,
+                prepared,
+                options,
+                rate,
+                self.critic,
+                learning_rate(step, options.steps, options.critic.learning_rate, options.critic.warm_up, "constant"),
+                step < options.critic.head_start,
+            )
             trained["learning_rate"] = rate
         clock.lap("training")
         row = {
             "step": step + 1,
             **describe(seen),
+            **describe_turns(seen),
             "groups": len(groups),
             "zero_variance": zero_variance(seen),
             "resampling_rounds": rounds,
@@ -201,12 +228,17 @@ class Training:
             rounds = round_
             tasks = stream.draw(options.prompts, step, round_)
             purpose = (self.seed, "sampling", step, round_)
-            sampled = sample_groups(self.pipeline, self.policy, tasks, options, purpose)
-            clock.lap("sampling")
-            groups = [
-                score_group(self.pipeline, self.policy, task, prompt, completions, progress, options.retries)
-                for task, (prompt, completions) in zip(tasks, sampled, strict=True)
-            ]
+            if self.limits is not None:
+                groups = sample_episodes(
+                    self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
+                )
+            else:
+                sampled = sample_groups(self.pipeline, self.policy, tasks, options, purpose)
+                clock.lap("sampling")
+                groups = [
+                    score_group(self.pipeline, self.policy, task, prompt, completions, progress, options.retries)
+                    for task, (prompt, completions) in zip(tasks, sampled, strict=True)
+                ]
             clock.lap("scoring")
             rewards, valid, _ = rewards_of(groups)
             fit = self.algorithm.keep_groups(rewards, valid).tolist()
@@ -221,14 +253,18 @@ class Training:
     def _uses_reference(self) -> bool:
         return self.algorithm.kl_weight > 0 and self.options.steps > 0
 
+    def _uses_critic(self) -> bool:
+        return isinstance(self.algorithm, ActorCritic) and self.options.steps > 0
+
     def _append(self, name: str, rows: list[Mapping[str, Any]]) -> None:
         if rows:
             self.store.append(name, rows)
             self.counts[name] += len(rows)
 
     def _checkpoint(self, phase: Phase, step: int, optimiser: torch.optim.Optimizer) -> None:
-        state = State(phase, step, self.counts, self.evaluation)
-        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, self.options.keep_checkpoints)
+        state = State(phase, step, self.counts, self.evaluation, self.kl_weight)
+        kept = self.options.keep_checkpoints
+        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, kept, self.critic)
 
     def _write_evaluation(self) -> None:
         self.store.write_json(EVALUATION, self.evaluation)
@@ -242,7 +278,14 @@ class Training:
             self.reporter.start(stage, len(tasks))
             heard = _advancer(self.reporter)
         verdicts = evaluate(
-            self.pipeline, tasks, sampler, seed=self.seed, batch=options.evaluation_batch, on_batch=heard
+            self.pipeline,
+            tasks,
+            sampler,
+            seed=self.seed,
+            batch=options.evaluation_batch,
+            limits=self.limits,
+            retries=options.retries,
+            on_batch=heard,
         )
         if stage is not None:
             self.reporter.finish()

@@ -12,6 +12,9 @@ from callwright.corpus import Task
 from callwright.errors import UsageError
 from callwright.program import Program
 from callwright.progress import SILENT, Reporter
+from callwright.turn_limits import TurnLimits
+from callwright_plugins.local_trainer.batches import pad_right
+from callwright_plugins.local_trainer.episodes import demonstrate
 from callwright_plugins.local_trainer.likelihood import FullSequences
 from callwright_plugins.local_trainer.optimisation import clipped_step, learning_rate
 from callwright_plugins.local_trainer.options import WarmStart
@@ -24,22 +27,45 @@ if TYPE_CHECKING:
 
 @frozen
 class Example:
-    """One demonstration as token ids: a prompt, and a completion with its end token."""
+    """One demonstration as token ids: a prompt, and a completion with its end token.
+
+    Of several turns the completion is everything after the prompt, and ``mask`` is 0 for what the environment said.
+    """
 
     prompt: tuple[int, ...]
     completion: tuple[int, ...]
+    mask: tuple[int, ...] | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens are learnt from."""
+        return len(self.completion) if self.mask is None else sum(self.mask)
 
 
 def examples(
-    pipeline: Pipeline, policy: Policy, options: WarmStart, seed: int, reporter: Reporter = SILENT
+    pipeline: Pipeline,
+    policy: Policy,
+    options: WarmStart,
+    seed: int,
+    reporter: Reporter = SILENT,
+    limits: TurnLimits | None = None,
 ) -> list[Example]:
-    """The demonstrations, encoded.
+    """The demonstrations, encoded; with ``limits`` as episodes: the program, what its calls came to, the last answer.
 
     Raises :class:`callwright.UsageError` if there are none, if one is too long, or if the tokenizer does not give back
     the text of one: a policy would then be trained on something that the parser never sees.
     """
     encoded = []
+    codec = policy.codec()
     for task, program in demonstrations(pipeline, options, seed):
+        if limits is not None:
+            rollout = pipeline.rollout(task, codec, limits=limits)
+            demonstrate(rollout, policy, program)
+            if rollout.masked is None:
+                example = Example(rollout.prompt_ids, rollout.response_ids, rollout.mask)
+                encoded.append(_short_enough(example, task, options))
+            reporter.advance()
+            continue
         text = pipeline.parser.render(program)
         messages = () if policy.form == "compact" else pipeline.messages(task)
         example = Example(policy.prompt_ids(task, messages), policy.completion_ids(text))
@@ -48,17 +74,21 @@ def examples(
             raise UsageError(
                 f"the tokenizer does not give back the demonstration of task {task.id!r}: {text!r} became {back!r}"
             )
-        if len(example.prompt) + len(example.completion) > options.max_tokens:
-            length = len(example.prompt) + len(example.completion)
-            raise UsageError(
-                f"the demonstration of task {task.id!r} has {length} tokens, more than the {options.max_tokens} of "
-                "'warm_start'.max_tokens"
-            )
-        encoded.append(example)
+        encoded.append(_short_enough(example, task, options))
         reporter.advance()
     if not encoded:
         raise UsageError("there is nothing to start from: the corpus has no demonstrations and its tasks no programs")
     return encoded
+
+
+def _short_enough(example: Example, task: Task, options: WarmStart) -> Example:
+    length = len(example.prompt) + len(example.completion)
+    if length > options.max_tokens:
+        raise UsageError(
+            f"the demonstration of task {task.id!r} has {length} tokens, more than the {options.max_tokens} of "
+            "'warm_start'.max_tokens"
+        )
+    return example
 
 
 def demonstrations(pipeline: Pipeline, options: WarmStart, seed: int) -> Iterable[tuple[Task, Program]]:
@@ -90,16 +120,20 @@ def warm_start_step(
     rng = python_generator(seed, "warm start", step)
     batch = [shown[rng.randrange(len(shown))] for _ in range(options.batch)]
     batch.sort(key=lambda example: (len(example.completion), len(example.prompt)))
-    tokens = sum(len(example.completion) for example in batch)
+    tokens = sum(example.tokens for example in batch)
     size = -(-len(batch) // options.micro_batches)
     total = 0.0
     for start in range(0, len(batch), size):
         part = batch[start : start + size]
         sequences = FullSequences(policy, [example.prompt for example in part])
         likelihood = sequences.likelihood(
-            range(len(part)), [example.completion for example in part], temperature=1, entropy=False
+            range(len(part)), [example.completion for example in part], temperature=1, entropy="none"
         )
-        loss = -(likelihood.logprobs * likelihood.mask).sum() / tokens
+        mask = likelihood.mask
+        if any(example.mask is not None for example in part):
+            written, _ = pad_right([example.mask or (1,) * example.tokens for example in part], 0, policy.device)
+            mask = mask * written
+        loss = -(likelihood.logprobs * mask).sum() / tokens
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
     rate = learning_rate(step, options.steps, options.learning_rate, options.warm_up, "linear")

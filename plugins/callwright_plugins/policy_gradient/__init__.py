@@ -30,3 +30,33 @@ def callwright_algorithms() -> Iterable[Lazy]:
         summary="DAPO: clip-higher, dynamic sampling, token-level loss, overlong shaping, no KL (Yu et al. 2025)",
         extra="train",
     )
+    yield Lazy(
+        "dr-grpo",
+        f"{package}.dr_grpo:DrGRPO",
+        summary="Dr. GRPO: no division by deviation or length, token sum over a constant, no KL (Liu et al. 2025)",
+        extra="train",
+    )
+    yield Lazy(
+        "rloo",
+        f"{package}.rloo:RLOO",
+        summary="RLOO: leave-one-out baseline, whole completions as actions, KL in the reward (Ahmadian et al. 2024)",
+        extra="train",
+    )
+    yield Lazy(
+        "reinforce++",
+        f"{package}.reinforce_plus_plus:ReinforcePlusPlus",
+        summary="REINFORCE++: returns normalised over the batch's tokens, k1 KL in the reward (Hu et al. 2025)",
+        extra="train",
+    )
+    yield Lazy(
+        "reinforce++-baseline",
+        f"{package}.reinforce_plus_plus:ReinforcePlusPlusBaseline",
+        summary="REINFORCE++-baseline: group mean off, then normalised over the batch, k2 KL loss (Hu et al. 2025)",
+        extra="train",
+    )
+    yield Lazy(
+        "ppo",
+        f"{package}.ppo:PPO",
+        summary="PPO: a critic, GAE, clipped policy and value losses, k1 KL in the reward (Schulman et al. 2017)",
+        extra="train",
+    )

@@ -37,7 +37,8 @@ class BatchNormalisedGRPO:
     ``epsilon``. ``kl_weight`` >= 0 is the paper's lambda; ``unbiased_kl`` multiplies the KL term by the ratio, as TRL
     1.16 does by default and the paper does not. ``std`` says what the deviation of rewards is taken over: ``"group"``
     (the paper), ``"batch"`` (all rewards of the batch) or ``"none"`` (no division). ``std_epsilon`` >= 0 is added to
-    the deviation. Raises :class:`callwright.UsageError` for an option out of its range.
+    the deviation. ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). Raises
+    :class:`callwright.UsageError` for an option out of its range.
     """
 
     epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
@@ -48,6 +49,7 @@ class BatchNormalisedGRPO:
     unbiased_kl: bool = field(default=False, validator=switch)
     std: terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
+    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="bn-grpo", init=False)
 
     def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
@@ -76,7 +78,7 @@ class BatchNormalisedGRPO:
         active = terms.active_tokens(batch)  # [N, L]
         logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(y_t)
         old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(y_t)
-        advantages = batch.advantages.detach().to(logprobs).unsqueeze(1)  # A(x, y), [N, 1]
+        advantages = terms.token_advantages(batch, active)  # A(x, y), [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_t
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
@@ -87,6 +89,7 @@ class BatchNormalisedGRPO:
             if self.unbiased_kl:
                 divergence = ratio * divergence
             token_loss = token_loss + self.kl_weight * divergence
+        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i T_i
         loss = terms.inside(token_loss, active).sum() / tokens

@@ -40,8 +40,9 @@ class DAPO:
     those of GRPO. ``std_epsilon`` >= 0 is added to the group's deviation (the paper adds nothing, TRL 1e-4).
     ``dynamic_sampling`` leaves groups of equal rewards out. ``overlong_buffer`` is L_cache in tokens: left out, a fifth
     of the limit (the paper's 4,096 of 20,480); 0 for no shaping. ``overlong_penalty`` >= 0 scales the punishment (the
-    paper's rewards are -1 and 1: for rewards in [0, 1] a penalty of 0.5 weighs as much). Raises
-    :class:`callwright.UsageError` for an option out of its range.
+    paper's rewards are -1 and 1: for rewards in [0, 1] a penalty of 0.5 weighs as much). ``entropy_weight`` >= 0
+    rewards the entropy of each token (0 in the paper). Raises :class:`callwright.UsageError` for an option out of its
+    range.
     """
 
     epsilon_low: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
@@ -49,6 +50,7 @@ class DAPO:
     kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     unbiased_kl: bool = field(default=False, validator=switch)
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
+    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     dynamic_sampling: bool = field(default=True, validator=switch)
     overlong_buffer: int | None = field(default=None, validator=optional(count))
     overlong_penalty: float = field(default=1.0, converter=real, validator=number(at_least=0))
@@ -97,7 +99,7 @@ class DAPO:
         active = terms.active_tokens(batch)  # [N, L]
         logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
         old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = batch.advantages.detach().to(logprobs).unsqueeze(1)  # A_i, [N, 1]
+        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_it
         token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon_low, self.epsilon_high)
@@ -107,6 +109,7 @@ class DAPO:
             if self.unbiased_kl:
                 divergence = ratio * divergence
             token_loss = token_loss + self.kl_weight * divergence
+        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i |o_i|
         loss = terms.inside(token_loss, active).sum() / tokens

@@ -37,8 +37,9 @@ class GRPO:
     makes its gradient that of the divergence itself (DeepSeek-V3.2; the default of TRL 1.16, and not of the paper).
     ``std`` says what the deviation of rewards is taken over: ``"group"`` (the paper), ``"batch"`` (all rewards of the
     batch, so that nearly equal groups are not blown up) or ``"none"`` (no division, so that a group's weight does not
-    depend on how hard its prompt is). ``std_epsilon`` >= 0 is added to the deviation. Raises
-    :class:`callwright.UsageError` for an option out of its range.
+    depend on how hard its prompt is). ``std_epsilon`` >= 0 is added to the deviation.
+    ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). Raises :class:`callwright.UsageError`
+    for an option out of its range.
     """
 
     epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
@@ -49,6 +50,7 @@ class GRPO:
     unbiased_kl: bool = field(default=False, validator=switch)
     std: terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
+    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="grpo", init=False)
 
     def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
@@ -77,7 +79,7 @@ class GRPO:
         active = terms.active_tokens(batch)  # [N, L]
         logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
         old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = batch.advantages.detach().to(logprobs).unsqueeze(1)  # A_i, [N, 1]
+        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_it
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
@@ -88,6 +90,7 @@ class GRPO:
             if self.unbiased_kl:
                 divergence = ratio * divergence
             token_loss = token_loss + self.kl_weight * divergence
+        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         lengths = active.sum(1)  # |o_i|, [N]
         sequence_loss = terms.inside(token_loss, active).sum(1) / lengths.clamp(min=1)

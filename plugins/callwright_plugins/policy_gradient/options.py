@@ -16,18 +16,25 @@ def real(value: float) -> float:
     return float(value) if type(value) is int else value
 
 
-def number(*, above: float = -math.inf, at_least: float = -math.inf, below: float = math.inf) -> Validator:
+def number(
+    *, above: float = -math.inf, at_least: float = -math.inf, below: float = math.inf, at_most: float = math.inf
+) -> Validator:
     """A finite number in a range; the limits that are left out do not appear in the message."""
     limits = [
         f"{word} {limit:g}"
-        for word, limit in (("greater than", above), ("of at least", at_least), ("less than", below))
+        for word, limit in (
+            ("greater than", above),
+            ("of at least", at_least),
+            ("less than", below),
+            ("of at most", at_most),
+        )
         if math.isfinite(limit)
     ]
     wanted = f"a number {' and '.join(limits)}" if limits else "a number"
 
     def validate(algorithm: Any, attribute: Any, value: object) -> None:
-        fits = isinstance(value, float) and math.isfinite(value) and above < value < below and value >= at_least
-        if not fits:
+        known = value if isinstance(value, float) and math.isfinite(value) else math.nan
+        if not (above < known < below and at_least <= known <= at_most):
             raise UsageError(f"{algorithm.name}: {attribute.name} must be {wanted}, but is {value!r}")
 
     return validate
@@ -37,6 +44,12 @@ def count(algorithm: Any, attribute: Any, value: Any) -> None:
     """A whole number, zero included."""
     if type(value) is not int or value < 0:
         raise UsageError(f"{algorithm.name}: {attribute.name} must be a whole number, 0 or more, but is {value!r}")
+
+
+def count_from_one(algorithm: Any, attribute: Any, value: Any) -> None:
+    """A whole number, at least 1."""
+    if type(value) is not int or value < 1:
+        raise UsageError(f"{algorithm.name}: {attribute.name} must be a whole number, 1 or more, but is {value!r}")
 
 
 def switch(algorithm: Any, attribute: Any, value: object) -> None:

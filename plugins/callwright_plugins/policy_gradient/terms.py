@@ -12,11 +12,14 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from callwright.algorithm import TokenBatch
+from callwright.algorithm import Experience, TokenBatch, ValueBatch
 from callwright.errors import UsageError
 
 #: What the deviation of rewards is taken over: each prompt's group, all rewards of the batch, or none (no division).
 Std = Literal["group", "batch", "none"]
+
+#: Estimators of the KL divergence of the policy from its reference, from one sampled token (Schulman 2020).
+KL = Literal["k1", "k2", "k3"]
 
 #: Rewards of a group that lie within this of one another count as equal: they differ by rounding, and dividing the
 #: differences by their own deviation would make a gradient of it.
@@ -97,10 +100,10 @@ def active_tokens(batch: TokenBatch) -> Tensor:
         values = getattr(batch, field)
         if values is not None and values.shape != shape:
             raise UsageError(f"{field} has the shape {list(values.shape)}, but logprobs has {list(shape)}")
-    if batch.advantages.shape != shape[:1]:
+    if batch.advantages.shape not in (shape[:1], shape):
         raise UsageError(
             f"advantages has the shape {list(batch.advantages.shape)}, but must have one value for each of the "
-            f"{shape[0]} sequences: flatten [B, G] to [B*G]"
+            f"{shape[0]} sequences (flatten [B, G] to [B*G]), or one for each token: {list(shape)}"
         )
     if batch.normaliser is not None and not batch.normaliser > 0:
         raise UsageError(f"normaliser must be greater than 0, but is {batch.normaliser!r}")
@@ -112,8 +115,15 @@ def inside(values: Tensor, active: Tensor) -> Tensor:
     return torch.where(active, values, 0)
 
 
+def token_advantages(batch: TokenBatch, active: Tensor) -> Tensor:
+    """The advantages without gradient: ``[N, 1]`` of sequences, or ``[N, L]`` of tokens, 0 where they are inactive."""
+    advantages = batch.advantages.detach().to(batch.logprobs)
+    return advantages.unsqueeze(1) if advantages.dim() == 1 else inside(advantages, active)
+
+
 def clipped_surrogate(ratio: Tensor, advantages: Tensor, low: float, high: float) -> Tensor:
-    """``min(rho A, clip(rho, 1 - low, 1 + high) A)``: ``[N, L]`` from ratios ``[N, L]`` and advantages ``[N, 1]``."""
+    """``min(rho A, clip(rho, 1 - low, 1 + high) A)``: ``[N, L]`` from ratios ``[N, L]`` and advantages ``[N, 1]``, or
+    ``[N, L]``."""
     return torch.minimum(ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages)
 
 
@@ -123,7 +133,31 @@ def k3(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
     return torch.expm1(r) - r  # exp(r) - 1 loses every digit of a small r
 
 
-def reference(batch: TokenBatch, algorithm: str, kl_weight: float) -> Tensor:
+def kl_estimate(estimator: KL, logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
+    """Nats for each token ``[N, L]``, with ``r = log pi_ref - log pi_theta``: k1 is ``-r`` (of either sign), k2
+    ``r^2 / 2``, k3 ``exp(r) - r - 1``."""
+    if estimator == "k3":
+        return k3(logprobs, ref_logprobs)
+    r = ref_logprobs - logprobs
+    return -r if estimator == "k1" else r.square() / 2
+
+
+def with_entropy(token_loss: Tensor, batch: TokenBatch, active: Tensor, algorithm: str, weight: float) -> Tensor:
+    """The loss of each token ``[N, L]`` minus ``weight`` times the entropy there (nats, with gradient).
+
+    Raises :class:`callwright.UsageError` where there is a weight, but the batch has no entropies.
+    """
+    if weight == 0:
+        return token_loss
+    if batch.entropy is None:
+        raise UsageError(
+            f"{algorithm}: entropy_weight is {weight:g}, but the batch holds no entropy; compute it with gradient, or "
+            "set entropy_weight = 0"
+        )
+    return token_loss - weight * inside(batch.entropy, active)
+
+
+def reference(batch: TokenBatch | Experience, algorithm: str, kl_weight: float) -> Tensor:
     """The reference log-probabilities ``[N, L]``. Raises :class:`callwright.UsageError` where the batch has none."""
     if batch.ref_logprobs is None:
         raise UsageError(
@@ -131,6 +165,102 @@ def reference(batch: TokenBatch, algorithm: str, kl_weight: float) -> Tensor:
             "frozen reference model, or set kl_weight = 0"
         )
     return batch.ref_logprobs.detach()
+
+
+# Tokens of a whole batch ---------------------------------------------------------------------------------------------
+
+
+def experienced(experience: Experience) -> tuple[Tensor, Tensor]:
+    """The active tokens ``[N, L]`` as bool, and the scores ``[N]``.
+
+    Raises :class:`callwright.UsageError` where shapes do not fit.
+    """
+    shape = experience.logprobs.shape
+    if len(shape) != 2:
+        raise UsageError(f"logprobs must have the shape [sequences, tokens], but has {list(shape)}")
+    for field, wanted in (("mask", shape), ("ref_logprobs", shape), ("values", shape)):
+        found = getattr(experience, field)
+        if found is not None and found.shape != wanted:
+            raise UsageError(f"{field} has the shape {list(found.shape)}, but logprobs has {list(shape)}")
+    for field in ("scores", "groups"):
+        if getattr(experience, field).shape != shape[:1]:
+            raise UsageError(
+                f"{field} has the shape {list(getattr(experience, field).shape)}, but there are {shape[0]} sequences"
+            )
+    return experience.mask != 0, experience.scores.detach().to(experience.logprobs)
+
+
+def active_values(batch: ValueBatch) -> Tensor:
+    """``[N, L]`` bool: the tokens before which the critic learns. Raises :class:`callwright.UsageError` as above."""
+    shape = batch.values.shape
+    for field in ("old_values", "returns", "mask"):
+        found = getattr(batch, field)
+        if len(shape) != 2 or found.shape != shape:
+            raise UsageError(f"{field} has the shape {list(found.shape)}, but values has {list(shape)}")
+    if batch.normaliser is not None and not batch.normaliser > 0:
+        raise UsageError(f"normaliser must be greater than 0, but is {batch.normaliser!r}")
+    return batch.mask != 0
+
+
+def last_token(active: Tensor) -> Tensor:
+    """``[N, L]`` bool: the last active token of each sequence, where its reward falls due."""
+    return active & (active.flip(1).cumsum(1).flip(1) == 1)
+
+
+def kl_penalty(experience: Experience, active: Tensor, estimator: KL, algorithm: str, weight: float) -> Tensor:
+    """``weight`` times the KL estimate of each active token ``[N, L]``; zeros where the weight is 0."""
+    logprobs = inside(experience.logprobs.detach(), active)
+    if weight == 0:
+        return torch.zeros_like(logprobs)
+    ref_logprobs = inside(reference(experience, algorithm, weight), active)
+    return weight * kl_estimate(estimator, logprobs, ref_logprobs)
+
+
+def discounted_returns(rewards: Tensor, active: Tensor, gamma: float) -> Tensor:
+    """``G_t = r_t + gamma G_{t'}`` ``[N, L]``, ``t'`` being the next *active* token: inactive ones take no time."""
+    returns = torch.zeros_like(rewards)
+    following = rewards.new_zeros(len(rewards))
+    for t in reversed(range(rewards.shape[1])):
+        following = torch.where(active[:, t], rewards[:, t] + gamma * following, following)
+        returns[:, t] = following
+    return inside(returns, active)
+
+
+def generalised_advantages(
+    rewards: Tensor, values: Tensor, active: Tensor, gamma: float, decay: float
+) -> tuple[Tensor, Tensor]:
+    """Generalised advantage estimates and returns, ``[N, L]`` both (Schulman et al. 2016, equations 11 to 16).
+
+    With ``t'`` the next *active* token, whose value is 0 after the last: ``delta_t = r_t + gamma V_{t'} - V_t`` and
+    ``A_t = delta_t + gamma decay A_{t'}``; returns are ``A_t + V_t``. Tokens of the environment are skipped: neither
+    their values are read, nor is anything discounted over them.
+    """
+    values = inside(values, active)
+    advantages = torch.zeros_like(values)
+    following, value = values.new_zeros(len(values)), values.new_zeros(len(values))
+    for t in reversed(range(values.shape[1])):
+        delta = rewards[:, t] + gamma * value - values[:, t]
+        following = torch.where(active[:, t], delta + gamma * decay * following, following)
+        value = torch.where(active[:, t], values[:, t], value)
+        advantages[:, t] = following
+    return inside(advantages, active), inside(advantages + values, active)
+
+
+def whiten(values: Tensor, active: Tensor, *, unbiased: bool) -> Tensor:
+    """``values`` ``[N, L]`` with mean 0 and deviation 1 over the active tokens of the batch, each weighing the same.
+
+    ``unbiased`` divides the variance by ``n - 1``, as verl does, else by ``n``, as OpenRLHF does; 1e-8 is added to it.
+    Values that are all equal (to 1e-6) become exactly 0.
+    """
+    count = active.sum()
+    mean = inside(values, active).sum() / count.clamp(min=1)
+    centred = inside(values - mean, active)
+    variance = centred.square().sum() / (count - 1 if unbiased else count).clamp(min=1)
+    varied = centred.abs().amax() > EQUAL_REWARDS if centred.numel() else count > 0
+    return torch.where(varied, centred * (variance + 1e-8).rsqrt(), 0)
+
+
+# What is seen ---------------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -148,7 +278,7 @@ def diagnostics(batch: TokenBatch, active: Tensor, ratio: Tensor, low: float, hi
     def mean(values: Tensor) -> Tensor:
         return inside(values, active).sum() / tokens.clamp(min=1)
 
-    advantages = batch.advantages.to(ratio).unsqueeze(1)
+    advantages = token_advantages(batch, active)
     ratios = inside(ratio, active)
     low_clipped = mean(((ratio < 1 - low) & (advantages < 0)).to(ratio))
     high_clipped = mean(((ratio > 1 + high) & (advantages > 0)).to(ratio))
@@ -165,3 +295,25 @@ def diagnostics(batch: TokenBatch, active: Tensor, ratio: Tensor, low: float, hi
     if batch.entropy is not None:
         values["entropy"] = mean(batch.entropy)
     return dict(zip(values, torch.stack([value.to(ratio) for value in values.values()]).tolist(), strict=True))
+
+
+@torch.no_grad()
+def value_diagnostics(values: Tensor, returns: Tensor, clipped: Tensor, active: Tensor) -> Mapping[str, float]:
+    """What a person wants to see of a critic; means over active tokens, 0 where there is none.
+
+    ``value_mean``, ``return_mean``: what it expects and what came; ``value_error``: the mean square of the difference;
+    ``value_clip_fraction``: tokens whose step is bounded; ``active_tokens``: as in :func:`diagnostics`.
+    """
+    tokens = active.sum()
+
+    def mean(found: Tensor) -> Tensor:
+        return inside(found, active).sum() / tokens.clamp(min=1)
+
+    figures = {
+        "value_mean": mean(values),
+        "return_mean": mean(returns),
+        "value_error": mean((values - returns).square()),
+        "value_clip_fraction": mean(clipped.to(values)),
+        "active_tokens": tokens,
+    }
+    return dict(zip(figures, torch.stack([figure.to(values) for figure in figures.values()]).tolist(), strict=True))

@@ -21,7 +21,7 @@ class Demand:
 
     context: tuple[int, ...]
     room: int
-    seed: int
+    seed: int | None
     tags: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
@@ -123,7 +123,7 @@ class ServerEngine:
                 demand.context,
                 max_tokens=demand.room,
                 temperature=temperature,
-                seed=demand.seed,
+                **({} if demand.seed is None else {"seed": demand.seed}),
                 logprobs=0,
                 extra_body=extra,
             )

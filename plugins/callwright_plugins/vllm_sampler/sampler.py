@@ -27,8 +27,9 @@ class VLLMSampler:
     trained on is what was sampled; ``tools_in_template`` gives the tools to the template instead of the system message.
 
     ``structured`` names the form (``json`` or ``hermes``) whose calls are held to the offered tools and their schemas.
-    ``sampling`` are further parameters (``{"top_p": 0.95}``). ``concurrency``, ``retries``, ``timeout`` and
-    ``api_key_env`` are those of the server.
+    ``seeds`` gives every completion a seed of its own, without which they cannot be sampled again (vLLM's CPU build
+    fails on them). ``sampling`` are further parameters (``{"top_p": 0.95}``). ``concurrency``, ``retries``,
+    ``timeout`` and ``api_key_env`` are those of the server.
     """
 
     name = "vllm"
@@ -42,6 +43,7 @@ class VLLMSampler:
         tokenizer: str | None = None,
         max_new_tokens: int = 1024,
         structured: Literal["json", "hermes"] | None = None,
+        seeds: bool = True,
         sampling: Mapping[str, Any] | None = None,
         engine: Mapping[str, Any] | None = None,
         tools_in_template: bool = False,
@@ -62,6 +64,7 @@ class VLLMSampler:
         self._template = (tools_in_template, dict(chat_template_options or {}))
         self._max_new_tokens, self._structured = max_new_tokens, structured
         self._sampling = dict(sampling or {})
+        self._seeds = seeds
         self._server: Server | None = None
         if base_url is not None:
             self._server = Server(
@@ -94,7 +97,7 @@ class VLLMSampler:
         for index, request in enumerate(requests):
             context = codec.prompt_ids(request.messages, request.task)
             tags = self._tags(request)
-            demands += [Demand(context, self._max_new_tokens, _seed(seed, index, copy), tags) for copy in range(n)]
+            demands += [Demand(context, self._max_new_tokens, self._seed(seed, index, copy), tags) for copy in range(n)]
         made = [self._completion(codec, one) for one in engine.generate(demands, temperature, self._sampling)]
         return [made[start : start + n] for start in range(0, len(made), n)]
 
@@ -125,7 +128,7 @@ class VLLMSampler:
                 Demand(
                     context,
                     self._max_new_tokens if room is None else min(room, self._max_new_tokens),
-                    _seed(seed, index, turn),
+                    self._seed(seed, index, turn),
                     tags[index],
                 )
                 for index, context, room in zip(live, contexts, rooms, strict=True)
@@ -135,6 +138,12 @@ class VLLMSampler:
 
         run_batch(rollouts, generate, retries=retries)
         return groups
+
+    def _seed(self, *parts: int) -> int | None:
+        """31 bits for one completion."""
+        if not self._seeds:
+            return None
+        return int.from_bytes(blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()) >> 1
 
     def _tags(self, request: SamplingRequest) -> Mapping[str, Any] | None:
         return structural_tags(self._structured, request.task.tools) if self._structured is not None else None
@@ -189,8 +198,3 @@ def end_ids(folder: Path) -> frozenset[int]:
 def _check(n: int, temperature: float) -> None:
     if n < 1 or temperature < 0:
         raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
-
-
-def _seed(*parts: int) -> int:
-    """31 bits for one completion."""
-    return int.from_bytes(blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()) >> 1

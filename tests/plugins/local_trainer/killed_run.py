@@ -29,7 +29,7 @@ class Variety(RewardComponent):
     name = "variety"
 
     def score(self, attempt: Attempt) -> Score:
-        value = len(set(attempt.completion.token_ids)) / 12
+        value = len(set(attempt.completion.token_ids)) / 128  # of completions of up to 100 tokens
         return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
 
 

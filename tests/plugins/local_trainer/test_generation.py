@@ -31,6 +31,20 @@ def test_greedy_equals_generate(kind: str, make_policy: Make) -> None:
         assert sampled.truncated == (theirs[-1] != policy.tokenizer.eos_token_id)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cache_with_room_gives_the_same_bits(kind: str, make_policy: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """110 tokens outgrow the room twice; rows end on the way."""
+    policy = make_policy(kind)
+
+    def sample() -> object:
+        generator = torch.Generator().manual_seed(3)
+        return generate(policy, PROMPTS, copies=6, max_new_tokens=110, temperature=1.0, generator=generator)
+
+    roomy = sample()
+    monkeypatch.setattr("callwright_plugins.local_trainer.generation.make_room", lambda cache: None)
+    assert sample() == roomy
+
+
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
 def test_greedy_equals_generate_in_a_padded_batch_where_rows_end(kind: str, make_policy: Make) -> None:
     """Any token may be the end token, so one is chosen that ends some rows early."""
@@ -88,14 +102,17 @@ def test_a_seed_fixes_the_samples_and_copies_differ(make_policy: Make) -> None:
     assert len({one.ids for one in sample(3)[0]}) > 1
 
 
-def test_choose_samples_the_distribution() -> None:
+@pytest.mark.parametrize("entries", [4, 1500])
+def test_choose_samples_the_distribution(entries: int) -> None:
     """Chi-squared with 3 degrees of freedom: 16.3 is exceeded once in a thousand; the seed makes it never."""
-    probabilities = torch.tensor([0.5, 0.3, 0.15, 0.05])
-    logits = probabilities.log().expand(20_000, 4)
+    probabilities = torch.zeros(entries)
+    probabilities[:: -(-entries // 4)] = torch.tensor([0.5, 0.3, 0.15, 0.05])
+    logits = probabilities.log().expand(20_000, entries)
     tokens, logprobs = choose(logits, 1.0, torch.Generator().manual_seed(0))
     counts = Counter(tokens.tolist())
-    statistic = sum((counts[i] - 20_000 * p) ** 2 / (20_000 * p) for i, p in enumerate(probabilities.tolist()))
-    assert statistic < 16.3
+    expected = {i: 20_000 * p for i, p in enumerate(probabilities.tolist()) if p}
+    assert set(counts) == set(expected)
+    assert sum((counts[i] - count) ** 2 / count for i, count in expected.items()) < 16.3
     torch.testing.assert_close(logprobs, probabilities.log()[tokens])
 
 

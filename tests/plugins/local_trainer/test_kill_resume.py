@@ -35,11 +35,32 @@ def hashes(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory, small_recipe: str) -> tuple[Path, Path, dict[str, str]]:
+#: A critic, a KL weight that moves, mini-batches and several turns: everything else that a checkpoint must hold.
+PPO = """
+[turns]
+assistant_turns = 2
+turn_tokens = 100
+total_tokens = 300
+observation_tokens = 60
+
+[trainer.critic]
+learning_rate = 0.01
+"""
+
+
+@pytest.fixture(scope="module", params=["bn-grpo", "ppo"])
+def uninterrupted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str
+) -> tuple[Path, Path, dict[str, str]]:
     folder = tmp_path_factory.mktemp("kill")
     recipe = folder / "recipe.toml"
-    recipe.write_text(small_recipe.replace("checkpoint_every = 2", "checkpoint_every = 1"))
+    text = small_recipe.replace("checkpoint_every = 2", "checkpoint_every = 1\nmini_batches = 2")
+    if request.param == "ppo":
+        text = (
+            text.replace('name = "bn-grpo"\nkl_weight = 0.1', 'name = "ppo"\nkl_weight = 0.1\nkl_target = 0.01') + PPO
+        )
+        assert 'name = "ppo"' in text
+    recipe.write_text(text)
     assert start(recipe, folder / "whole", -1) == 0
     found = hashes(folder / "whole")
     rows = [json.loads(line) for line in (folder / "whole" / "metrics.jsonl").read_text().splitlines()]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from callwright_plugins.local_trainer.options import Options, Tiny, WarmStart
+from callwright_plugins.local_trainer.options import CriticOptions, Options, Stage, Tiny, WarmStart
 
 PAGE = Path(__file__).parents[3] / "docs" / "local-trainer.md"
 
@@ -15,9 +15,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "local-trainer.md"
 def rows(table: type[BaseModel]) -> list[str]:
     found = []
     for name, field in table.model_fields.items():
-        if name == "warm_start":
+        if name in ("warm_start", "critic"):  # tables of their own
             continue
-        default = field.get_default(call_default_factory=True)
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
         shown = "" if default is None else str(default).lower() if isinstance(default, bool) else repr(default)
         shown = shown.replace("'", '"').replace("(", "[").replace(")", "]")
         assert field.description, f"{name} has no description"
@@ -25,7 +25,7 @@ def rows(table: type[BaseModel]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("table", [Options, WarmStart, Tiny])
+@pytest.mark.parametrize("table", [Options, WarmStart, CriticOptions, Stage, Tiny])
 def test_every_option_is_listed(table: type[BaseModel]) -> None:
     page = PAGE.read_text(encoding="utf-8").splitlines()
     missing = [row for row in rows(table) if row not in page]

@@ -10,9 +10,11 @@ import torch
 from attrs import evolve
 
 from callwright import LossOutput, TokenBatch, load_plugins
+from callwright.algorithm import Experience, ValueBatch
 from callwright.testing.algorithms import ALGORITHM_CHECKS, check_algorithm
 from callwright_plugins import policy_gradient
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
+from callwright_plugins.policy_gradient.ppo import PPO
 
 registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points=False)
 VARIANTS = [
@@ -24,6 +26,18 @@ VARIANTS = [
     ("bn-grpo", {"std": "none"}),
     ("dapo", {}),
     ("dapo", {"dynamic_sampling": False, "overlong_buffer": 0, "kl_weight": 0.04}),
+    ("dr-grpo", {}),
+    ("dr-grpo", {"max_length": 50, "kl_weight": 0.1, "entropy_weight": 0.01}),
+    ("rloo", {}),
+    ("rloo", {"ratio": "token", "kl_weight": 0, "entropy_weight": 0.01}),
+    ("reinforce++", {}),
+    ("reinforce++", {"kl_in": "loss", "kl_estimator": "k3", "unbiased_std": True}),
+    ("reinforce++", {"kl_weight": 0.3, "kl_estimator": "k2", "gamma": 0.9}),
+    ("reinforce++-baseline", {}),
+    ("reinforce++-baseline", {"kl_in": "reward", "kl_estimator": "k1", "entropy_weight": 0.01}),
+    ("ppo", {}),
+    ("ppo", {"gamma": 0.9, "lam": 0.8, "kl_weight": 0.05, "kl_target": 0.1, "kl_estimator": "k3", "value_clip": 0.2}),
+    ("ppo", {"kl_weight": 0, "whiten": False, "entropy_weight": 0.01, "epsilon_high": 0.3}),
 ]
 
 
@@ -207,6 +221,118 @@ class Raises(Sound):
         raise KeyError("tokens")
 
 
+class SoundCritic(Sound):
+    """A right algorithm with everything that an algorithm may have, to be broken in one place at a time."""
+
+    entropy_weight = 0.01
+
+    def __init__(self) -> None:
+        self.inner: Any = PPO(kl_weight=0.04, kl_target=0.1, entropy_weight=0.01)
+
+    def token_advantages(self, experience: Experience) -> Any:
+        return self.inner.token_advantages(experience)
+
+    def value_loss(self, batch: ValueBatch) -> LossOutput:
+        return self.inner.value_loss(batch)
+
+    def next_kl_weight(self, experience: Experience) -> float:
+        return self.inner.next_kl_weight(experience)
+
+
+class SequenceShaped(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        advantages, returns = super().token_advantages(experience)
+        return advantages.mean(1), returns
+
+
+class FillsPadding(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        advantages, returns = super().token_advantages(experience)
+        return advantages + (experience.mask == 0), returns
+
+
+class TurnsScores(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        return super().token_advantages(evolve(experience, scores=-experience.scores))
+
+
+class KeepsItsWeight(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        weight = experience.kl_weight if experience.kl_weight is None else min(experience.kl_weight, 0.04)
+        return super().token_advantages(evolve(experience, kl_weight=weight))
+
+
+class RewardsDivergence(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        return super().token_advantages(
+            evolve(experience, ref_logprobs=2 * experience.logprobs - experience.ref_logprobs)
+        )
+
+
+class DiscountsObservations(SoundCritic):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = PPO(kl_weight=0.04, gamma=0.9, whiten=False)
+
+    def token_advantages(self, experience: Experience) -> Any:
+        everything = torch.ones_like(experience.mask)
+        inside = {
+            name: torch.where(experience.mask == 1, getattr(experience, name), 0) for name in ("values", "logprobs")
+        }
+        _, returns = super().token_advantages(
+            evolve(experience, mask=everything, **inside, ref_logprobs=inside["logprobs"])
+        )
+        advantages, _ = super().token_advantages(experience)
+        return advantages, returns * experience.mask
+
+
+class ReadsObservedValues(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        advantages, returns = super().token_advantages(experience)
+        return advantages + experience.mask * experience.values.mean(), returns
+
+
+class CountsTheMasked(SoundCritic):
+    def token_advantages(self, experience: Experience) -> Any:
+        advantages, returns = super().token_advantages(experience)
+        return advantages + experience.mask * experience.scores.mean(), returns
+
+
+class FleesReturns(SoundCritic):
+    def value_loss(self, batch: ValueBatch) -> LossOutput:
+        return super().value_loss(evolve(batch, returns=2 * batch.values.detach() - batch.returns))
+
+
+class LocalValueMean(SoundCritic):
+    def value_loss(self, batch: ValueBatch) -> LossOutput:
+        return super().value_loss(evolve(batch, normaliser=None))
+
+
+class PadsValues(SoundCritic):
+    def value_loss(self, batch: ValueBatch) -> LossOutput:
+        output = super().value_loss(batch)
+        return evolve(output, loss=output.loss + 0 * (batch.values * batch.mask).sum())
+
+
+class LoosensFarAway(SoundCritic):
+    def next_kl_weight(self, experience: Experience) -> float:
+        return experience.kl_weight**2 / super().next_kl_weight(experience)
+
+
+class TensorWeight(SoundCritic):
+    def next_kl_weight(self, experience: Experience) -> Any:
+        return torch.tensor(super().next_kl_weight(experience))
+
+
+class FightsEntropy(SoundCritic):
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        return super().loss(batch if batch.entropy is None else evolve(batch, entropy=-batch.entropy))
+
+
+class WeightlessButTrained(SoundCritic):
+    entropy_weight = 0.0
+
+
 MUTANTS = [
     (Nameless, "check_attributes", "name must be a string"),
     (WeightOfWords, "check_attributes", "kl_weight must be a finite float"),
@@ -233,11 +359,27 @@ MUTANTS = [
     (Remembers, "check_purity", "does it hold state"),
     (WritesInput, "check_purity", "changed in place"),
     (Draws, "check_purity", "global random generator"),
+    (SequenceShaped, "check_token_advantages", r"advantages of the shape \[6\]"),
+    (FillsPadding, "check_token_advantages", "of inactive positions are not 0"),
+    (TurnsScores, "check_token_advantages", "the score at the wrong token"),
+    (KeepsItsWeight, "check_token_advantages", "the kl_weight of the experience is not read"),
+    (RewardsDivergence, "check_kl", "added instead of taken off"),
+    (DiscountsObservations, "check_environment_tokens", "something is discounted over them"),
+    (ReadsObservedValues, "check_environment_tokens", "changed by nan in inactive positions"),
+    (CountsTheMasked, "check_environment_tokens", "without active tokens changes the advantages of others"),
+    (FleesReturns, "check_critic", "away from its return"),
+    (LocalValueMean, "check_critic", "is batch.normaliser ignored"),
+    (PadsValues, "check_critic", "changed by nan in inactive positions"),
+    (LoosensFarAway, "check_adaptive_kl", "falls when the policy moves away"),
+    (TensorWeight, "check_adaptive_kl", "it must be a finite float"),
+    (FightsEntropy, "check_entropy", "does not raise the entropy"),
+    (WeightlessButTrained, "check_entropy", "entropy_weight is 0, but entropy is trained"),
 ]
 
 
-def test_the_sound_algorithm_passes() -> None:
-    check_algorithm(Sound())
+@pytest.mark.parametrize("sound", [Sound, SoundCritic])
+def test_the_sound_algorithms_pass(sound: type[Sound]) -> None:
+    check_algorithm(sound())
 
 
 @pytest.mark.parametrize(("mutant", "check", "message"), MUTANTS, ids=lambda value: getattr(value, "__name__", None))

@@ -23,6 +23,14 @@ def test_defaults_are_the_papers() -> None:
     assert (dapo.dynamic_sampling, dapo.overlong_buffer, dapo.overlong_penalty) == (True, None, 1.0)
 
 
+def test_ppo_is_toolrl_s() -> None:
+    """Table 9 gives the KL weight; the rest are verl's defaults, with which it was run."""
+    ppo = registry.create("algorithm", "ppo")
+    assert (ppo.kl_weight, ppo.kl_estimator, ppo.kl_target) == (0.001, "k1", None)
+    assert (ppo.gamma, ppo.lam, ppo.epsilon, ppo.epsilon_high, ppo.value_clip) == (1.0, 1.0, 0.2, None, 0.5)
+    assert (ppo.whiten, ppo.unbiased_std, ppo.entropy_weight) == (True, True, 0.0)
+
+
 def test_whole_numbers_of_a_recipe_become_floats() -> None:
     algorithm = registry.create("algorithm", "grpo", kl_weight=0, epsilon_high=1)
     assert (type(algorithm.kl_weight), type(algorithm.epsilon_high)) == (float, float)
@@ -47,6 +55,14 @@ def test_whole_numbers_of_a_recipe_become_floats() -> None:
         ("dapo", {"overlong_buffer": False}, "dapo: overlong_buffer must be a whole number, 0 or more, but is False"),
         ("dapo", {"dynamic_sampling": "yes"}, "dapo: dynamic_sampling must be true or false, but is 'yes'"),
         ("dapo", {"std": "batch"}, "There is no option of the algorithm 'dapo' named 'std'"),
+        ("dr-grpo", {"max_length": 0}, "dr-grpo: max_length must be a whole number, 1 or more, but is 0"),
+        ("rloo", {"ratio": "word"}, "rloo: ratio must be 'sequence' or 'token', but is 'word'"),
+        ("reinforce++", {"gamma": 1.5}, "gamma must be a number greater than 0 and of at most 1, but is 1.5"),
+        ("reinforce++", {"kl_in": "loss"}, 'kl_estimator = "k1" has no gradient on average in the loss'),
+        ("ppo", {"lam": -0.1}, "ppo: lam must be a number of at least 0 and of at most 1, but is -0.1"),
+        ("ppo", {"value_clip": 0}, "ppo: value_clip must be a number greater than 0, but is 0.0"),
+        ("ppo", {"kl_estimator": "k4"}, "ppo: kl_estimator must be 'k1', 'k2' or 'k3', but is 'k4'"),
+        ("ppo", {"entropy_weight": -1}, "ppo: entropy_weight must be a number of at least 0, but is -1.0"),
         ("grpo", {"klweight": 0.1}, "Did you mean 'kl_weight'"),
         ("grpo", {"name": "mine"}, "There is no option of the algorithm 'grpo' named 'name'"),
     ],

@@ -11,8 +11,10 @@ import pytest
 import torch
 
 from callwright import TokenBatch, load_plugins
+from callwright.algorithm import ValueBatch
 from callwright_plugins import policy_gradient
 from callwright_plugins.policy_gradient.dapo import DAPO
+from callwright_plugins.policy_gradient.ppo import PPO
 
 PAGE = (Path(__file__).parents[3] / "docs" / "algorithms.md").read_text(encoding="utf-8")
 registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points=False)
@@ -21,23 +23,39 @@ registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points
 def options_table(heading: str) -> dict[str, Any]:
     """Option and default of the table that follows a heading."""
     table = PAGE.split(heading, 1)[1].split("\n\n", 2)[1]
-    values = {"none": None, "true": True, "false": False, '"group"': "group"}
+    values = {"none": None, "true": True, "false": False}
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", table, flags=re.MULTILINE)
-    return {name: values[default] if default in values else float(default) for name, default in rows}
+    return {
+        name: values[default] if default in values else default.strip('"') if '"' in default else float(default)
+        for name, default in rows
+    }
 
 
 @pytest.mark.parametrize(
     ("heading", "name"),
-    [("Of `grpo` and `bn-grpo`:", "grpo"), ("Of `grpo` and `bn-grpo`:", "bn-grpo"), ("Of `dapo`:", "dapo")],
+    [
+        ("Of `grpo` and `bn-grpo`:", "grpo"),
+        ("Of `grpo` and `bn-grpo`:", "bn-grpo"),
+        *((f"Of `{name}`:", name) for name in ("dapo", "dr-grpo", "rloo", "ppo")),
+        ('Of `reinforce++` (`reinforce++-baseline` has `kl_estimator = "k2"` and `kl_in = "loss"`):', "reinforce++"),
+    ],
 )
 def test_options_and_defaults(heading: str, name: str) -> None:
     factory = registry.spec("algorithm", name).load()
     assert options_table(heading) == {field.name: field.default for field in attrs.fields(factory) if field.init}
 
 
+def test_the_baseline_variant_differs_as_is_said() -> None:
+    one, other = (registry.create("algorithm", name) for name in ("reinforce++", "reinforce++-baseline"))
+    known, varied = attrs.asdict(one), attrs.asdict(other)
+    changed = {name: varied[name] for name in known if varied[name] != known[name] and name != "name"}
+    assert changed == {"kl_estimator": "k2", "kl_in": "loss"}
+
+
 def test_every_algorithm_is_listed() -> None:
-    assert re.findall(r"^\| \[`([\w-]+)`\]", PAGE, flags=re.MULTILINE) == ["grpo", "bn-grpo", "dapo"]
-    assert registry.names("algorithm") == sorted(["grpo", "bn-grpo", "dapo"])
+    listed = re.findall(r"^\| \[`([\w+-]+)`\]", PAGE, flags=re.MULTILINE)
+    assert listed[:3] == ["grpo", "bn-grpo", "dapo"]
+    assert registry.names("algorithm") == sorted(listed)
 
 
 def test_every_diagnostic_is_listed() -> None:
@@ -45,7 +63,8 @@ def test_every_diagnostic_is_listed() -> None:
     batch = TokenBatch(values, values, values, torch.zeros(1), ref_logprobs=values, entropy=values)
     table = PAGE.split("## Diagnostics", 1)[1].split("##", 1)[0]
     first_cells = " ".join(re.findall(r"^\| (`.*?`) \|", table, flags=re.MULTILINE))
-    assert set(re.findall(r"`(\w+)`", first_cells)) == set(DAPO().loss(batch).diagnostics)
+    learnt = PPO().value_loss(ValueBatch(values, values.detach(), values.detach(), values.detach())).diagnostics
+    assert set(re.findall(r"`(\w+)`", first_cells)) == set(DAPO().loss(batch).diagnostics) | set(learnt)
 
 
 def test_programs_run(capsys: pytest.CaptureFixture[str]) -> None:

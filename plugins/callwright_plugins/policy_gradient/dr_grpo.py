@@ -1,0 +1,86 @@
+"""Dr. GRPO, "GRPO done right" (Liu et al. 2025, "Understanding R1-Zero-like training", arXiv 2503.20783, section 3.2).
+
+Two divisions of GRPO are left out, since each turns the gradient away from that of the expected reward. Dividing by the
+deviation of a group weighs prompts that are nearly solved or nearly hopeless more than others:
+
+    A_i = R_i - mean(R)                                           mean over the prompt's group
+
+and dividing by the length of each completion favours short right ones and long wrong ones. The loss divides by the
+number of completions N and by a constant, the longest that a completion may be:
+
+    L = -1 / (N L_max)  sum_i sum_t min(rho_it A_i, clip(rho_it, 1-epsilon, 1+epsilon_high) A_i)
+
+There is no KL term; a weight above 0 adds the k3 estimate, as in GRPO.
+"""
+
+from __future__ import annotations
+
+import torch
+from attrs import field, frozen
+from attrs.converters import optional as optional_conversion
+from attrs.validators import optional
+from torch import Tensor
+
+from callwright.algorithm import LossOutput, TokenBatch
+from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient.options import count_from_one, number, real
+
+
+@frozen(kw_only=True)
+class DrGRPO:
+    """GRPO without its two biases. TRL calls the loss ``loss_type="dr_grpo"``, with ``scale_rewards="none"``.
+
+    ``max_length`` is L_max in tokens; left out, it is the width of the mask that :meth:`normaliser` is given, which
+    trainers make as wide as a completion may be long. ``epsilon`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio
+    below and above; left out, ``epsilon_high`` is ``epsilon``. ``kl_weight`` and ``entropy_weight`` >= 0 are 0 in the
+    paper. Raises :class:`callwright.UsageError` for an option out of its range.
+    """
+
+    max_length: int | None = field(default=None, validator=optional(count_from_one))
+    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
+    epsilon_high: float | None = field(
+        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
+    )
+    kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    name: str = field(default="dr-grpo", init=False)
+
+    def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
+        """The rewards ``[B, G]`` as they are: lengths do not matter."""
+        return rewards
+
+    def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        rewards, valid = terms.readable_rewards(rewards, valid)
+        advantages = rewards - terms.mean_reward(rewards, valid)  # R_i - mean(R)
+        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        return torch.where(teaches, advantages, 0)
+
+    def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """``[B]`` bool: every group with a valid sample. There is no dynamic sampling."""
+        return valid.bool().any(1)
+
+    def normaliser(self, mask: Tensor) -> float:
+        """``N L_max``: sequences with an active token in ``mask`` ``[B*G, L]`` times the constant; at least 1."""
+        sequences = int((mask != 0).any(1).sum().clamp(min=1))
+        return float(sequences * max(1, mask.shape[1] if self.max_length is None else self.max_length))
+
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        """The loss over the active tokens ``[B*G, L]`` of a batch. A sequence without one is as if never sampled."""
+        active = terms.active_tokens(batch)  # [N, L]
+        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1]
+
+        ratio = torch.exp(logprobs - old_logprobs)  # rho_it
+        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
+        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        if self.kl_weight > 0:
+            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
+            token_loss = token_loss + self.kl_weight * terms.k3(logprobs, ref_logprobs)
+        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+
+        longest = max(1, active.shape[1] if self.max_length is None else self.max_length)  # L_max
+        whole = active.any(1).sum().clamp(min=1) * longest if batch.normaliser is None else batch.normaliser  # N L_max
+        loss = terms.inside(token_loss, active).sum() / whole
+        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
