@@ -36,6 +36,7 @@ PAGES = [
     "docs/environments.md",
     "docs/episodes.md",
     "docs/executors.md",
+    "docs/mcp.md",
     "docs/intermediate-representations.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]

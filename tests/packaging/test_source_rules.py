@@ -39,7 +39,8 @@ def test_nobody_imports_the_folders_of_the_packages(root: Path) -> None:
 
 
 def test_no_file_names_the_place_where_it_was_written(root: Path) -> None:
-    # Absolute paths (a home may be that of a made-up filesystem), and the folder beside the checkout except as the default of CALLWRIGHT_DATA.
+    # Absolute paths (a home may be that of a made-up filesystem), and the folder beside the checkout except as the
+    # default of CALLWRIGHT_DATA.
     pattern = re.compile(r"(?<![\w.~/-])/(?:work|root)/|\bshared/(?!data\b)|(?<!\.\./)\bshared/data\b")
     found = [
         f"{path.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}"

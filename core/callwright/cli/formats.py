@@ -79,7 +79,7 @@ def _recipe() -> Schema:
         if "$ref" in inner:
             rest = {name: value for name, value in inner.items() if name != "$ref"}
             schema["properties"][key] = {"anyOf": [{"type": "string"}, {"$ref": inner["$ref"]}], **rest}
-        elif any("$ref" in branch for branch in inner.get("anyOf", ())):
+        elif key != "turns" and any("$ref" in branch for branch in inner.get("anyOf", ())):
             inner["anyOf"].insert(0, {"type": "string"})
     model = schema["properties"]["model"]
     schema["properties"]["model"] = {
@@ -136,6 +136,18 @@ def _metrics() -> Schema:
             "clip_fraction": SHARE,
             "clip_fraction_low": SHARE,
             "clip_fraction_high": SHARE,
+            "turns": said(nullable(NUMBER), "mean number of completions of an episode"),
+            "stops": said(table_of(COUNT), "why episodes ended, counted"),
+            "environment_tokens": said(COUNT, "tokens of observations, which carry no loss"),
+            "observations_cut": COUNT,
+            "retried": said(COUNT, "episodes that were begun again after the machinery failed"),
+            "value_loss": NUMBER,
+            "value_gradient_norm": NUMBER,
+            "value_mean": NUMBER,
+            "return_mean": NUMBER,
+            "value_error": NUMBER,
+            "value_clip_fraction": SHARE,
+            "kl_weight": NUMBER,
             "alarm": said(nullable(STRING), "what is going wrong, in words"),
         },
     )
@@ -180,6 +192,8 @@ def _rollouts() -> Schema:
             "advantage": NUMBER,
             "answered": FLAG,
             "failure": said(STRING, "empty for a right answer"),
+            "stop": said(STRING, "why the episode ended"),
+            "turns": said(rows_of({"type": "object"}), "the completions of an episode and what their calls came to"),
             **optional,
         },
     )

@@ -1,0 +1,30 @@
+"""MCP in both directions: environments are served to any client, and any server becomes an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from callwright.hookspecs import hookimpl
+from callwright.plugins import Lazy
+
+_HERE = "callwright_plugins.mcp_servers"
+
+
+@hookimpl
+def callwright_environments() -> Iterator[Lazy]:
+    """The environment that is somebody's MCP server."""
+    yield Lazy(
+        "mcp",
+        f"{_HERE}.wrapped:MCPEnvironment",
+        "any MCP server, isolated and reset (command=[…] or url=…)",
+        extra="mcp",
+    )
+
+
+@hookimpl
+def callwright_commands() -> Iterator[Lazy]:
+    """``callwright env serve`` and ``callwright env probe``."""
+    yield Lazy("env serve", f"{_HERE}.serve_command:serve", "serve an environment to MCP clients", extra="mcp")
+    yield Lazy(
+        "env probe", f"{_HERE}.probe_command:probe", "what an MCP server really isolates and repeats", extra="mcp"
+    )

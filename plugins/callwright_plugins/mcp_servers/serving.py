@@ -1,0 +1,292 @@
+"""Serving an environment: the requests of MCP answered out of sessions.
+
+:func:`make_server` gives the server of the package ``mcp``; :mod:`.transports` runs it over stdio and HTTP. The SDK's
+low-level server neither checks arguments nor refuses what is not listed, so both are decided here and in the session:
+the same ``session.call`` as in process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from uuid import uuid4
+
+from callwright.environment import Environment, Outcome, Session
+from callwright.errors import CallwrightError, InfrastructureFailure, UsageError
+from callwright.execution import call_session, copy_json
+from callwright.program import Call
+from callwright_plugins.mcp_servers.sessions import Held, SessionStore
+from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, listed_tool, need_mcp, result_of
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+T = TypeVar("T")
+_LONGEST_ID: Final = 200
+_INVALID_PARAMS: Final = -32602
+_INTERNAL_ERROR: Final = -32603
+#: How long a call may take, in seconds, unless the server is told otherwise.
+TIME_LIMIT: Final = 60.0
+
+
+class Service:
+    """An environment and its open sessions, as a server needs them.
+
+    ``scenario`` and ``seed`` are those of sessions whose client says nothing. ``helpers`` lets clients run the
+    environment's hidden helper tools; they are listed to nobody. ``capacity`` bounds the open sessions, ``idle`` is
+    after how many seconds without a call one is closed. ``time_limit`` is in seconds a call.
+
+    ``threads``: whether calls run in threads, so that slow ones neither hold up others nor outlast the limit. By
+    default they do, except in pure environments, whose calls take microseconds; those run one after the other.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        *,
+        scenario: str = "",
+        seed: int = 0,
+        helpers: bool = False,
+        capacity: int = 4096,
+        idle: float | None = 1800.0,
+        time_limit: float | None = None,
+        threads: bool | None = None,
+    ) -> None:
+        if time_limit is not None and time_limit <= 0:
+            raise UsageError(f"the time limit must be a positive number of seconds, not {time_limit:g}")
+        self.environment, self.helpers = environment, helpers
+        self.default = (scenario, seed)
+        slow = not environment.pure or getattr(environment, "blocking", False)
+        self.threads = (slow or time_limit is not None) if threads is None else threads
+        self.time_limit = time_limit or TIME_LIMIT
+        self.sessions = SessionStore(capacity=capacity, idle=idle)
+        self.tools = environment.tools
+        self.listing = [listed_tool(spec) for spec in self.tools.values() if not spec.hidden]
+        self.in_calls = 0
+
+    # Calls
+
+    async def call(self, id: str, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Run one call in the session of this id and give the result of ``tools/call``."""
+        scenario, seed = _world(meta)
+        wanted = bool(meta.get(DIGEST))
+        if not self.threads:
+            return self._call(id, scenario, seed, tool, arguments, wanted)
+        try:
+            async with asyncio.timeout(self.time_limit):
+                return await _in_thread(lambda: self._call(id, scenario, seed, tool, arguments, wanted))
+        except TimeoutError:
+            reason = f"{tool} took more than {self.time_limit:g} s"
+            self.sessions.close(id, gone=reason)
+            return result_of(Outcome("infrastructure_error", None, "timeout", f"{reason}; the session is closed"))
+
+    def _call(
+        self, id: str, scenario: str | None, seed: int | None, tool: str, arguments: dict[str, Any], digest: bool
+    ) -> dict[str, Any]:
+        spec = self.tools.get(tool)
+        try:
+            held = self._held(id, scenario, seed)
+            with self.sessions.using(held):
+                if not self.threads:
+                    return self._run(held.session, tool, arguments, digest)
+                with held.extra.setdefault("lock", threading.Lock()):
+                    return self._run(held.session, tool, arguments, digest)
+        except InfrastructureFailure as error:
+            return result_of(Outcome("infrastructure_error", None, "session", str(error)), spec)
+
+    def _run(self, session: Session, tool: str, arguments: dict[str, Any], digest: bool) -> dict[str, Any]:
+        spec = self.tools.get(tool)
+        helper = getattr(session, "helper", None) if self.helpers else None
+        if helper is not None and tool in getattr(self.environment, "helpers", ()):
+            outcome: Outcome = helper(tool, arguments)
+        elif spec is not None and spec.hidden and not self.helpers:
+            outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
+        else:
+            outcome = call_session(session, Call(0, tool, arguments), arguments)
+        state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
+        if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
+            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+        try:
+            return result_of(outcome, spec, state)
+        except (TypeError, ValueError, RecursionError) as error:
+            broken = f"the result of {tool} is not JSON: {error}"
+            return result_of(Outcome("execution_error", None, "not_json", broken), spec, state)
+
+    def _held(self, id: str, scenario: str | None, seed: int | None) -> Held:
+        return self.sessions.obtain(id, self.environment.open, scenario, seed, self.default)
+
+    # Sessions
+
+    async def manage(self, id: str, meta: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+        """Open, close, reset, fork or look at a session; what ``io.callwright/session`` answers."""
+        scenario, seed = _world(meta)
+        if self.threads:
+            return await _in_thread(lambda: self._manage(id, scenario, seed, params))
+        return self._manage(id, scenario, seed, params)
+
+    def _manage(self, id: str, scenario: str | None, seed: int | None, params: Mapping[str, Any]) -> dict[str, Any]:
+        op = params.get("op")
+        if op == "close":
+            return {"closed": self.sessions.close(id)}
+        held = self._held(id, scenario, seed)
+        if op == "reset":
+            reset = getattr(held.session, "reset", None)
+            if reset is None:
+                self.sessions.close(id)
+                held = self._held(id, held.scenario, held.seed)
+            else:
+                reset()
+        elif op == "fork":
+            other = params.get("to")
+            if not hasattr(held.session, "fork"):
+                raise UsageError(f"sessions of {self.environment.name!r} cannot be forked")
+            if not isinstance(other, str) or not other:
+                raise UsageError("fork needs 'to', the id of the new session")
+            held = self.sessions.add(other, held.session.fork(), scenario=held.scenario, seed=held.seed)
+        elif op == "diff" and self.helpers and hasattr(held.session, "diff"):
+            return {"diff": held.session.diff()}
+        elif op not in ("open", "digest"):
+            raise UsageError(f"there is no operation {op!r} on sessions (or it needs a server with helpers)")
+        return {"digest": held.session.digest()}
+
+    def close(self) -> None:
+        """Close every session."""
+        self.sessions.close_all()
+
+
+def _world(meta: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    scenario, seed = meta.get(SCENARIO), meta.get(SEED)
+    if scenario is not None and not isinstance(scenario, str):
+        raise UsageError(f"{SCENARIO} must be a string")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise UsageError(f"{SEED} must be an integer")
+    return scenario, seed
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Run ``work`` in a thread of its own. If nobody waits any more it goes on alone; it does not keep the process."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(value)  # type: ignore[arg-type]
+
+    def run() -> None:
+        try:
+            value, error = work(), None
+        except BaseException as raised:  # belongs to whoever waits
+            value, error = None, raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=run, daemon=True, name="callwright-call").start()
+    return await future
+
+
+# The server -----------------------------------------------------------------------------------------------------------
+
+
+def make_server(service: Service) -> Server[str]:
+    """The server of the package ``mcp`` that answers out of ``service``. Raises :class:`callwright.MissingExtra`.
+
+    It is connected to as any: ``mcp.Client(server)`` in process, :func:`.transports.serve_stdio` and
+    :func:`.transports.serve_http` otherwise.
+    """
+    need_mcp("serving an environment")
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+    from mcp.shared.exceptions import MCPError
+
+    import callwright
+
+    environment = service.environment
+    numbers = itertools.count(1)
+
+    @asynccontextmanager
+    async def lifespan(_: Server[str]) -> AsyncIterator[str]:
+        """Over stdio and in process this is one connection, over HTTP the whole server."""
+        connection = f"connection {next(numbers)} {uuid4().hex[:12]}"
+        try:
+            yield connection
+        finally:
+            service.sessions.close(connection)
+
+    def identity(ctx: Any, meta: dict[str, Any]) -> str:
+        """The id of the session that a request is for."""
+        query = ctx.request.query_params if ctx.request is not None else {}
+        named = meta.get(SESSION, query.get("session"))
+        if named is not None:
+            if not isinstance(named, str) or not 0 < len(named) <= _LONGEST_ID:
+                raise UsageError(f"{SESSION} must be a string of 1 to {_LONGEST_ID} characters")
+            for key, name in ((SCENARIO, "scenario"), (SEED, "seed")):
+                if key not in meta and name in query:
+                    text = query[name]
+                    meta[key] = int(text) if key == SEED and text.lstrip("-").isdigit() else text
+            return named
+        if ctx.request is None:
+            connection: str = ctx.lifespan_context
+            return connection
+        transport = ctx.request.headers.get("mcp-session-id")
+        if transport is not None:
+            return f"transport {transport}"
+        raise UsageError(
+            "this connection has no session of its own: requests of this protocol version stand alone. Name one: "
+            f'"{SESSION}": "any name" in the request\'s _meta, or connect to …/mcp?session=any-name'
+        )
+
+    async def list_tools(ctx: Any, params: Any) -> Any:
+        return {"resultType": "complete", "tools": service.listing, "ttlMs": 0, "cacheScope": "private"}
+
+    async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
+        meta = dict(ctx.meta or {})
+        service.in_calls += 1
+        try:
+            return await service.call(identity(ctx, meta), meta, params.name, params.arguments or {})
+        except UsageError as error:
+            raise MCPError(_INVALID_PARAMS, str(error)) from error
+        except CallwrightError as error:
+            raise MCPError(_INTERNAL_ERROR, str(error)) from error
+        finally:
+            service.in_calls -= 1
+
+    async def manage(ctx: Any, params: Any) -> Any:
+        meta = dict(ctx.meta or {})
+        try:
+            return await service.manage(identity(ctx, meta), meta, params.model_dump(exclude={"meta"}))
+        except UsageError as error:
+            raise MCPError(_INVALID_PARAMS, str(error)) from error
+        except CallwrightError as error:
+            raise MCPError(_INTERNAL_ERROR, str(error)) from error
+
+    class SessionParams(types.RequestParams):
+        op: Literal["open", "close", "digest", "reset", "fork", "diff"]
+        to: str | None = None
+
+    server: Server[str] = Server(
+        environment.name,
+        version=callwright.__version__,
+        instructions=f"The Callwright environment {environment.name!r}: {len(service.listing)} tools.",
+        lifespan=lifespan,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    if "opentelemetry.sdk" not in sys.modules:
+        server.middleware.clear()  # spans that nobody collects would cost a tenth of every call
+    server.extensions[SESSION] = {"version": 1, "helpers": service.helpers}
+    server.add_request_handler(SESSION, SessionParams, manage)
+    return server
+
+
+def initialization(server: Server[str]) -> Any:
+    """What older protocol versions are told at the start; they know no extensions, only experiments."""
+    return server.create_initialization_options(experimental_capabilities={SESSION: dict(server.extensions[SESSION])})

@@ -1,0 +1,165 @@
+"""What travels beside a call: keys of ``_meta``, and outcomes as MCP results and back.
+
+Everything here is plain JSON; the package ``mcp`` is not imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from attrs import evolve, frozen
+
+from callwright.environment import Outcome, OutcomeKind
+from callwright.errors import MissingExtra
+from callwright.tool import ToolSpec
+
+#: In the ``_meta`` of a request: the session's id; with the first call also its scenario and seed. Also the name of the
+#: extension that a server declares and of the method that manages sessions.
+SESSION: Final = "io.callwright/session"
+SCENARIO: Final = "io.callwright/scenario"
+SEED: Final = "io.callwright/seed"
+#: In the ``_meta`` of a request: true asks for the digest after the call.
+DIGEST: Final = "io.callwright/digest"
+#: In the ``_meta`` of a result: kind, code and message of the outcome, and the digest.
+OUTCOME: Final = "io.callwright/outcome"
+#: In the ``_meta`` of a listed tool: what MCP's annotations cannot say.
+TOOL: Final = "io.callwright/tool"
+
+_KINDS: Final = frozenset(get_args(OutcomeKind))
+#: The member that holds a structured result which is not an object, as MCP's own servers write it.
+_RESULT: Final = "result"
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def need_mcp(component: str) -> None:
+    """Raise :class:`callwright.MissingExtra` if the package ``mcp`` is not installed; it is not imported."""
+    if importlib.util.find_spec("mcp") is None:
+        raise MissingExtra(component, "mcp", "mcp")
+
+
+# Tools ----------------------------------------------------------------------------------------------------------------
+
+
+def listed_tool(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as ``tools/list`` shows it."""
+    tool: dict[str, Any] = {
+        "name": spec.name,
+        "description": spec.description,
+        "inputSchema": {"type": "object", **spec.parameters},
+        "annotations": {
+            "readOnlyHint": spec.read_only,
+            "destructiveHint": spec.destructive,
+            "idempotentHint": spec.idempotent or spec.read_only,
+            "openWorldHint": False,
+        },
+        "_meta": {
+            TOOL: {
+                "discovery": spec.discovery,
+                "sensitive": spec.sensitive,
+                "idempotent": spec.idempotent,
+                **({"result_field": spec.result_field} if spec.result_field is not None else {}),
+                **({"wrapped": True} if spec.result is not None and _wraps(spec) else {}),
+            }
+        },
+    }
+    if spec.result is not None:
+        tool["outputSchema"] = _output_schema(spec)
+    return tool
+
+
+def _wraps(spec: ToolSpec) -> bool:
+    """Whether results stand in an object of one member: MCP's structured content is an object."""
+    return spec.result is not None and spec.result.get("type") != "object"
+
+
+def _output_schema(spec: ToolSpec) -> dict[str, Any]:
+    assert spec.result is not None
+    if not _wraps(spec):
+        return dict(spec.result)
+    inner = {key: value for key, value in spec.result.items() if key != "$defs"}
+    outer: dict[str, Any] = {"type": "object", "properties": {_RESULT: inner}, "required": [_RESULT]}
+    return {**outer, "$defs": spec.result["$defs"]} if "$defs" in spec.result else outer
+
+
+def completed_tool(spec: ToolSpec, meta: Mapping[str, Any] | None) -> ToolSpec:
+    """A tool read from a listing, with what a served environment said of it besides the annotations."""
+    said = (meta or {}).get(TOOL)
+    if not isinstance(said, Mapping):
+        return spec
+    result = spec.result
+    if said.get("wrapped") and result is not None:
+        inner = result.get("properties", {}).get(_RESULT, {})
+        result = {**inner, "$defs": result["$defs"]} if "$defs" in result else inner
+    field = said.get("result_field")
+    return evolve(
+        spec,
+        result=result,
+        result_field=field if isinstance(field, str) else None,
+        discovery=bool(said.get("discovery")),
+        sensitive=bool(said.get("sensitive")),
+        idempotent=bool(said.get("idempotent")),
+    )
+
+
+# Outcomes -------------------------------------------------------------------------------------------------------------
+
+
+def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None = None) -> dict[str, Any]:
+    """An outcome as the result of ``tools/call``: text for a model, structured content, the outcome in ``_meta``.
+
+    Raises :class:`TypeError` or :class:`ValueError` for a value that is not JSON.
+    """
+    about: dict[str, Any] = {"kind": outcome.kind}
+    if outcome.code:
+        about["code"] = outcome.code
+    if outcome.message:
+        about["message"] = outcome.message
+    if digest is not None:
+        about["digest"] = digest
+    result: dict[str, Any] = {"resultType": "complete", "_meta": {OUTCOME: about}}
+    if not outcome.executed:
+        result["content"] = [{"type": "text", "text": _failure(outcome)}]
+        result["isError"] = True
+        return result
+    value = outcome.value
+    content = [{"type": "text", "text": value if isinstance(value, str) else _encode(value)}]
+    if outcome.message:
+        content.append({"type": "text", "text": _failure(outcome)})
+    if isinstance(value, dict) and not (spec is not None and _wraps(spec)):
+        result["structuredContent"] = value
+    else:
+        about["wrapped"] = True
+        result["structuredContent"] = {_RESULT: value}
+    result["content"] = content
+    return result
+
+
+def _failure(outcome: Outcome) -> str:
+    code, message = outcome.code or outcome.kind, outcome.message
+    return f"{code}: {message}" if message else code
+
+
+@frozen
+class Answer:
+    """An outcome and the digest after it, where the server gave one."""
+
+    outcome: Outcome
+    digest: str | None = None
+
+
+def answer_of(result: Mapping[str, Any]) -> Answer | None:
+    """The outcome that a served environment put into a result; ``None`` if it is somebody else's result."""
+    about = (result.get("_meta") or {}).get(OUTCOME)
+    if not isinstance(about, Mapping) or about.get("kind") not in _KINDS:
+        return None
+    value = None
+    if not result.get("isError"):
+        value = result.get("structuredContent")
+        if about.get("wrapped") and isinstance(value, Mapping):
+            value = value.get(_RESULT)
+    digest = about.get("digest")
+    outcome = Outcome(about["kind"], value, str(about.get("code", "")), str(about.get("message", "")))
+    return Answer(outcome, digest if isinstance(digest, str) else None)

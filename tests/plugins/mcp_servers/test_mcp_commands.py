@@ -1,0 +1,168 @@
+"""The commands ``env serve`` and ``env probe``, as people and clients run them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import callwright as cw
+from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+
+
+@pytest.fixture
+def run(callwright_words: list[str], servers: Path, child_environment: dict[str, str]) -> Any:
+    def run(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*callwright_words, *words],
+            cwd=servers,
+            env={**child_environment, **more.pop("env", {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            **more,
+        )
+
+    return run
+
+
+def test_a_client_starts_the_server(callwright_words: list[str], servers: Path) -> None:
+    words = [*callwright_words, "env", "serve", "shelf", "--stdio", "--scenario", "full", "--seed", "6"]
+    environment = MCPEnvironment(words, cwd=str(servers))
+    try:
+        session = environment.open("full", 6)
+        assert session.call("list", {}).value == ["vase"]
+        assert session.digest() == environment.open("full", 6).digest()
+    finally:
+        environment.stop()
+
+
+def test_http_until_a_signal(callwright_words: list[str], servers: Path, child_environment: dict[str, str]) -> None:
+    words = [*callwright_words, "env", "serve", "shelf", "--http", "0"]
+    environment = {**child_environment, "CALLWRIGHT_TOKEN": "s3cret"}
+    with subprocess.Popen(
+        words, cwd=servers, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as child:
+        assert child.stderr is not None
+        said = child.stderr.readline()
+        assert said.startswith("serving shelf: 10 tools at http://127.0.0.1:")
+        wrapped = MCPEnvironment(url=said.split()[-1], headers={"Authorization": "Bearer s3cret"})
+        try:
+            assert wrapped.open().call("list", {}).kind == "empty"
+        finally:
+            wrapped.stop()
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(timeout=60) == 0
+        assert child.stderr.read() == ""
+
+
+def test_the_configuration_for_clients(run: Any, servers: Path) -> None:
+    done = run("env", "serve", "shelf", "--stdio", "--scenario", "full", "--helpers", "--print-config")
+    entry = json.loads(done.stdout)["mcpServers"]["shelf"]
+    assert Path(entry["command"]).is_absolute()
+    assert entry["args"][-6:] == ["serve", "shelf", "--stdio", "--scenario", "full", "--helpers"]
+    environment = MCPEnvironment([entry["command"], *entry["args"]], cwd=str(servers))
+    try:
+        assert environment.open("full").helper("_wipe").kind == "ok"
+    finally:
+        environment.stop()
+    done = run("env", "serve", "shelf", "--http", "8123", "--token", "x", "--print-config")
+    assert json.loads(done.stdout)["mcpServers"]["shelf"] == {
+        "type": "streamable-http",
+        "url": "http://127.0.0.1:8123/mcp",
+        "headers": {"Authorization": "Bearer x"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["shelf"], 2, "either --stdio or --http PORT"),
+        (["shelf", "--stdio", "--http", "1"], 2, "either --stdio or --http PORT"),
+        (["shelff", "--stdio"], 2, "Did you mean 'shelf'"),
+        (["shelf", "--stdio", "--scenario", "ful"], 2, "Did you mean 'full'"),
+        (["shelf", "--stdio", "--scale", "2"], 2, "no option"),
+        (["shelf", "--http", "0", "--host", "0.0.0.0"], 2, "--token"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(run: Any, words: list[str], status: int, message: str) -> None:
+    done = run("env", "serve", *words)
+    assert done.returncode == status
+    assert message in done.stderr or "option" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_probe(run: Any, servers: Path, tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    calls.write_text('{"tool": "add_note", "arguments": {"text": "canary"}}\n{"tool": "list_notes"}\n')
+    words = ["--calls", str(calls), "--time-limit", "0.5", sys.executable, "odd_server.py", "liar", "{workspace}"]
+    done = run("env", "probe", *words)
+    assert done.returncode == 0, done.stderr
+    for text in ("meta       leaks", "process    isolated", 'isolation = "process"', "list_notes: changed", "clock: "):
+        assert text in done.stdout
+    done = run("env", "probe", "--json", *words)
+    report = json.loads(done.stdout)
+    assert {rung["isolation"]: rung["verdict"] for rung in report["rungs"]} == {"meta": "leaks", "process": "isolated"}
+    assert [finding["tool"] for finding in report["not_read_only"]] == ["list_notes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["-e", "x", "server"], 2, "NAME=VALUE"),
+        (["http://127.0.0.1:9/mcp", "word"], 2, "stands alone"),
+        (["/no/such/server"], 1, "there is no '/no/such/server'"),
+        ([sys.executable, "odd_server.py", "dead"], 1, "never starts"),
+    ],
+)
+def test_probes_that_cannot_be(run: Any, words: list[str], status: int, message: str) -> None:
+    done = run("env", "probe", *words)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# What it costs to have the plugin -------------------------------------------------------------------------------------
+
+HEAVY = ("mcp", "mcp_types", "starlette", "uvicorn", "httpx2", "anyio")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import callwright_plugins.mcp_servers as p; list(p.callwright_environments()); list(p.callwright_commands())",
+        "from callwright_plugins.mcp_servers.wrapped import MCPEnvironment; MCPEnvironment(['x'])",
+        "from callwright_plugins.mcp_servers.manager import MCPManager; MCPManager({'x': {'command': ['y']}}).health()",
+        "import callwright_plugins.mcp_servers.serve_command, callwright_plugins.mcp_servers.probe_command",
+        "import callwright_plugins.mcp_servers.serving, callwright_plugins.mcp_servers.transports",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_used(code: str) -> None:
+    check = f"{code}\nimport sys; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_the_package_the_command_to_install_it_is_said(monkeypatch: pytest.MonkeyPatch, servers: Path) -> None:
+    import importlib.util
+
+    from callwright.function_environment import FunctionEnvironment
+    from callwright_plugins.mcp_servers.connection import Target
+    from callwright_plugins.mcp_servers.probing import probe
+    from callwright_plugins.mcp_servers.serving import Service, make_server
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "mcp" else found(name, *more))
+    for attempt in (
+        lambda: MCPEnvironment(["server"]),
+        lambda: make_server(Service(FunctionEnvironment("none", []))),
+        lambda: probe(Target(("server",))),
+    ):
+        with pytest.raises(cw.MissingExtra, match=r"pip install 'callwright\[mcp\]'"):
+            attempt()

@@ -1,0 +1,92 @@
+"""Workspaces: filled, named, digested, deleted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import callwright as cw
+from callwright_plugins.mcp_servers.workspace import Workspace
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Workspace, Workspace]:
+    """Two folders with the same things in them."""
+    made = []
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        (folder / "sub" / "empty").mkdir(parents=True)
+        (folder / "sub" / "file.txt").write_text("content")
+        (folder / "log").write_text(f"written at {folder}/sub")  # a server may write where it lives
+        (folder / "link").symlink_to("sub/file.txt")
+        made.append(Workspace(folder))
+    return made[0], made[1]
+
+
+def test_equal_folders_have_equal_digests(pair: tuple[Workspace, Workspace]) -> None:
+    one, other = pair
+    assert one.digest() == other.digest()
+    os.utime(other.path / "sub" / "file.txt", (1, 1))
+    assert one.digest() == other.digest()
+
+
+@pytest.mark.parametrize("change", ["content", "name", "mode", "link", "kind", "empty folder"])
+def test_every_change_is_seen(pair: tuple[Workspace, Workspace], change: str) -> None:
+    one, other = pair
+    file = other.path / "sub" / "file.txt"
+    match change:
+        case "content":
+            file.write_text("Content")
+        case "name":
+            file.rename(file.with_name("files.txt"))
+        case "mode":
+            file.chmod(0o600 if file.stat().st_mode & 0o777 != 0o600 else 0o640)
+        case "link":
+            (other.path / "link").unlink()
+            (other.path / "link").symlink_to("log")
+        case "kind":
+            (other.path / "link").unlink()
+            (other.path / "link").write_text("content")
+        case "empty folder":
+            (other.path / "sub" / "empty").rmdir()
+    assert one.digest() != other.digest()
+
+
+def test_patterns_are_ignored(pair: tuple[Workspace, Workspace]) -> None:
+    one, other = pair
+    (other.path / "sub" / "file.txt").write_text("other")
+    assert one.digest() != other.digest()
+    assert one.digest(["sub/*"]) == other.digest(["sub/*"])
+
+
+def test_filling_leaves_nothing_of_before(tmp_path: Path, pair: tuple[Workspace, Workspace]) -> None:
+    template, used = pair
+    before = used.digest(["log"])
+    (used.path / "more").mkdir()
+    (used.path / "more" / "x").write_text("x")
+    (used.path / "sub").chmod(0o500)
+    used.fill(template.path)
+    assert used.digest(["log"]) == before
+    (used.path / "sub").chmod(0o000)
+    used.remove()
+    assert not used.path.exists()
+    with pytest.raises(cw.DataError, match="not a folder"):
+        Workspace.make(tmp_path / "none")
+
+
+@given(st.text(max_size=20))
+def test_names_go_in_and_come_out(text: str) -> None:
+    workspace = Workspace(Path("/tmp/callwright-abc"))
+    for value in (f"/workspace/{text}", "/workspace", f"file:///workspace/{text}"):
+        there = workspace.inward({"a": [value]})
+        assert "/tmp/callwright-abc" in there["a"][0]
+        assert workspace.outward(there) == {"a": [value]}
+
+
+@pytest.mark.parametrize("text", ["/workspaces/a", "see /workspace/a", "workspace", "x/workspace", ""])
+def test_other_texts_stay(text: str) -> None:
+    assert Workspace(Path("/tmp/callwright-abc")).inward({"a": [text, 1, None]}) == {"a": [text, 1, None]}
