@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUN ?= runs/demo
+STUDY ?= runs/reproduction
 RECIPE ?= tier-mini
 # Where else pip may look, such as https://download.pytorch.org/whl/cpu for a torch without CUDA.
 INDEX ?=
@@ -16,15 +17,19 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 # Tiny tensors gain nothing from threads, and two busy processes with many threads each lose a lot.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint types tests install clean
+.PHONY: help demo reproduce test lint types tests install clean
 
 help:
 	@echo "make demo    train a small policy from scratch on the CPU; the report ends up in $(RUN)/report.html"
+	@echo "make reproduce    what the rewards do: every run of docs/reproduction.md, hours on two cores; goes on where it stopped"
 	@echo "make test    lint, types and tests"
 	@echo "make clean   remove $(VENV) and every cache; runs stay"
 
 demo: $(VENV)/.train
 	$(BIN)/callwright run $(RECIPE) --output $(RUN)
+
+reproduce: $(VENV)/.train
+	$(BIN)/python benchmarks/reproduce.py --output $(STUDY) --workers $(WORKERS)
 
 test: lint types tests
 
