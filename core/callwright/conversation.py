@@ -134,9 +134,6 @@ class Conversation:
         if completion.lost is not None:
             self.lose(completion.lost)
             return ()
-        if completion.lost is not None:
-            self.lose(completion.lost)
-            return ()
         self._past.append((self.messages, completion))
         turn = self._episode.step(completion)
         self._messages.append(Message(role="assistant", content=turn.completion.text))

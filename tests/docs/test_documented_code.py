@@ -38,6 +38,8 @@ PAGES = [
     "docs/executors.md",
     "docs/mcp.md",
     "docs/intermediate-representations.md",
+    pytest.param("docs/trl.md", marks=pytest.mark.slow),
+    "docs/verl.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]
 #: Runs the parts of a page one after the other in one interpreter and writes down what each printed.

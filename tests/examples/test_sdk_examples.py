@@ -62,7 +62,7 @@ def test_example_prints_what_it_promises(name: str) -> None:
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*PRINTED, "train_tiny.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*PRINTED, "train_tiny.py", "train_with_trl.py"}
 
 
 @pytest.mark.slow
@@ -74,3 +74,10 @@ def test_training_writes_a_run(tmp_path: Path) -> None:
     assert (folder / "report.html").is_file()
     evaluation = json.loads((folder / "evaluation.json").read_text())
     assert evaluation["before"]["n"] == evaluation["after"]["n"] == 14
+
+
+@pytest.mark.slow
+def test_training_with_trl(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="needs the extra 'trl'")
+    lines = run("train_with_trl.py")
+    assert [line[:16] for line in lines] == [*["step 1: reward 0", "step 2: reward 0"] * 2, "turns of an epis"]

@@ -67,6 +67,7 @@ def test_a_failed_call_changes_nothing() -> None:
 
 def test_a_toolset_joins_the_bank() -> None:
     bank = cw.environment("banking", toolsets=["banking-goals"])
+    assert isinstance(bank, cw.StatefulEnvironment)
     session, plain = bank.open(), cw.environment("banking").open()
     account = session.call("list_accounts", {"customer_id": "C00001"}).value["items"][0]["account_id"]
     goal = {"account_id": account, "label": "a boat", "target_cents": 10_000_00}

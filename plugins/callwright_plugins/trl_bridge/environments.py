@@ -1,0 +1,163 @@
+"""Environments as TRL's: a class whose public methods are the tools, with a session for each rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
+
+from callwright.conversation import ConversedEpisode
+from callwright.corpus import Answer, Corpus, Task
+from callwright.environment import Environment
+from callwright.errors import UnknownName, UsageError
+from callwright.observing import describe_step
+from callwright.parser import ParseFailure
+from callwright.pipeline import event_caller
+from callwright.plugins import Registry, default_registry
+from callwright.program import Call, Program
+from callwright.reward import RewardRecipe
+from callwright.sampler import Completion
+from callwright.trace import Step
+from callwright_plugins.trl_bridge.signatures import tool_method
+
+#: What no answer can be known for: a session of an environment without a corpus.
+_FREE: Final = "free"
+
+
+class OneCall:
+    """The form of calls that TRL has parsed already: the next one is handed over as it is, and no text is read."""
+
+    name = "trl-call"
+
+    def __init__(self) -> None:
+        self.following: Call | None = None
+
+    def parse(self, text: str) -> Program | ParseFailure:
+        """The call that was handed over, or a program without calls."""
+        call, self.following = self.following, None
+        return Program(() if call is None else (call,))
+
+    def render(self, program: Program) -> str:
+        """Nothing is written in this form."""
+        return ""
+
+    def instructions(self) -> str:
+        """Nobody is told of this form."""
+        return ""
+
+
+class ToolEnvironment:
+    """What every class of :func:`callwright_plugins.trl_bridge.environment_factory` has beside its tools.
+
+    TRL makes instances without arguments, resets each before its rollout and uses it again. Everything but ``reset``,
+    the tools and, with a recipe, ``get_reward`` begins with ``_``: TRL offers whatever is public.
+    """
+
+    _corpus: ClassVar[Corpus | None]
+    _environment: ClassVar[Environment]
+    _recipe: ClassVar[RewardRecipe | None]
+    _registry: ClassVar[Registry]
+    _seed: ClassVar[int]
+
+    def __init__(self) -> None:
+        self._parser = OneCall()
+        self._episode: ConversedEpisode | None = None
+
+    def reset(self, **row: Any) -> None:
+        """A fresh session for the row of the data. TRL gives all of its columns."""
+        if self._episode is not None:
+            self._episode.close()
+        self._parser = OneCall()
+        self._episode = ConversedEpisode(
+            self._task(row), self._parser, seed=self._session_seed(row), caller=event_caller(self._registry)
+        )
+
+    def _task(self, row: dict[str, Any]) -> Task:
+        corpus = self._corpus
+        if corpus is None:
+            scenario = row.get("scenario") or ""
+            tools = self._environment.tools
+            return Task(_FREE, "", tools, Answer(), self._environment, scenario=str(scenario))
+        task_id = row.get("task_id")
+        if not isinstance(task_id, str):
+            raise UsageError("the data has no column 'task_id'; make it with trl_bridge.dataset(…, ir=None)")
+        return corpus.task(task_id)
+
+    def _session_seed(self, row: dict[str, Any]) -> int:
+        return int(row.get("seed") or self._seed) if self._corpus is None else self._seed
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+        """What a method does: execute, and tell the result as every rollout of Callwright tells it."""
+        if self._episode is None:
+            raise UsageError(f"{type(self).__name__} has no session yet: call reset(…) first")
+        if self._lost is not None:
+            raise UsageError(f"the episode has ended: {self._lost}")
+        number = len(self._episode.turns)
+        self._parser.following = Call(0, tool, arguments)
+        turn = self._episode.step(Completion(""))
+        step = turn.trace.steps[0] if turn.trace is not None else None
+        if step is None:
+            return ""
+        return describe_step(Step(number, step.tool, step.arguments, step.outcome, step.state))
+
+    @property
+    def _lost(self) -> str | None:
+        """Why the rollout is masked; :class:`.rewards.RewardFunction` asks for it."""
+        return None if self._episode is None else self._episode.masked
+
+
+def _score(self: ToolEnvironment) -> float | None:
+    """The reward of what was called, each call a turn of its own; ``None`` if the machinery failed."""
+    assert self._recipe is not None
+    if self._episode is None:
+        return None
+    return self._recipe.score_attempt(self._episode).total
+
+
+def make_environment(
+    corpus_or_environment: str | Corpus | Environment,
+    recipe: str | RewardRecipe | None,
+    *,
+    tools: Iterable[str] | None,
+    seed: int,
+    registry: Registry | None,
+) -> type[ToolEnvironment]:
+    """What :func:`callwright_plugins.trl_bridge.environment_factory` returns."""
+    registry = registry or default_registry()
+    corpus, environment = _find(corpus_or_environment, registry)
+    if recipe is not None and corpus is None:
+        raise UsageError("a recipe scores tasks: give environment_factory a corpus, not an environment")
+    known = {name: spec for name, spec in environment.tools.items() if not spec.hidden}
+    chosen = list(known) if tools is None else list(tools)
+    for name in chosen:
+        if name not in known:
+            raise UnknownName(f"tool of {environment.name}", name, known)
+    body: dict[str, Any] = {name: tool_method(known[name], ToolEnvironment._call) for name in chosen}
+    if recipe is not None:
+        body["get_reward"] = _score
+    made = registry.create("reward recipe", recipe) if isinstance(recipe, str) else recipe
+    body |= {
+        "__doc__": f"The tools of {environment.name} for TRL.",
+        "__module__": __name__,
+        "_corpus": corpus,
+        "_environment": environment,
+        "_recipe": made,
+        "_registry": registry,
+        "_seed": seed,
+    }
+    title = "".join(part.capitalize() for part in environment.name.replace("-", "_").split("_") if part.isidentifier())
+    return type(title or "Tools", (ToolEnvironment,), body)
+
+
+def _find(given: str | Corpus | Environment, registry: Registry) -> tuple[Corpus | None, Environment]:
+    if isinstance(given, str):
+        if given in registry.names("corpus"):
+            corpus: Corpus = registry.create("corpus", given)
+            return corpus, corpus.environment
+        if given in registry.names("environment"):
+            environment: Environment = registry.create("environment", given)
+            return None, environment
+        known = [*registry.names("corpus"), *registry.names("environment")]
+        raise UnknownName("corpus or environment", given, known)
+    if isinstance(given, Corpus):
+        return given, given.environment
+    return None, given

@@ -1,0 +1,77 @@
+"""Data for TRL: the tasks of a split as prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from callwright.corpus import Corpus, Task
+from callwright.errors import DataError, MissingExtra, UsageError
+from callwright.parser import Parser
+from callwright.pipeline import Pipeline
+from callwright.plugins import Registry, default_registry
+from callwright.prompt import build_messages
+
+FORMS: Final = ("chat", "text")
+#: The key of a prompt's last message that says which task it is of: a rollout function is told nothing but prompts.
+MARK: Final = "task_id"
+
+
+def compact_prompt(corpus: Corpus) -> Callable[[Task], str]:
+    """The corpus's short prompt for tiny models. Raises :class:`callwright.UsageError` if it has none."""
+    write: Callable[[Task], str | None] | None = getattr(corpus, "prompt_text", None)
+    if write is None:
+        raise UsageError(f"corpus {corpus.name!r} has no compact prompts (prompt_text); use form='chat'")
+
+    def text(task: Task) -> str:
+        written = write(task)
+        if written is None:
+            raise DataError(f"corpus {corpus.name!r} has no compact prompt for task {task.id!r}")
+        return written
+
+    return text
+
+
+def make_dataset(
+    corpus: str | Corpus | Pipeline,
+    split: str,
+    ir: str | Parser | None,
+    *,
+    form: str,
+    limit: int | None,
+    registry: Registry | None,
+) -> Any:
+    """What :func:`callwright_plugins.trl_bridge.dataset` returns."""
+    if form not in FORMS:
+        raise UsageError(f"form is 'chat' or 'text', not {form!r}")
+    try:
+        from datasets import Dataset
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the data of the TRL bridge", "trl", error.name or "datasets") from error
+    if isinstance(corpus, Pipeline):
+        pipeline = corpus
+        registry, source = pipeline.registry, pipeline.corpus
+        ir = None if ir is None else pipeline.parser
+    else:
+        registry = registry or default_registry()
+        source = registry.create("corpus", corpus) if isinstance(corpus, str) else corpus
+    parser = registry.create("parser", ir) if isinstance(ir, str) else ir
+    tasks = source[split] if limit is None else source[split][:limit]
+    write = compact_prompt(source) if form == "text" else None
+
+    def prompt(task: Task) -> Any:
+        if write is not None:
+            return write(task)
+        if parser is None:
+            return [{"role": "user", "content": task.query, MARK: task.id}]
+        messages: list[dict[str, str]] = [
+            {"role": message["role"], "content": message["content"]}
+            for message in build_messages(task, parser, registry)
+        ]
+        messages[-1][MARK] = task.id
+        return messages
+
+    rows = [
+        {"prompt": prompt(task), "task_id": task.id, "depth": task.depth, "structure": task.structure} for task in tasks
+    ]
+    return Dataset.from_list(rows)

@@ -1,0 +1,162 @@
+"""A reward recipe as TRL's reward function."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from callwright.attempt import Progress
+from callwright.chat_codec import ChatCodec
+from callwright.conversation import ConversedEpisode
+from callwright.errors import CannotExpress, DataError, UsageError
+from callwright.opening import task_of
+from callwright.parser import Parser
+from callwright.pipeline import Pipeline, event_caller
+from callwright.program import Call, Program
+from callwright.reward import Reward
+from callwright.rollout import Rollout, score_rollout
+from callwright.sampler import Completion
+
+#: The column in which a rollout function hands on its episodes.
+ROLLOUT: Final = "rollout"
+#: The keys under which TRL keeps what a model thought, by template.
+_THOUGHTS: Final = ("reasoning_content", "thinking", "reasoning")
+
+
+class RewardFunction:
+    """``f(prompts, completions, completion_ids, **columns) -> [float | None]``, one value a completion.
+
+    The means of the reward's components are logged as ``NAME/component`` (as values, before weights), the share of
+    masked samples as ``NAME/masked``. Rewards with a schedule get the trainer's step.
+    """
+
+    def __init__(self, pipeline: Pipeline, tokenizer: Any = None) -> None:
+        self.pipeline = pipeline
+        #: TRL names its metrics after this.
+        self.__name__ = pipeline.reward.name
+        self._codec = None if tokenizer is None else ChatCodec(tokenizer)
+
+    def __call__(
+        self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
+    ) -> list[float | None]:
+        """Score a batch. Raises :class:`callwright.UsageError` if the data does not say which tasks these are."""
+        rewards = self.rewards(prompts, completions, completion_ids, **columns)
+        log = columns.get("log_metric")
+        if log is not None and rewards:
+            for name, value in component_means(rewards).items():
+                log(f"{self.__name__}/{name}", value)
+        return [reward.total for reward in rewards]
+
+    def rewards(
+        self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
+    ) -> list[Reward]:
+        """The same with everything that made each total."""
+        state = columns.get("trainer_state")
+        progress = None if state is None else Progress(state.global_step, max(state.max_steps, state.global_step))
+        environments = columns.get("environments") or [None] * len(completions)
+        episodes = columns.get(ROLLOUT)
+        if episodes is not None:
+            return [self._of_rollout(episode, progress) for episode in episodes]
+        ids = columns.get("task_id")
+        if ids is None:
+            raise UsageError(
+                "the data has no column 'task_id', so nobody knows what was asked; make it with trl_bridge.dataset(…)"
+            )
+        tokens = completion_ids if self._codec is not None else [None] * len(completions)
+        if tokens is None:
+            raise UsageError("the reward was given a tokenizer, but TRL gave no completion_ids to read")
+        return [
+            self._score(task_id, completion, own, environment, progress)
+            for task_id, completion, own, environment in zip(ids, completions, tokens, environments, strict=True)
+        ]
+
+    def _of_rollout(self, rollout: Any, progress: Progress | None) -> Reward:
+        if not isinstance(rollout, Rollout):
+            raise DataError(f"the column {ROLLOUT!r} holds {type(rollout).__name__}, not an episode of rollout_func")
+        rollout.episode.progress = progress
+        return score_rollout(self.pipeline.score, rollout)
+
+    def _score(self, task_id: Any, completion: Any, ids: Any, environment: Any, progress: Progress | None) -> Reward:
+        pipeline = self.pipeline
+        task = task_of(pipeline, task_id)
+        lost = getattr(environment, "_lost", None)
+        if isinstance(completion, str) or _is_plain(completion):
+            text = completion if isinstance(completion, str) else str(completion[0]["content"])
+            return pipeline.score(pipeline.attempt(task, self._completion(text, ids, lost), progress))
+        if self._codec is not None and len(completion) == 1:
+            return pipeline.score(pipeline.attempt(task, self._completion("", ids, lost), progress))
+        recipe = pipeline.loaded.recipe
+        episode = ConversedEpisode(
+            task,
+            pipeline.parser,
+            seed=recipe.seed,
+            progress=progress,
+            caller=event_caller(pipeline.registry),
+            time_limit=recipe.time_limit,
+        )
+        with episode:
+            for message in completion:
+                if message["role"] == "assistant" and episode.masked is None:
+                    episode.step(Completion(turn_text(message, pipeline.parser)))
+        if lost is not None:
+            episode.completion = Completion(episode.completion.text, lost=lost)
+        return pipeline.score(episode)
+
+    def _completion(self, text: str, ids: Any, lost: str | None) -> Completion:
+        if self._codec is None or ids is None:
+            return Completion(text, lost=lost)
+        tokens = tuple(ids)
+        ended = bool(tokens) and tokens[-1] in self._codec.ends
+        return Completion(self._codec.prefix_text + self._codec.text(tokens), tokens, truncated=not ended, lost=lost)
+
+
+def _is_plain(completion: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a conversational completion is one message that holds the text as it was written."""
+    if len(completion) != 1:
+        return False
+    message = completion[0]
+    taken_apart = message.get("tool_calls") or any(message.get(key) for key in _THOUGHTS)
+    return not taken_apart and isinstance(message.get("content"), str)
+
+
+def turn_text(message: Mapping[str, Any], parser: Parser) -> str:
+    """A message of the assistant as the form of a parser writes it: TRL keeps no text of what it took apart.
+
+    Calls are written by the parser; a message without calls is its content, after the thought if there was one.
+    """
+    thought = next((str(message[key]) for key in _THOUGHTS if message.get(key)), "")
+    content = message.get("content")
+    said = content if isinstance(content, str) else ""
+    functions = [call.get("function") or {} for call in message.get("tool_calls") or ()]
+    if not functions:
+        return f"<think>\n{thought}\n</think>\n\n{said}" if thought else said
+    calls = tuple(
+        Call(number, str(function.get("name")), _arguments(function.get("arguments")))
+        for number, function in enumerate(functions)
+    )
+    try:
+        return parser.render(Program(calls, "all" if len(calls) > 1 else "one", thought.strip() or said.strip()))
+    except CannotExpress:  # a call that no form holds, left open so that none reads an answer without calls in it
+        return f"<tool_call>\n{json.dumps(functions, ensure_ascii=False, default=str)}"
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            return {"": given}
+    return dict(given) if isinstance(given, Mapping) else {"": given}
+
+
+def component_means(rewards: Sequence[Reward]) -> dict[str, float]:
+    """The mean value of each component over the samples that are not masked, and the share of those that are."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for reward in rewards:
+        if reward.total is not None:
+            for name, weighted in reward.scores.items():
+                values[name].append(weighted.score.value)
+    means = {name: sum(found) / len(found) for name, found in values.items()}
+    return {**means, "masked": sum(reward.total is None for reward in rewards) / len(rewards)}

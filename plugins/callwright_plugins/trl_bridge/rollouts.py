@@ -1,0 +1,139 @@
+"""Episodes of several turns for TRL, with the trainer's own model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from attrs import evolve
+
+from callwright.attempt import Progress
+from callwright.chat_codec import ChatCodec, PlainCodec
+from callwright.corpus import Task
+from callwright.errors import DataError
+from callwright.opening import task_of
+from callwright.pipeline import Pipeline
+from callwright.rollout import Codec, describe_rollouts, run_batch
+from callwright.sampler import Message
+from callwright.turn_limits import SINGLE_TURN, TurnLimits
+from callwright_plugins.trl_bridge.generating import TrainerEngine, check_trainer
+from callwright_plugins.trl_bridge.prompts import MARK, compact_prompt
+from callwright_plugins.trl_bridge.rewards import ROLLOUT
+
+
+class RolloutFunction:
+    """``f(prompts, trainer) -> {"prompt_ids", "completion_ids", "logprobs", "env_mask", "rollout"}``.
+
+    One episode for each prompt, in their order (TRL repeats prompts by itself). ``completion_ids`` are everything after
+    the prompt; ``env_mask`` is 1 where the model sampled, and ``logprobs`` are those of sampling, 0.0 elsewhere. The
+    column ``rollout`` holds the episodes, for :func:`callwright_plugins.trl_bridge.reward`.
+
+    Raises :class:`callwright.UsageError` for a trainer that it cannot sample with, and
+    :class:`callwright.DataError` for a prompt of no task.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        limits: TurnLimits | None = None,
+        retries: int = 1,
+        codec: Callable[[Any], Codec] | None = None,
+        compact: Callable[[Task], str] | None = None,
+    ) -> None:
+        self.pipeline = pipeline
+        self.limits = limits or pipeline.limits or SINGLE_TURN
+        self.retries = retries
+        self._make_codec = codec
+        self._compact = compact
+        #: Counts of the last call: turns, why episodes stopped, tokens by origin.
+        self.described: dict[str, Any] = {}
+
+    def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, Any]:
+        """Sample an episode for every prompt."""
+        check_trainer(trainer)
+        limits = self._bounded(trainer)
+        tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
+        codecs: dict[bool, Codec] = {}
+        rollouts = []
+        for prompt in prompts:
+            plain = isinstance(prompt, str)
+            if plain not in codecs:
+                codecs[plain] = self._codec(plain, tokenizer, trainer)
+            task = self._tasks_by_text[prompt] if plain and prompt in self._tasks_by_text else self._task(prompt)
+            messages = None if plain else [Message(role=one["role"], content=one["content"]) for one in prompt]
+            progress = _progress(trainer)
+            rollouts.append(
+                self.pipeline.rollout(task, codecs[plain], messages=messages, limits=limits, progress=progress)
+            )
+        run_batch(rollouts, TrainerEngine(trainer), retries=self.retries)
+        self.described = describe_rollouts(rollouts)
+        filler = _filler(trainer, tokenizer)
+        return {
+            "prompt_ids": [list(rollout.prompt_ids) for rollout in rollouts],
+            "completion_ids": [list(rollout.response_ids) or [filler] for rollout in rollouts],
+            "env_mask": [list(rollout.mask) or [0] for rollout in rollouts],
+            "logprobs": [list(rollout.logprobs) or [0.0] * max(1, len(rollout.response_ids)) for rollout in rollouts],
+            ROLLOUT: rollouts,
+        }
+
+    def _bounded(self, trainer: Any) -> TurnLimits:
+        """The limits, with TRL's bound on completions and the model's on positions where they say nothing."""
+        limits = self.limits
+        total = min(limits.total_tokens or trainer.max_completion_length, trainer.max_completion_length)
+        config = trainer.accelerator.unwrap_model(trainer.model).config.get_text_config()
+        positions = getattr(config, "max_position_embeddings", None)
+        return evolve(limits, total_tokens=total, context_tokens=limits.context_tokens or positions)
+
+    def _codec(self, plain: bool, tokenizer: Any, trainer: Any) -> Codec:
+        if self._make_codec is not None:
+            return self._make_codec(tokenizer)
+        if plain:
+            return PlainCodec(tokenizer, self._write, ends=trainer.eos_token_ids)
+        return ChatCodec(tokenizer, template_options=trainer.chat_template_kwargs, ends=trainer.eos_token_ids)
+
+    @cached_property
+    def _write(self) -> Callable[[Task], str]:
+        return self._compact or compact_prompt(self.pipeline.corpus)
+
+    @cached_property
+    def _tasks_by_text(self) -> Mapping[str, Task]:
+        """Every task of the corpus by its compact prompt, less the prompts that more than one task has."""
+        found: dict[str, list[Task]] = {}
+        for split in self.pipeline.corpus.splits:
+            for task in self.pipeline.tasks(split):
+                found.setdefault(self._write(task), []).append(task)
+        # Tasks that ask the same of the same scenario and want the same are one task to a reward.
+        return {text: tasks[0] for text, tasks in found.items() if all(_alike(tasks[0], task) for task in tasks)}
+
+    def _task(self, prompt: Any) -> Task:
+        if isinstance(prompt, str):
+            raise DataError(
+                f"this prompt is of no task of {self.pipeline.corpus.name!r}, or of several that differ: "
+                f"{prompt[:80]!r}; use dataset(…, form='chat'), whose prompts say which task they are of"
+            )
+        marked = prompt[-1].get(MARK)
+        if marked is None:
+            raise DataError(f"the last message of the prompt has no {MARK!r}; make the data with trl_bridge.dataset(…)")
+        return task_of(self.pipeline, marked)
+
+
+def _alike(one: Task, other: Task) -> bool:
+    return (one.query, one.scenario, one.answer, one.program) == (
+        other.query,
+        other.scenario,
+        other.answer,
+        other.program,
+    )
+
+
+def _progress(trainer: Any) -> Progress:
+    state = trainer.state
+    return Progress(state.global_step, max(state.max_steps, state.global_step))
+
+
+def _filler(trainer: Any, tokenizer: Any) -> int:
+    """What stands for a response that never began, with mask 0: TRL wants at least one token of each."""
+    pad = tokenizer.pad_token_id
+    return int(trainer.eos_token_ids[0] if pad is None else pad)

@@ -1,0 +1,185 @@
+"""The taskset and its tasks, as verifiers 0.4 (``verifiers.v1``) wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import verifiers.v1 as vf
+from pydantic import Field
+
+from callwright.attempt import Attempt
+from callwright.corpus import Task
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.evaluation import judge
+from callwright.plugins import default_registry
+from callwright.prompt import build_messages
+from callwright.reward import Reward
+from callwright_plugins.verifiers_bridge.scoring import make_corpus, score_messages
+from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
+
+
+class CallwrightData(vf.TaskData):  # type: ignore[misc]
+    """A task by its id, and how it is scored: enough to make everything again in another process."""
+
+    corpus: str
+    corpus_options: dict[str, Any] = Field(default_factory=dict)
+    task_id: str
+    recipe: str = "tier"
+    ir: str | None = "json"
+    seed: int = 0
+
+    @property
+    def task(self) -> Task:
+        """The task itself."""
+        return make_corpus(self.corpus, self.corpus_options).task(self.task_id)
+
+
+class CallwrightTaskConfig(vf.TaskConfig):  # type: ignore[misc]
+    """Where the tool server of a rollout runs."""
+
+    toolset: vf.ToolsetConfig = vf.ToolsetConfig()
+
+
+class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConfig]):  # type: ignore[misc]
+    """A task whose completion is text in a form of Callwright."""
+
+    @property
+    def key(self) -> str:
+        """The id of the task in its corpus."""
+        return f"{self.data.corpus}/{self.data.task_id}"
+
+    @vf.reward  # type: ignore[untyped-decorator]
+    async def callwright(self, trace: Any) -> float:
+        """The total of the recipe; the values of its components become metrics.
+
+        Raises :class:`callwright.InfrastructureFailure` for a masked sample, so that verifiers records an error in
+        place of a number and tries the rollout again as its configuration says.
+        """
+        reward = self.score_trace(trace)
+        if reward.total is None:
+            raise InfrastructureFailure(f"task {self.data.task_id!r} cannot be scored: {reward.masked}")
+        name = self.data.recipe
+        trace.record_metrics({f"{name}/{term}": float(one.score.value) for term, one in reward.scores.items()})
+        trace.info["callwright"] = reward.explain()
+        return float(reward.total)
+
+    def score_trace(self, trace: Any) -> Reward:
+        """The reward of what the model wrote, with everything that made it."""
+        data = self.data
+        return score_messages(
+            data.recipe,
+            data.task,
+            trace.assistant_messages,
+            ir=data.ir,
+            seed=data.seed,
+            truncated=trace.is_truncated,
+            lost=getattr(trace.state, "lost", None),
+        )
+
+    async def validate(self, runtime: Any) -> bool | None:
+        """Whether the reference program gives the expected answer; ``None`` without one."""
+        task = self.data.task
+        if task.program is None:
+            return None
+        parser = default_registry().create("parser", "json")
+        return judge(Attempt(task, parser.render(task.program), parser, seed=self.data.seed)).answer
+
+
+class CallwrightToolTask(CallwrightTask):
+    """A task whose tools are offered over MCP, by a server a rollout."""
+
+    @classmethod
+    def toolsets(cls, config: CallwrightTaskConfig) -> list[Any]:
+        """The one server."""
+        return [EnvironmentToolset(config.toolset)]
+
+
+class CallwrightTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
+    """Which tasks, in which form, scored by what; under ``--env.taskset.*``."""
+
+    corpus: str = ""
+    corpus_options: dict[str, Any] = Field(default_factory=dict)
+    split: str = "train"
+    recipe: str = "tier"
+    ir: str | None = "json"
+    seed: int = 0
+    limit: int | None = None
+    task: CallwrightTaskConfig = CallwrightTaskConfig()
+
+
+class Loading:
+    """What every taskset of the bridge does: a split of a registered corpus, by the names in its ``config``."""
+
+    TASK: ClassVar[type[CallwrightTask]] = CallwrightTask
+    config: Any
+
+    def load(self) -> Iterator[CallwrightTask]:
+        """The tasks in their order. Raises :class:`callwright.UnknownName` for names that nobody registered."""
+        config = self.config
+        if not config.corpus:
+            raise UsageError("the taskset has no corpus; set --env.taskset.corpus, or make it with taskset('…')")
+        registry = default_registry()
+        registry.spec("reward recipe", config.recipe)
+        parser = None if config.ir is None else registry.create("parser", config.ir)
+        tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
+        for task in tasks if config.limit is None else tasks[: config.limit]:
+            system = None
+            if parser is not None:
+                system = build_messages(task, parser, registry)[0]["content"]
+            data = CallwrightData(
+                id=task.id,
+                name=f"{config.corpus}/{task.id}",
+                prompt=task.query,
+                system_prompt=system,
+                corpus=config.corpus,
+                corpus_options=config.corpus_options,
+                task_id=task.id,
+                recipe=config.recipe,
+                ir=config.ir,
+                seed=config.seed,
+            )
+            yield self.TASK(data, config.task)
+
+
+def make_taskset(
+    corpus: str,
+    recipe: str,
+    *,
+    split: str,
+    ir: str | None,
+    seed: int,
+    limit: int | None,
+    corpus_options: Mapping[str, Any] | None,
+    name: str,
+) -> Any:
+    """What :func:`callwright_plugins.verifiers_bridge.taskset` returns. Raises :class:`callwright.UnknownName`."""
+    registry = default_registry()
+    registry.spec("corpus", corpus)
+    registry.spec("reward recipe", recipe)
+    if ir is not None:
+        registry.spec("parser", ir)
+    options = dict(corpus_options or {})
+    chosen = (corpus, options, split, recipe, ir, seed, limit)
+
+    class Config(CallwrightTasksetConfig):
+        corpus: str = chosen[0]
+        corpus_options: dict[str, Any] = Field(default_factory=lambda: dict(chosen[1]))
+        split: str = chosen[2]
+        recipe: str = chosen[3]
+        ir: str | None = chosen[4]
+        seed: int = chosen[5]
+        limit: int | None = chosen[6]
+
+    kind: Any = CallwrightToolTask if ir is None else CallwrightTask
+
+    class Made(Loading, vf.Taskset[kind, Config]):  # type: ignore[misc]
+        TASK: ClassVar[type[CallwrightTask]] = kind
+
+        def __init__(self, config: Any = None) -> None:
+            super().__init__(Config() if config is None else config)
+
+    Config.__name__ = Config.__qualname__ = f"{name}Config"
+    Made.__name__ = Made.__qualname__ = name
+    Made.__doc__ = f"The split {split!r} of {corpus}, scored by {recipe}."
+    return Made

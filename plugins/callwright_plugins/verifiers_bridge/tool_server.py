@@ -1,0 +1,87 @@
+"""The server of a task's tools, which verifiers starts for each rollout: ``python -m`` this module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import verifiers.v1 as vf
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+
+from callwright.corpus import Task
+from callwright.environment import Session
+from callwright.errors import UsageError
+from callwright.execution import call_session
+from callwright.json_schema import without_marks
+from callwright.observing import describe_step
+from callwright.pipeline import event_caller
+from callwright.plugins import default_registry
+from callwright.program import Call
+from callwright.tool import ToolSpec
+from callwright.trace import Step
+
+
+class CallwrightState(vf.State):  # type: ignore[misc]
+    """What a tool server tells the scorer."""
+
+    lost: str | None = None
+    """Why nothing is known of this rollout: a session failed, not the model."""
+
+
+class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type: ignore[misc]
+    """The tools of a task, in one session of its scenario, with their own schemas and under their own names."""
+
+    TOOL_PREFIX: ClassVar[str | None] = None
+
+    async def setup_task(self, task: Any) -> None:
+        """Open the session of the rollout's task."""
+        self._task: Task = task.task
+        self._session: Session = self._task.environment.open(self._task.scenario, task.seed)
+        self._exit_stack.callback(self._session.close)
+        self._calls = 0
+
+    def register(self, mcp: Any) -> None:
+        """Offer the task's tools. Raises :class:`callwright.UsageError` where the server was given no task."""
+        if getattr(self, "_task", None) is None:
+            raise UsageError("the tools of a task need its session: start this server for each rollout, not shared")
+        for spec in self._task.tools.values():
+            if not spec.hidden:
+                # The one way to state a schema: add_tool reads it off a signature, which cannot say everything.
+                mcp._tool_manager._tools[spec.name] = self._tool(spec)
+
+    def _tool(self, spec: ToolSpec) -> Any:
+        async def call(arguments: dict[str, Any]) -> str:
+            return self.call(spec.name, arguments)
+
+        return Tool.model_construct(
+            fn=self._with_state(call),
+            name=spec.name,
+            description=spec.description,
+            parameters=without_marks(spec.parameters),
+            fn_metadata=PlainArguments(arg_model=ArgModelBase),
+            is_async=True,
+        )
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> str:
+        """Execute a call; the result is the JSON that every rollout of Callwright shows."""
+        caller = event_caller(default_registry()) or call_session
+        outcome = caller(self._session, Call(0, tool, arguments), arguments)
+        if outcome.kind == "infrastructure_error":
+            self.state.lost = outcome.message or outcome.code or "the session failed"
+        number, self._calls = self._calls, self._calls + 1
+        return describe_step(Step(number, tool, arguments, outcome, ""))
+
+
+class PlainArguments(FuncMetadata):
+    """Arguments as they came: the session judges them, so that what a model got wrong reads as in every rollout."""
+
+    async def call_fn_with_arg_validation(
+        self, fn: Callable[..., Any], fn_is_async: bool, arguments_to_validate: dict[str, Any], *given: Any, **more: Any
+    ) -> Any:
+        """Hand the arguments on."""
+        return await fn(arguments_to_validate)
+
+
+if __name__ == "__main__":
+    EnvironmentToolset.run()

@@ -1,0 +1,184 @@
+"""verl's agent loop over Callwright's rollouts: episodes in any form, exact in every id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal
+from uuid import uuid4
+
+from attrs import asdict
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
+
+from callwright.attempt import Progress
+from callwright.chat_codec import ChatCodec
+from callwright.errors import DataError, InfrastructureFailure, UsageError
+from callwright.opening import task_of
+from callwright.rollout import Generated, Rollout, run_one, score_rollout
+from callwright.sampler import Message
+from callwright.turn_limits import TurnLimits
+from callwright_plugins.verl_bridge.scoring import open_named, scores
+
+
+@register("callwright")
+class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
+    """An episode for each row that :func:`callwright_plugins.verl_bridge.export` wrote, sampled by verl's own server.
+
+    Options are those of the file for ``agent_loop_config_path``: ``recipe``, ``corpus``, ``ir`` and ``seed`` as
+    everywhere; ``limits`` with the keys of :class:`callwright.TurnLimits`; ``retries``; ``score`` (whether the episode
+    is scored here or by verl's reward manager); ``on_lost``: ``stop`` the run for an episode whose machinery failed
+    again and again, or ``mask`` its tokens and let its 0 enter the mean of its group; ``ends``, the ids that end a
+    completion besides the tokenizer's own (a generation config may have more).
+
+    Where ``limits`` say nothing: turns of the pipeline recipe, else as in ``rollout.multi_turn``, whose
+    ``max_user_turns`` counts messages of the user here, not results of tools; ``total_tokens`` is ``response_length``.
+    A prompt of more than ``prompt_length`` tokens raises: verl would cut the list of tools.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        recipe: str = "tier",
+        corpus: str | None = None,
+        ir: str = "json",
+        seed: int = 0,
+        limits: Mapping[str, int | None] | None = None,
+        retries: int = 1,
+        score: bool = True,
+        on_lost: Literal["stop", "mask"] = "stop",
+        ends: Sequence[int] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        if on_lost not in ("stop", "mask"):
+            raise UsageError(f"on_lost is 'stop' or 'mask', not {on_lost!r}")
+        self._pipeline_of = (recipe, corpus, ir, seed)
+        self._limits = dict(limits or {})
+        self._retries, self._score, self._on_lost, self._ends = retries, score, on_lost, tuple(ends)
+
+    async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> Any:
+        """One episode of the row's task."""
+        recipe, corpus, ir, seed = self._pipeline_of
+        pipeline = open_named(recipe, corpus, kwargs.get("data_source"), ir, seed)
+        task = task_of(pipeline, _task_id(kwargs))
+        options = dict(self.apply_chat_template_kwargs or {})
+        codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
+        messages = [Message(role=one["role"], content=one["content"]) for one in kwargs["raw_prompt"]]
+        rollout = pipeline.rollout(task, codec, messages=messages, limits=self._turn_limits(pipeline.limits))
+        longest = self.rollout_config.prompt_length
+        if len(rollout.prompt_ids) > longest:
+            raise DataError(
+                f"the prompt of task {task.id!r} has {len(rollout.prompt_ids)} tokens, more than the {longest} of "
+                "prompt_length; raise it, offer fewer tools or leave the task out"
+            )
+        server = _Server(self, dict(sampling_params), int(priority), codec.ends)
+        await run_one(rollout, server.generate, retries=self._retries, threads=True)
+        if rollout.masked is not None and self._on_lost == "stop":
+            raise InfrastructureFailure(
+                f"the episode of task {task.id!r} failed {rollout.retried + 1} times: {rollout.masked}. verl cannot "
+                "leave a sample out of its group; with on_lost: mask its tokens carry no loss, and it counts as 0"
+            )
+        rollout.episode.progress = self._progress(server.extra)
+        return self._output(pipeline, rollout, server)
+
+    def _output(self, pipeline: Any, rollout: Rollout, server: _Server) -> Any:
+        extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": []}
+        total = None
+        if self._score:
+            reward = score_rollout(pipeline.score, rollout)
+            total = 0.0 if reward.total is None else float(reward.total)
+            extra["reward_extra_info"] = scores(pipeline, reward, total)
+        mask = list(rollout.mask)
+        if rollout.masked is not None:
+            mask = [0] * len(mask)
+        response = list(rollout.response_ids)
+        if not response:  # nothing was sampled before the machinery failed; verl wants a token
+            response, mask = [next(iter(rollout.codec.ends), 0)], [0]
+        logprobs = list(rollout.logprobs) or ([0.0] * len(response) if server.gave_logprobs else None)
+        return AgentLoopOutput(
+            prompt_ids=list(rollout.prompt_ids),
+            response_ids=response,
+            response_mask=mask,
+            response_logprobs=logprobs,
+            reward_score=total,
+            num_turns=len(rollout.messages) - len([one for one in rollout.messages if one["role"] == "system"]),
+            metrics=AgentLoopMetrics(generate_sequences=server.seconds, num_preempted=server.preempted),
+            extra_fields=extra,
+        )
+
+    def _turn_limits(self, own: TurnLimits | None) -> TurnLimits:
+        """The limits of the options, else of the pipeline recipe, else of verl's configuration."""
+        turns = self.rollout_config.multi_turn
+        given: dict[str, Any] = {
+            "assistant_turns": turns.get("max_assistant_turns"),
+            "user_turns": turns.get("max_user_turns"),
+            "total_tokens": self.rollout_config.response_length,
+        }
+        given |= {} if own is None else {key: value for key, value in asdict(own).items() if value is not None}
+        given = {key: value for key, value in given.items() if value is not None} | self._limits
+        given["total_tokens"] = min(
+            given["total_tokens"] or self.rollout_config.response_length, self.rollout_config.response_length
+        )
+        try:
+            return TurnLimits(**given)
+        except TypeError as error:
+            raise UsageError(f"the limits of the agent loop: {error}") from error
+
+    def _progress(self, extra: Mapping[str, Any]) -> Progress | None:
+        step = extra.get("max_global_steps")
+        total = self.config.get("trainer", {}).get("total_training_steps")
+        if step is None or total is None:
+            return None
+        return Progress(int(step), max(int(total), int(step)))
+
+
+class _Server:
+    """verl's server as an engine of one rollout, and what it says beside the tokens."""
+
+    def __init__(
+        self, loop: CallwrightAgentLoop, sampling: dict[str, Any], priority: int, ends: frozenset[int]
+    ) -> None:
+        self._loop, self._sampling, self._priority, self._ends = loop, sampling, priority, ends
+        fixed = bool(loop.rollout_config.get("full_determinism", False))
+        self._request = f"det-{priority}" if fixed else uuid4().hex
+        self.extra: dict[str, Any] = {}
+        self.seconds = 0.0
+        self.preempted = -1
+        self.gave_logprobs = False
+
+    async def generate(self, context: tuple[int, ...], room: int | None) -> Generated:
+        """One completion. Whatever the server raises is a failure of the machinery."""
+        began = perf_counter()
+        sampling = dict(self._sampling)
+        if room is not None:
+            sampling["max_tokens"] = min(room, sampling.get("max_tokens", room))
+        try:
+            output = await self._loop.server_manager.generate(
+                request_id=self._request, prompt_ids=list(context), sampling_params=sampling, priority=self._priority
+            )
+        except Exception as error:
+            raise InfrastructureFailure(f"verl's server failed: {type(error).__name__}: {error}") from error
+        finally:
+            self.seconds += perf_counter() - began
+        if output.num_preempted is not None:
+            self.preempted = max(self.preempted, 0) + output.num_preempted
+        self.extra = {**output.extra_fields, **self.extra, **_newest(output.extra_fields)}
+        ids = tuple(output.token_ids)
+        logprobs = tuple(output.log_probs or ())
+        self.gave_logprobs = self.gave_logprobs or bool(logprobs)
+        if room is not None:
+            ids, logprobs = ids[:room], logprobs[:room]
+        if not ids:
+            raise InfrastructureFailure(f"verl's server gave no token ({output.stop_reason or 'no reason'})")
+        return Generated(ids, logprobs, finished=ids[-1] in self._ends)
+
+
+def _newest(extra: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: extra[key] for key in ("max_global_steps",) if key in extra}
+
+
+def _task_id(row: Mapping[str, Any]) -> Any:
+    model = row.get("reward_model")
+    if isinstance(model, Mapping) and isinstance(model.get("ground_truth"), str):
+        return model["ground_truth"]
+    return (row.get("extra_info") or {}).get("task_id")

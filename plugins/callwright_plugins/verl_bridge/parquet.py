@@ -1,0 +1,99 @@
+"""A corpus as the parquet files that verl reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from callwright.corpus import Corpus, Task
+from callwright.errors import DataError, MissingExtra
+from callwright.parser import Parser
+from callwright.plugins import Registry, default_registry
+from callwright.prompt import build_messages
+
+
+def rows(
+    corpus: Corpus,
+    split: str,
+    parser: Parser | None,
+    *,
+    agent: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    registry: Registry | None = None,
+) -> list[dict[str, Any]]:
+    """A row a task: ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info``, perhaps ``agent_name``.
+
+    Without a parser the rows are for verl's own loop of tool calls: ``extra_info`` says which tools are offered
+    (``tool_selection``) and how each opens the session of the task (``tools_kwargs``).
+    """
+    tasks = corpus[split] if limit is None else corpus[split][:limit]
+    made = []
+    for index, task in enumerate(tasks):
+        info: dict[str, Any] = {
+            "index": index,
+            "split": split,
+            "task_id": task.id,
+            "depth": task.depth,
+            "structure": task.structure,
+        }
+        if parser is None:
+            info |= _tools(task, corpus, seed)
+        row: dict[str, Any] = {
+            "data_source": corpus.name,
+            "prompt": _prompt(task, parser, registry),
+            "ability": "tool use",
+            "reward_model": {"style": "rule", "ground_truth": task.id},
+            "extra_info": info,
+        }
+        if agent is not None:
+            row["agent_name"] = agent
+        made.append(row)
+    return made
+
+
+def _prompt(task: Task, parser: Parser | None, registry: Registry | None) -> list[dict[str, str]]:
+    if parser is None:
+        return [{"role": "user", "content": task.query}]
+    return [
+        {"role": message["role"], "content": message["content"]} for message in build_messages(task, parser, registry)
+    ]
+
+
+def _tools(task: Task, corpus: Corpus, seed: int) -> dict[str, Any]:
+    """verl looks up a called tool here even where it is not offered, so that every tool of the corpus is listed."""
+    create = {"create_kwargs": {"scenario": task.scenario, "seed": seed}}
+    everything = {name: create for name, spec in corpus.environment.tools.items() if not spec.hidden}
+    offered = [name for name, spec in task.tools.items() if not spec.hidden]
+    return {"need_tools_kwargs": True, "tools_kwargs": everything, "tool_selection": offered}
+
+
+def write_parquet(
+    corpus: str | Corpus,
+    path: Path,
+    split: str,
+    ir: str | Parser | None,
+    *,
+    agent: str | None,
+    limit: int | None,
+    seed: int,
+    registry: Registry | None,
+) -> int:
+    """What :func:`callwright_plugins.verl_bridge.export` does. Raises :class:`callwright.DataError`."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise MissingExtra("parquet files for verl", "data", error.name or "pyarrow") from error
+    registry = registry or default_registry()
+    source: Corpus = registry.create("corpus", corpus) if isinstance(corpus, str) else corpus
+    parser: Parser | None = registry.create("parser", ir) if isinstance(ir, str) else ir
+    made = rows(source, split, parser, agent=agent, limit=limit, seed=seed, registry=registry)
+    if not made:
+        raise DataError(f"the split {split!r} of corpus {source.name!r} is empty; there is nothing to write")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pyarrow.Table.from_pylist(made), path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+    return len(made)

@@ -1,0 +1,123 @@
+"""Tools of an environment as verl's, for its own loop of tool calls."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from verl.tools.base_tool import BaseTool
+from verl.tools.schemas import (
+    OpenAIFunctionParametersSchema,
+    OpenAIFunctionSchema,
+    OpenAIFunctionToolSchema,
+    ToolResponse,
+)
+
+from callwright.environment import Environment, Session
+from callwright.errors import UnknownName, UsageError
+from callwright.execution import call_session
+from callwright.observing import describe_step
+from callwright.pipeline import event_caller
+from callwright.plugins import default_registry
+from callwright.program import Call
+from callwright.tool import ToolSpec
+from callwright.trace import Step
+
+
+class WholeParameters(OpenAIFunctionParametersSchema):  # type: ignore[misc]
+    """verl's own class knows type, description and enumeration of a parameter and drops the rest of its schema."""
+
+    model_config: ClassVar[Any] = {"extra": "allow"}
+    properties: dict[str, Any]
+
+
+class WholeFunction(OpenAIFunctionSchema):  # type: ignore[misc]
+    """A function with the whole schema of its parameters."""
+
+    parameters: WholeParameters
+
+
+class WholeSchema(OpenAIFunctionToolSchema):  # type: ignore[misc]
+    """A tool with the whole schema of its parameters."""
+
+    function: WholeFunction
+
+
+def whole_schema(spec: ToolSpec) -> WholeSchema:
+    """The schema of a tool as a model is shown it."""
+    shown: WholeSchema = WholeSchema.model_validate(spec.to_openai())
+    return shown
+
+
+class EnvironmentTool(BaseTool):  # type: ignore[misc]
+    """One tool of a registered environment.
+
+    ``config`` names ``environment`` and ``tool``. verl makes an instance for every call and releases it after it; where
+    it says which conversation a call belongs to (``agent_data``), all tools of an environment share one session in it.
+    Otherwise a session belongs to the instance. ``create_kwargs`` (from the row's ``tools_kwargs``) are the session's
+    ``scenario`` and ``seed``.
+    """
+
+    #: Sessions of conversations, by environment.
+    _conversations: ClassVar[weakref.WeakKeyDictionary[Any, dict[str, Session]]] = weakref.WeakKeyDictionary()
+
+    def __init__(self, config: dict[str, Any], tool_schema: Any = None) -> None:
+        self.environment: Environment = default_registry().create("environment", str(config.get("environment")))
+        name = str(config.get("tool"))
+        if name not in self.environment.tools or self.environment.tools[name].hidden:
+            raise UnknownName(f"tool of {self.environment.name}", name, self.environment.tools)
+        self.spec = self.environment.tools[name]
+        self._caller = event_caller(default_registry()) or call_session
+        self._opening: dict[str, tuple[str, int]] = {}
+        self._sessions: dict[str, Session] = {}
+        super().__init__(config, tool_schema or whole_schema(self.spec))
+
+    def get_openai_tool_schema(self) -> Any:
+        """The tool's own schema."""
+        return whole_schema(self.spec)
+
+    async def create(self, instance_id: str | None = None, **kwargs: Any) -> tuple[str, Any]:
+        """An instance; its session is opened when it is first called."""
+        instance = instance_id or str(uuid4())
+        given = kwargs.get("create_kwargs") or {}
+        self._opening[instance] = (str(given.get("scenario") or ""), int(given.get("seed") or 0))
+        return instance, ToolResponse()
+
+    async def execute(
+        self, instance_id: str, parameters: dict[str, Any], **kwargs: Any
+    ) -> tuple[Any, float, dict[str, Any]]:
+        """Execute a call; a result is the JSON that every rollout of Callwright shows.
+
+        verl has no way to mask a conversation whose machinery failed: the model reads that as an error of the tool.
+        """
+        session = self._session(instance_id, kwargs.get("agent_data"))
+        arguments = dict(parameters) if isinstance(parameters, dict) else {"": parameters}
+        outcome = self._caller(session, Call(0, self.spec.name, arguments), arguments)
+        text = describe_step(Step(0, self.spec.name, arguments, outcome, ""))
+        return ToolResponse(text=text), 0.0, {"executed": float(outcome.executed)}
+
+    async def calc_reward(self, instance_id: str, **kwargs: Any) -> float:
+        """0.0: rewards are those of recipes."""
+        return 0.0
+
+    async def release(self, instance_id: str, **kwargs: Any) -> None:
+        """Close the session of the instance; that of a conversation is closed with it."""
+        self._opening.pop(instance_id, None)
+        session = self._sessions.pop(instance_id, None)
+        if session is not None:
+            session.close()
+
+    def _session(self, instance: str, conversation: Any) -> Session:
+        if instance not in self._opening:
+            raise UsageError(f"the instance {instance!r} of {self.spec.name!r} was not created, or is released")
+        scenario, seed = self._opening[instance]
+        if conversation is None:
+            if instance not in self._sessions:
+                self._sessions[instance] = self.environment.open(scenario, seed)
+            return self._sessions[instance]
+        own = self._conversations.setdefault(conversation, {})
+        if self.environment.name not in own:
+            session = own[self.environment.name] = self.environment.open(scenario, seed)
+            weakref.finalize(conversation, session.close)
+        return own[self.environment.name]

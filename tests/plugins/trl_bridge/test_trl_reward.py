@@ -1,0 +1,208 @@
+"""Rewards and data of the TRL bridge, without a trainer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import callwright as cw
+from callwright.prompt import build_messages
+from callwright_plugins import trl_bridge
+
+CORPUS = cw.corpus("toolworld-mini-v1", train_size=24, evaluation_size=2)
+FORM = cw.parser("json")
+TASKS = list(CORPUS["train"][:6])
+GOLD = [FORM.render(task.program) for task in TASKS if task.program is not None]
+IDS = [task.id for task in TASKS]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.sampled_from(GOLD), st.text(max_size=40))), max_size=5))
+def test_plain_and_conversational_completions_earn_what_the_recipe_gives(drawn: list[tuple[int, str]]) -> None:
+    function, recipe = trl_bridge.reward("tier", corpus=CORPUS), cw.recipe("tier")
+    expected = [recipe.score(TASKS[number], text, ir="json").total for number, text in drawn]
+    ids = [IDS[number] for number, _ in drawn]
+    texts = [text for _, text in drawn]
+    assert function(texts, texts, None, task_id=ids) == expected
+    spoken = [[{"role": "assistant", "content": text}] for text in texts]
+    assert function(texts, spoken, None, task_id=ids) == expected
+
+
+def test_names_objects_and_pipelines_mean_the_same() -> None:
+    by_name = trl_bridge.reward("tier", corpus="toolworld-mini-v1", ir="json")
+    by_object = trl_bridge.reward(cw.recipe("tier"), corpus=cw.corpus("toolworld-mini-v1"), ir=FORM)
+    by_recipe = trl_bridge.reward("tier-mini")
+    pipeline = trl_bridge.reward(by_recipe.pipeline)
+    texts = [*GOLD, "no"]
+    ids = [*IDS, IDS[0]]
+    results = [function(texts, texts, None, task_id=ids) for function in (by_name, by_object, by_recipe, pipeline)]
+    assert results[0] == [1.0] * 6 + [0.0]
+    assert results.count(results[0]) == 4
+
+
+def test_component_means_and_masks_are_logged() -> None:
+    logged: dict[str, float] = {}
+    function = trl_bridge.reward("tier", corpus=CORPUS)
+    wrong = '<think>\n\n</think>\n<tool_call return="one">\n{"0": {"Nothing": {}}}\n</tool_call>'
+    function(["", ""], [GOLD[3], wrong], None, task_id=[IDS[3], IDS[3]], log_metric=logged.__setitem__)
+    rewards = function.rewards(["", ""], [GOLD[3], wrong], None, task_id=[IDS[3], IDS[3]])
+    for name in rewards[0].scores:
+        assert logged[f"tier/{name}"] == sum(one.scores[name].score.value for one in rewards) / 2
+    assert logged["tier/masked"] == 0.0
+
+
+def test_a_lost_sample_gets_none_and_counts_as_masked() -> None:
+    class Down:
+        name, pure, tools = "down", True, CORPUS.environment.tools
+
+        def open(self, scenario: str = "", seed: int = 0) -> Any:
+            raise cw.InfrastructureFailure("the server is down")
+
+    from attrs import evolve
+
+    from callwright.opening import open_pipeline
+
+    function = trl_bridge.reward(evolve(open_pipeline("tier", CORPUS), environment=Down()))
+    logged: dict[str, float] = {}
+    given = function(["", ""], [GOLD[3], "nothing"], None, task_id=[IDS[3], IDS[3]], log_metric=logged.__setitem__)
+    assert given == [None, 0.0]
+    assert logged["tier/masked"] == 0.5
+
+
+def test_a_schedule_hears_of_the_trainers_step() -> None:
+    class Late(cw.RewardComponent):
+        name, low, high = "late", 0.0, 1.0
+
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            assert attempt.progress is not None
+            share = attempt.progress.step / attempt.progress.total_steps
+            return cw.Score(share, evidence=() if share >= 1 else (cw.Evidence("early", "it is early"),))
+
+    recipe = cw.RewardRecipe("late", (cw.Term(Late()),))
+    function = trl_bridge.reward(recipe, corpus=CORPUS)
+    state = SimpleNamespace(global_step=3, max_steps=12)
+    assert function([""], ["x"], None, task_id=[IDS[0]], trainer_state=state) == [0.25]
+    unbounded = SimpleNamespace(global_step=3, max_steps=-1)
+    assert function([""], ["x"], None, task_id=[IDS[0]], trainer_state=unbounded) == [1.0]
+
+
+def test_calls_that_trl_took_apart_are_turns_of_one_session() -> None:
+    """What a model wrote in the form of its template, TRL hands on as tool calls; the episode is the same."""
+    hermes = cw.parser("hermes")
+    task = next(task for task in CORPUS["train"] if task.depth == 1 and task.returns == "one")
+    assert task.program is not None
+    call = task.program.calls[0]
+    arguments = dict(call.arguments)
+    taken_apart = [
+        {
+            "role": "assistant",
+            "content": "",
+            "reasoning_content": "One call will do.",
+            "tool_calls": [{"type": "function", "function": {"name": call.tool, "arguments": arguments}}],
+        },
+        {"role": "tool", "name": call.tool, "content": "{}"},
+        {"role": "assistant", "content": "There it is."},
+    ]
+    program = cw.Program((cw.Call(0, call.tool, arguments),), "one", "One call will do.")
+    episode = cw.Episode(task, hermes, [hermes.render(program), "There it is."])
+    expected = cw.recipe("tier").score_attempt(episode)
+    function = trl_bridge.reward("tier", corpus=CORPUS, ir="hermes")
+    assert function.rewards([""], [taken_apart], None, task_id=[task.id])[0].to_json() == expected.to_json()
+    assert expected.total == 1.0
+    # Text that was not taken apart, because it is no call, fails as it should.
+    broken = [[{"role": "assistant", "content": '<tool_call>\n{"name": oops\n</tool_call>'}]]
+    assert function([""], broken, None, task_id=[task.id]) == [0.0]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1', "[1]", None, [1], {"a": float("nan")}])
+def test_odd_arguments_of_a_model_never_raise(arguments: Any) -> None:
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "FindHotels", "arguments": arguments}}]}
+    for form in ("hermes", "json", "toolrl"):
+        function = trl_bridge.reward("tier", corpus=CORPUS, ir=form)
+        total = function([""], [[message]], None, task_id=[IDS[0]])[0]
+        assert total is not None
+        assert total < 1
+
+
+def test_with_a_tokenizer_completions_are_read_from_their_ids(tokenizer: Any) -> None:
+    """TRL's text has lost the special tokens; the ids have not."""
+    function = trl_bridge.reward("tier", corpus=CORPUS, tokenizer=tokenizer)
+    gold = tokenizer.encode(GOLD[3], add_special_tokens=False)
+    ids = [[*gold, tokenizer.eos_token_id], [*gold, tokenizer.bos_token_id, tokenizer.eos_token_id]]
+    assert function(["", ""], [GOLD[3], GOLD[3]], ids, task_id=[IDS[3]] * 2)[0] == 1.0
+    with_special = function.rewards(["", ""], [GOLD[3], GOLD[3]], ids, task_id=[IDS[3]] * 2)[1]
+    assert with_special.to_json() == cw.recipe("tier").score(TASKS[3], GOLD[3] + tokenizer.bos_token).to_json()
+    with pytest.raises(cw.UsageError, match="no completion_ids"):
+        function([""], [GOLD[3]], None, task_id=[IDS[3]])
+
+
+def test_what_is_missing_is_said() -> None:
+    function = trl_bridge.reward("tier", corpus=CORPUS)
+    with pytest.raises(cw.UsageError, match="no column 'task_id'"):
+        function([""], [""], None)
+    with pytest.raises(cw.UnknownName, match="task of toolworld"):
+        function([""], [""], None, task_id=["train-99"])
+    with pytest.raises(cw.DataError, match="not 7"):
+        function([""], [""], None, task_id=[7])
+    with pytest.raises(cw.UsageError, match="pass corpus="):
+        trl_bridge.reward("tier")
+    with pytest.raises(cw.UsageError, match="needs a corpus"):
+        trl_bridge.reward(cw.recipe("tier"))
+    with pytest.raises(cw.RecipeError, match="no such file"):
+        trl_bridge.reward("tire-mini")
+    with pytest.raises(cw.UnknownName, match="Did you mean 'tier'"):
+        trl_bridge.reward("tirr", corpus=CORPUS)
+    with pytest.raises(cw.UsageError, match="'chat' or 'text'"):
+        trl_bridge.dataset(CORPUS, form="chatty")
+    with pytest.raises(cw.UsageError, match="no compact prompts"):
+        trl_bridge.dataset("depthbench-v1", "validation", form="text", limit=1)
+
+
+def test_data_has_the_prompts_of_the_walk() -> None:
+    chat = trl_bridge.dataset(CORPUS, limit=3)
+    assert chat.column_names == ["prompt", "task_id", "depth", "structure"]
+    for row, task in zip(chat, TASKS, strict=False):
+        shown = [{"role": one["role"], "content": one["content"]} for one in row["prompt"]]
+        assert shown == [dict(message) for message in build_messages(task, FORM)]
+        assert row["prompt"][-1]["task_id"] == row["task_id"] == task.id
+        assert (row["depth"], row["structure"]) == (task.depth, task.structure)
+    text = trl_bridge.dataset(CORPUS, form="text", limit=3)
+    assert text["prompt"][:] == [CORPUS.prompt_text(task) for task in TASKS[:3]]
+    bare = trl_bridge.dataset(CORPUS, ir=None, limit=2)
+    assert [row["prompt"][0]["content"] for row in bare] == [task.query for task in TASKS[:2]]
+    whole = trl_bridge.dataset("toolworld-mini-v1", "evaluation")
+    assert len(whole) == cw.corpus("toolworld-mini-v1").splits["evaluation"]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "call"),
+    [
+        ("datasets", "dataset('toolworld-mini-v1')"),
+        ("trl", "rollout_func('tier-mini')"),
+        ("torch", "rollout_func('tier-mini')"),
+    ],
+)
+def test_without_trl_the_package_to_install_is_named(hidden: str, call: str) -> None:
+    code = (
+        f"import sys; sys.modules[{hidden!r}] = None\n"
+        "import callwright as cw\nfrom callwright_plugins import trl_bridge\n"
+        f"try: trl_bridge.{call}\nexcept cw.MissingExtra as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip().endswith("pip install 'callwright[trl]'"), done.stderr
+
+
+def test_scoring_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from callwright_plugins import trl_bridge\n"
+        "print(trl_bridge.reward('tier-mini')([''], ['no'], None, task_id=['train-3']))\n"
+        "trl_bridge.environment_factory('banking')()\n"
+        "print([name for name in ('torch', 'trl', 'datasets', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:2] == ["[0.0]", "[]"], done.stderr

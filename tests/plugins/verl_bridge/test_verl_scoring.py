@@ -1,0 +1,210 @@
+"""What of the verl bridge needs nothing of verl: rewards, parquet, configuration files, the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+import callwright as cw
+from callwright.opening import open_pipeline
+from callwright.prompt import build_messages
+from callwright_plugins import verl_bridge
+from callwright_plugins.verl_bridge.scoring import compute_score
+
+ROOT = Path(__file__).resolve().parents[3]
+CORPUS = cw.corpus("toolworld-mini-v1", train_size=24, evaluation_size=2)
+TASKS = list(CORPUS["train"][:6])
+FORM = cw.parser("json")
+GOLD = [FORM.render(task.program) for task in TASKS if task.program is not None]
+NAME = "toolworld-mini-v1"
+
+
+class Down:
+    """An environment whose server is down."""
+
+    name, pure, tools = "down", True, CORPUS.environment.tools
+
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        raise cw.InfrastructureFailure("the server is down")
+
+
+@pytest.mark.parametrize("text", [*GOLD, "", "no", GOLD[3].replace("location", "place")])
+@pytest.mark.parametrize("name", ["tier", "toolrl", "prove"])
+def test_a_score_is_what_the_recipe_gives(name: str, text: str) -> None:
+    function, recipe = verl_bridge.compute_score(name, corpus=CORPUS), cw.recipe(name)
+    for task in TASKS:
+        reward = recipe.score(task, text)
+        found = function(NAME, text, task.id, {})
+        assert found["score"] == reward.total
+        for term, weighted in reward.scores.items():
+            assert found[f"{name}/{term}"] == weighted.score.value
+        assert found[f"{name}/masked"] == 0.0
+        assert list(found) == list(function(NAME, "x", TASKS[0].id, {})), "the keys are the same for every sample"
+
+
+def test_the_module_function_reads_its_configuration_from_reward_kwargs() -> None:
+    task = TASKS[3]
+    by_source = compute_score(NAME, GOLD[3], task.id, None)
+    assert by_source["score"] == 1.0
+    assert compute_score("ours", GOLD[3], task.id, {}, recipe="tier", corpus=NAME, ir="json") == by_source
+    assert compute_score("ours", GOLD[3], task.id, {}, recipe="tier-mini") == by_source
+    assert compute_score(NAME, GOLD[3], None, {"task_id": task.id}) == by_source
+    assert compute_score(NAME, GOLD[3], task.id, {}, recipe="simple")["score"] == 1.0
+    assert compute_score(NAME, GOLD[3], task.id, {}, ir="xml")["score"] == 0.0
+    assert compute_score(NAME, GOLD[3], task.id, {}, reward_router_address="x") == by_source
+
+
+def test_a_lost_sample_is_never_a_number_unless_asked() -> None:
+    pipeline = evolve(open_pipeline("tier", CORPUS), environment=Down())
+    with pytest.raises(cw.InfrastructureFailure, match=r"task 'train-3' cannot be scored: .*the server is down"):
+        verl_bridge.compute_score(pipeline)(NAME, GOLD[3], "train-3")
+    found = verl_bridge.compute_score(pipeline, masked_score=-1)(NAME, GOLD[3], "train-3")
+    assert (found["score"], found["tier/masked"]) == (-1.0, 1.0)
+    assert verl_bridge.compute_score(pipeline)(NAME, "no call", "train-3")["score"] == 0.0
+
+    class Flaky:
+        """Down at the first time only."""
+
+        name, pure, tools = "flaky", True, CORPUS.environment.tools
+        failed = False
+
+        def open(self, scenario: str = "", seed: int = 0) -> Any:
+            if not self.failed:
+                self.failed = True
+                raise cw.InfrastructureFailure("not yet")
+            return CORPUS.environment.open(scenario, seed)
+
+    assert verl_bridge.compute_score(evolve(pipeline, environment=Flaky()))(NAME, GOLD[3], "train-3")["score"] == 1.0
+
+
+def test_schedules_get_the_step_if_the_data_says_it() -> None:
+    heard = []
+
+    class Late(cw.RewardComponent):
+        name = "late"
+
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            heard.append(attempt.progress)
+            return cw.Score(1.0)
+
+    recipe = cw.RewardRecipe("late", (cw.Term(Late()),))
+    function = verl_bridge.compute_score(recipe, corpus=CORPUS, total_steps=10)
+    function(NAME, "x", "train-0", {"global_steps": 4})
+    function(NAME, "x", "train-0", {})
+    assert [(one.step, one.total_steps) if one else None for one in heard] == [(4, 10), None]
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(cw.UsageError, match=r"set reward_kwargs\.corpus \(data_source 'ours'"):
+        compute_score("ours", "", "train-0", {})
+    with pytest.raises(cw.UnknownName, match="task of"):
+        compute_score(NAME, "", "train-x", {})
+    with pytest.raises(cw.DataError, match="id of a task"):
+        compute_score(NAME, "", {"answer": 1}, {})
+    with pytest.raises(cw.RecipeError, match="no such file"):
+        compute_score(NAME, "", "train-0", {}, recipe="tir")
+    with pytest.raises(cw.UnknownName, match="environment named 'bankin'"):
+        verl_bridge.tool_config("bankin", "x.yaml")
+    with pytest.raises(cw.UsageError, match="is not registered"):
+        verl_bridge.tool_config(cw.environment("mine", tools=[]), "x.yaml")
+    with pytest.raises(cw.UnknownName, match="tool of banking"):
+        verl_bridge.tool_config("banking", "x.yaml", tools=["fly"])
+
+
+def test_rows_have_the_columns_that_verl_reads(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
+    path = tmp_path / "new" / "train.parquet"
+    assert verl_bridge.export(CORPUS, path, limit=6, agent="callwright") == 6
+    read = parquet.read_table(path).to_pylist()
+    for index, (row, task) in enumerate(zip(read, TASKS, strict=True)):
+        assert row["data_source"] == NAME
+        assert row["prompt"] == [dict(message) for message in build_messages(task, FORM)]
+        assert row["reward_model"] == {"style": "rule", "ground_truth": task.id}
+        assert (row["extra_info"]["index"], row["extra_info"]["split"]) == (index, "train")
+        assert row["agent_name"] == "callwright"
+        assert compute_score(row["data_source"], GOLD[index], row["reward_model"]["ground_truth"], {})["score"] == 1.0
+
+
+def test_rows_for_tools_open_the_session_of_their_task(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
+    path = tmp_path / "train.parquet"
+    verl_bridge.export(NAME, path, ir=None, limit=4, seed=5)
+    for row, task in zip(parquet.read_table(path).to_pylist(), TASKS, strict=False):
+        assert row["prompt"] == [{"role": "user", "content": task.query}]
+        info = row["extra_info"]
+        assert info["tool_selection"] == list(task.tools)
+        assert info["tools_kwargs"].keys() == CORPUS.environment.tools.keys()
+        for kwargs in info["tools_kwargs"].values():
+            assert kwargs == {"create_kwargs": {"scenario": task.scenario, "seed": 5}}
+
+
+def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
+    from callwright.cli.app import App
+    from callwright_plugins.verl_bridge.command import verl_export
+
+    registry = cw.load_plugins()
+    path, other = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    arguments = [NAME, str(path), "--limit", "3", "--agent", "callwright", "--corpus-option", "train_size=9"]
+    done = CliRunner().invoke(verl_export, arguments, obj=App(registry=registry))
+    assert done.exit_code == 0, done.output
+    assert "3 rows in" in done.output
+    verl_bridge.export(cw.corpus(NAME, train_size=9), other, limit=3, agent="callwright")
+    assert parquet.read_table(path).equals(parquet.read_table(other))
+
+
+def test_an_empty_split_and_a_bad_path_are_said(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the extra 'data'")
+    with pytest.raises(cw.DataError, match="is empty"):
+        verl_bridge.export(cw.corpus(NAME, train_size=0), tmp_path / "x.parquet")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(cw.DataError, match="cannot be written"):
+        verl_bridge.export(CORPUS, tmp_path / "file" / "x.parquet")
+
+
+def test_configuration_files_are_json(tmp_path: Path) -> None:
+    path = verl_bridge.tool_config("banking", tmp_path / "tools.yaml", tools=["list_accounts"])
+    (line,) = json.loads(path.read_text())["tools"]
+    assert line["config"] == {"type": "native", "environment": "banking", "tool": "list_accounts"}
+    path = verl_bridge.agent_loop_config(tmp_path / "loop.yaml", recipe="prove", corpus=NAME, limits={"turn_tokens": 9})
+    (loop,) = json.loads(path.read_text())
+    assert loop.pop("_target_").endswith("agent_loop.CallwrightAgentLoop")
+    assert loop == {"name": "callwright", "recipe": "prove", "corpus": NAME, "limits": {"turn_tokens": 9}}
+
+
+def test_scoring_imports_nothing_of_verl_or_torch() -> None:
+    code = (
+        "import sys; from callwright_plugins.verl_bridge.scoring import compute_score\n"
+        f"print(compute_score({NAME!r}, 'no', 'train-3', {{}})['score'])\n"
+        "print([name for name in ('torch', 'verl', 'ray', 'pyarrow', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:2] == ["0.0", "[]"], done.stderr
+
+
+def test_the_tests_against_verl_pass_in_its_own_environment() -> None:
+    """verl's pins clash with ours, so that it mostly lives in an environment of its own."""
+    python = os.environ.get("CALLWRIGHT_VERL_PYTHON")
+    if not python:
+        pytest.skip("set CALLWRIGHT_VERL_PYTHON to the interpreter of an environment with verl and callwright")
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(Path(__file__).parent / "test_verl_package.py"),
+    ]
+    path = os.pathsep.join([str(ROOT / "core"), str(ROOT / "plugins")])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "skipped" not in done.stdout
