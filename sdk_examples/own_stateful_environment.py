@@ -1,4 +1,7 @@
-"""An environment with state in 40 lines: rows, tools, scenarios. Run: python sdk_examples/own_stateful_environment.py"""
+"""An environment with state in 40 lines: rows, tools, scenarios.
+
+Run: python sdk_examples/own_stateful_environment.py
+"""
 
 from collections.abc import Iterator
 from random import Random
