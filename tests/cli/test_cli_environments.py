@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,9 @@ import pytest
 from cli_library import library
 
 import callwright as cw
-from callwright.cli.environment_shell import Shell
+from callwright.cli.environment_shell import Shell, _lines
+from callwright.cli.environment_state import write_state
+from callwright.cli.screen import screen
 
 
 @pytest.fixture
@@ -162,3 +167,55 @@ def test_completion() -> None:
     assert shell.complete(":reset t", "t") == ["typical"]
     assert shell.complete(":tools do", "do") == ["donate"]
     assert shell.complete("nothing x", "x") == []
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ('{"book_id": "B00003", "book_id": "B00001"}', "'book_id' is there twice"),
+        ('{"book_id": NaN}', "--arguments is not JSON"),
+        ('{"book_id": "\\ud800"}', "half of a surrogate pair"),
+        ("[" * 100_000, "--arguments is not JSON"),
+        ("9" * 5_000, "--arguments is not JSON"),
+    ],
+)
+def test_arguments_are_json_as_models_must_write_it(env: Any, document: str, said: str) -> None:
+    result = env("call", "library", "lend", "--arguments", document)
+    assert (result.exit_code, said in result.stderr) == (2, True)
+    assert "Traceback" not in result.stderr
+
+
+def test_what_is_no_strict_json_is_text_in_a_pair(env: Any) -> None:
+    assert "'NaN'" in env("call", "library", "lend", "--arg", "book_id=NaN").stdout
+
+
+def test_a_state_goes_into_a_pipe_as_into_a_file(tmp_path: Path) -> None:
+    session = library().open()
+    write_state(session, tmp_path / "file")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as thread:
+        read = thread.submit(pipe.read_text, "utf-8")
+        write_state(session, pipe)
+        assert read.result(60) == (tmp_path / "file").read_text("utf-8")
+    assert pipe.is_fifo()
+
+
+def test_a_reader_that_goes_away_is_told_apart_from_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stdout", Gone())
+    with pytest.raises(BrokenPipeError):
+        screen().print("a line")
+
+
+def test_ctrl_c_stops_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Waiting(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Waiting())
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(_lines("> ", interactive=False)))

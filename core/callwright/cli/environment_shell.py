@@ -80,7 +80,9 @@ def _lines(prompt: str, interactive: bool) -> Iterable[str]:
             click.echo()
             return
         except KeyboardInterrupt:
-            click.echo()
+            if not interactive:
+                raise
+            click.echo()  # Ctrl-C throws away the line that is being typed
             continue
         if not interactive and not line:
             return

@@ -11,7 +11,7 @@ import click
 from callwright.cli import options
 from callwright.cli.app import App
 from callwright.cli.environments import draw_diff, environment_options, make_environment, session_options
-from callwright.errors import DataError, UsageError
+from callwright.errors import DataError, RunError, UsageError
 
 
 @click.command("snapshot")
@@ -98,10 +98,19 @@ def load_state(session: Any, path: Path) -> None:
 
 
 def write_state(session: Any, path: Path) -> None:
-    """Write the state of a session into a file, whole or not at all."""
+    """Write the state of a session into a file, whole or not at all. Pipes and devices are written to as they are."""
     from callwright.runs import write_atomically
 
-    write_atomically(path, json.dumps(session.world.dump(), indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(session.world.dump(), indent=1, ensure_ascii=False) + "\n"
+    if not path.exists() or path.is_file() or path.is_dir():
+        write_atomically(path, text)
+        return
+    try:  # a pipe or a device must be written to, not replaced by a file of its name
+        path.write_text(text, encoding="utf-8")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _must_have_tables(session: Any) -> None:

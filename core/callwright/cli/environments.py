@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from attrs import frozen
 
 from callwright.cli import options
 from callwright.cli.app import App
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from callwright.tool import ToolSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+#: Brackets around a value of an argument, at most.
+_DEEPEST: Final = 64
 
 #: How an environment is made and opened.
 environment_options = options.stack(
@@ -242,10 +245,9 @@ def read_arguments(spec: ToolSpec | None, pairs: Sequence[str], document: str | 
     """
     arguments: dict[str, Any] = {}
     if document is not None:
-        try:
-            arguments = json.loads(document)
-        except ValueError as error:
-            raise click.UsageError(f"--arguments is not JSON: {error}") from error
+        arguments = _strict(document)
+        if isinstance(arguments, _NotJson):
+            raise click.UsageError(f"--arguments is not JSON: {arguments.message}")
         if not isinstance(arguments, dict):
             raise click.UsageError("--arguments must be a JSON object")
     for pair in pairs:
@@ -257,11 +259,27 @@ def read_arguments(spec: ToolSpec | None, pairs: Sequence[str], document: str | 
     return arguments
 
 
+@frozen
+class _NotJson:
+    message: str
+
+
+def _strict(text: str) -> Any:
+    """The value of a text that is JSON as models must write it: no NaN, no key twice, no half of a surrogate pair."""
+    from callwright import strict_json
+    from callwright.parser import ParseFailure
+
+    value = strict_json.decode(text, 0, _DEEPEST)
+    if isinstance(value, ParseFailure):
+        return _NotJson(f"{value.message} (character {value.span[0] + 1})" if value.span else value.message)
+    if isinstance(value, strict_json.Duplicated):
+        return _NotJson(f"the key {value.key!r} is there twice (character {value.span[0] + 1})")
+    return value
+
+
 def _json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value = _strict(text)
+    return text if isinstance(value, _NotJson) else value
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:

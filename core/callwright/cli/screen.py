@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """A console on stdout or stderr. Nothing that is printed is read as markup."""
+    """A console on stdout or stderr. Nothing that is printed is read as markup.
+
+    Where the reader has gone away, printing raises :class:`BrokenPipeError` as ``print`` does (Rich would exit with 1).
+    """
     from rich.console import Console
 
-    return Console(file=sys.stderr if stderr else sys.stdout, markup=False, emoji=False, highlight=False)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            raise  # Rich calls this while it handles the BrokenPipeError
+
+    return Screen(file=sys.stderr if stderr else sys.stdout, markup=False, emoji=False, highlight=False)
 
 
 def text(value: object, style: str = "") -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -18,6 +19,9 @@ _CONNECTION_CLOSED: Final = -32000
 _REQUEST_TIMEOUT: Final = -32001
 _TAIL: Final = 2000
 _MOST_PAGES: Final = 200
+
+# Where nobody set up logging, Python would print the SDK's tracebacks about lines of a server that are no protocol.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class Lost(InfrastructureFailure):

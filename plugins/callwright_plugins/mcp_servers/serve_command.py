@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -19,6 +19,8 @@ from callwright.errors import UsageError
 from callwright.plugins import Registry
 
 _TOKEN = "CALLWRIGHT_TOKEN"
+_SESSIONS: Final = 4096
+_IDLE: Final = 1800.0
 
 
 @click.command("serve")
@@ -43,10 +45,15 @@ _TOKEN = "CALLWRIGHT_TOKEN"
     "--time-limit", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a call may take."
 )
 @click.option(
-    "--sessions", default=4096, show_default=True, type=click.IntRange(1), help="The most sessions at a time."
+    "--sessions", default=_SESSIONS, show_default=True, type=click.IntRange(1), help="The most sessions at a time."
 )
 @click.option(
-    "--idle", default=1800.0, show_default=True, metavar="S", help="Close sessions unused for so long; 0: never."
+    "--idle",
+    default=_IDLE,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="S",
+    help="Close sessions unused for so long; 0: never.",
 )
 @click.option("--print-config", is_flag=True, help="Print what to put into a client's configuration, and leave.")
 @click.pass_obj
@@ -123,6 +130,9 @@ def client_config(given: dict[str, Any], plugins: Sequence[str] = ()) -> dict[st
             arguments += [f"--{option.replace('_', '-')}", str(given[option])]
     for option, values in (("--toolset", given["toolsets"]), ("--option", given["options"])):
         arguments += [word for value in values for word in (option, value)]
+    for option, usual in (("sessions", _SESSIONS), ("idle", _IDLE)):
+        if given[option] != usual:
+            arguments += [f"--{option}", str(given[option])]
     if given["helpers"]:
         arguments.append("--helpers")
     return {"mcpServers": {name: {"command": words[0], "args": arguments}}}

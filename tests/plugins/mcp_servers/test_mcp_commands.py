@@ -88,6 +88,7 @@ def test_the_configuration_for_clients(run: Any, servers: Path) -> None:
         (["shelf", "--stdio", "--scenario", "ful"], 2, "Did you mean 'full'"),
         (["shelf", "--stdio", "--scale", "2"], 2, "no option"),
         (["shelf", "--http", "0", "--host", "0.0.0.0"], 2, "--token"),
+        (["shelf", "--stdio", "--idle", "-5"], 2, "'--idle'"),
     ],
 )
 def test_mistakes_are_said_in_a_line(run: Any, words: list[str], status: int, message: str) -> None:
@@ -166,3 +167,16 @@ def test_without_the_package_the_command_to_install_it_is_said(monkeypatch: pyte
     ):
         with pytest.raises(cw.MissingExtra, match=r"pip install 'callwright\[mcp\]'"):
             attempt()
+
+
+def test_a_program_that_is_no_server_is_named_in_a_line(run: Any) -> None:
+    done = run("env", "probe", "--", sys.executable, "-c", "print(1)")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+
+
+def test_the_configuration_keeps_limits(run: Any) -> None:
+    words = ["--sessions", "9", "--idle", "0.0"]
+    done = run("env", "serve", "shelf", "--stdio", *words, "--print-config")
+    assert json.loads(done.stdout)["mcpServers"]["shelf"]["args"][-4:] == words
