@@ -29,9 +29,10 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from attrs import field, frozen
+from pydantic import Field
 from typing_extensions import is_typeddict
 
 from callwright.environment import Environment, Outcome, OutcomeKind, Session
@@ -42,9 +43,14 @@ from callwright.schema import check_arguments
 from callwright.tool import ArgumentError, FunctionTool, ToolError, ToolSpec, tool
 from callwright.world import Base, World, difference, load_base
 
+#: What may be added to the tools of an environment: names of registered toolsets, or sequences of tools.
+Toolsets: TypeAlias = Sequence[str | Sequence[FunctionTool]]
 #: When sessions begin unless a scenario says otherwise: Monday, 2 March 2026, 09:00 UTC.
 NOW: Final = 1_772_442_000
 _BASES_KEPT: Final = 16
+_LONGEST_MESSAGE: Final = 600
+#: The clock is moved by ten years at a time at most: worlds live through what happens on the way.
+_MOST_SECONDS: Final = 315_360_000
 
 
 @frozen
@@ -74,12 +80,16 @@ class StatefulEnvironment:
         rows: Sequence[type[Any]],
         tools: Sequence[FunctionTool],
         scenarios: Mapping[str, Scenario],
-        toolsets: Sequence[str | Sequence[FunctionTool]] = (),
+        toolsets: Toolsets = (),
         scale: float = 1.0,
         registry: Registry | None = None,
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
+        if isinstance(toolsets, str) or not isinstance(toolsets, Sequence):
+            raise UsageError(
+                f"environment {name!r}: toolsets must be a list of toolsets or their names, not {toolsets!r:.80}"
+            )
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
@@ -141,6 +151,8 @@ class StatefulEnvironment:
         """The name itself, or that of the first scenario for ``""``."""
         if not scenario:
             return next(iter(self.scenarios))
+        if not isinstance(scenario, str):
+            raise UsageError(f"the name of a scenario is a text, not {scenario!r:.80}")
         if scenario not in self.scenarios:
             raise UnknownName(f"scenario of {self._name!r}", scenario, self.scenarios)
         return scenario
@@ -170,9 +182,12 @@ class StatefulSession:
         entry = self.environment.entries.get(tool)
         if entry is None:
             return Outcome("unknown_tool", None, "unknown_tool", f"there is no tool named {tool[:80]!r}")
-        if not entry.is_valid(arguments):
-            problem = check_arguments(entry.spec, arguments)[0]
-            return Outcome("schema_error", None, problem.kind, str(problem))
+        try:
+            if not entry.is_valid(arguments):
+                problem = check_arguments(entry.spec, arguments)[0]
+                return Outcome("schema_error", None, problem.kind, _short(str(problem)))
+        except UnicodeEncodeError:  # no parser lets such text through, but not every caller parses
+            return Outcome("schema_error", None, "value", "an argument holds half of a surrogate pair")
         if entry.whole is not None:
             arguments = entry.whole(arguments)
         if self._faults:
@@ -186,16 +201,18 @@ class StatefulSession:
         except ToolError as error:
             world.undo()
             kind: OutcomeKind = "schema_error" if isinstance(error, ArgumentError) else "execution_error"
-            return Outcome(kind, None, error.code, error.message)
+            return Outcome(kind, None, error.code, _short(error.message))
         except BaseException:
             world.undo()
             raise
         warning = world.end()
         if warning is not None:
             return Outcome("partial", value, *warning)
-        if value is None or value == [] or value == {} or (type(value) is dict and value.get("items") == []):
-            return Outcome("empty", value)
-        return Outcome("ok", value)
+        if type(value) is dict:
+            empty = not value or value.get("items") == []
+        else:
+            empty = value is None or value == [] or value == {}
+        return Outcome("empty" if empty else "ok", value)
 
     def digest(self) -> str:
         """A hash of the whole state; it costs what changed since it was last asked for."""
@@ -260,6 +277,11 @@ class StatefulSession:
         if code == "infrastructure":
             raise InfrastructureFailure(f"{tool} failed because a fault was injected")
         return Outcome("execution_error", None, code, "this failure was injected")
+
+
+def _short(message: str) -> str:
+    """A message as agents are told it: what they wrote themselves may stand in it, however long it was."""
+    return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 1] + "…"
 
 
 # Tools ----------------------------------------------------------------------------------------------------------------
@@ -401,7 +423,11 @@ def _count(session: StatefulSession, /, table: str, filter: dict[str, Any] | Non
 
 @tool(name="_get_rows", hidden=True, read_only=True)
 def _get_rows(
-    session: StatefulSession, /, table: str, filter: dict[str, Any] | None = None, limit: int = 100
+    session: StatefulSession,
+    /,
+    table: str,
+    filter: dict[str, Any] | None = None,
+    limit: Annotated[int, Field(ge=0)] = 100,
 ) -> list[dict[str, Any]]:
     """Rows with these values, at most ``limit``."""
     kind = _kind(session, table, *(filter or {}))
@@ -409,7 +435,9 @@ def _get_rows(
 
 
 @tool(name="_advance_clock", hidden=True)
-def _advance_clock(session: StatefulSession, /, seconds: int) -> dict[str, int]:
+def _advance_clock(
+    session: StatefulSession, /, seconds: Annotated[int, Field(ge=0, le=_MOST_SECONDS)]
+) -> dict[str, int]:
     """Let time pass."""
     session.world.begin(read_only=False)
     session.world.advance(int(seconds))
@@ -431,7 +459,13 @@ def _load_scenario(
 
 
 @tool(name="_inject_fault", hidden=True)
-def _inject_fault(session: StatefulSession, /, tool: str, code: str, nth: int = 1) -> dict[str, Any]:
+def _inject_fault(
+    session: StatefulSession,
+    /,
+    tool: str,
+    code: Annotated[str, Field(min_length=1)],
+    nth: Annotated[int, Field(ge=1)] = 1,
+) -> dict[str, Any]:
     """Let the nth next call of a tool fail with a code; the code ``infrastructure`` is a broken machine."""
     if tool not in session.environment.entries:
         raise UnknownName(f"tool of {session.environment.name!r}", tool, session.environment.entries)

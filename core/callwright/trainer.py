@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from callwright.progress import SILENT, Reporter
 
@@ -24,4 +25,19 @@ class Trainer(Protocol):
 
         ``reporter`` hears of the stages and of what a person should know.
         Writes ``metrics.jsonl``, ``rollouts.jsonl``, ``evaluation.json`` and ``checkpoints/``.
+        """
+
+
+@runtime_checkable
+class Planning(Protocol):
+    """What a trainer offers in addition if it can say beforehand what it would do, and where it would do otherwise.
+
+    ``callwright run RECIPE --dry-run`` prints it, and ``--strict`` refuses what is not exactly as the recipe says.
+    """
+
+    def dry_run(self, pipeline: Pipeline, *, strict: bool = False) -> Mapping[str, Any]:
+        """What training would do, as JSON: ``argv`` of another program, say, and lists of differences and files.
+
+        Nothing is written. Raises :class:`callwright.UsageError` with ``strict`` where the recipe is not followed
+        to the letter.
         """

@@ -305,6 +305,30 @@ def test_scenarios_seeds_and_scale() -> None:
         library(rows=[Book, Book])
 
 
+def test_nasty_values_are_outcomes_and_messages_stay_short() -> None:
+    session = library().open()
+    before = session.digest()
+    for value in ("\ud800", "x" * 200_000, {"a": "\udfff"}, [["\ud800"]]):
+        for arguments in ({"book_id": value}, {value if isinstance(value, str) else "book_id": value}):
+            outcome = session.call("lend", arguments)
+            assert outcome.kind in ("schema_error", "execution_error")
+            assert len(outcome.message) <= 600
+    assert session.digest() == before
+    for name, given in (
+        ("_advance_clock", {"seconds": -1}),
+        ("_advance_clock", {"seconds": 10**12}),
+        ("_get_rows", {"table": "books", "limit": -1}),
+        ("_inject_fault", {"tool": "lend", "code": "X", "nth": 0}),
+        ("_inject_fault", {"tool": "lend", "code": ""}),
+    ):
+        assert session.helper(name, given).kind == "schema_error"
+    for wrong in ("fines", 5):
+        with pytest.raises(UsageError, match="toolsets"):
+            library(toolsets=wrong)
+    with pytest.raises(UsageError, match="scenario"):
+        library().open(5)  # type: ignore[arg-type]
+
+
 def test_a_closed_session_refuses() -> None:
     session = library().open()
     session.close()

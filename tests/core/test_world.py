@@ -122,6 +122,57 @@ def test_a_world_is_what_the_naive_model_says(actions: list[tuple[Any, ...]]) ->
         assert world.count(Item) == len(model.items)
 
 
+def shelf_and_count(item: Item) -> tuple[str, int]:
+    return item.shelf, item.count
+
+
+def fewest_first(item: Item) -> int:
+    return -item.count
+
+
+def counts(world: cw.World) -> dict[str, int]:
+    return {shelf: world.count(Item, shelf=shelf) for shelf in ("S0", "S1", "S2", "S9")}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ACTIONS, max_size=25))
+def test_what_is_remembered_of_the_base_is_what_would_be_computed_now(actions: list[tuple[Any, ...]]) -> None:
+    shared = base()
+    world, first = cw.World(shared), cw.World(shared)
+    for action in actions:
+        act(world, action)
+        rows = list(world.rows(Item))
+        assert world.table(Item) == {one.id: one for one in rows}
+        assert world.prepared(Item, shelf_and_count) == [shelf_and_count(one) for one in rows]
+        ordered = sorted(rows, key=fewest_first)  # rows of one count stay in the order of the table
+        assert world.prepared(Item, shelf_and_count, fewest_first) == [shelf_and_count(one) for one in ordered]
+        assert world.derived(counts, Item) == counts(world)
+        assert first.derived(counts, Item) == counts(first)
+    assert list(first.rows(Item)) == list(shared.rows(Item).values())
+    assert first.derived(counts, Item) is first.derived(counts, Item), "it was computed once"
+    assert first.prepared(Item, shelf_and_count) is cw.World(shared).prepared(Item, shelf_and_count)
+
+
+def test_changes_on_the_way_do_not_show_in_rows() -> None:
+    world = cw.World(base())
+    seen = [world.put(Item(f"N{number}", "S9", 0)) and one.id for number, one in enumerate(world.rows(Item))]
+    assert seen == [f"I{number:05d}" for number in range(1, 13)]
+    again = [world.put(Item(f"O{number}", "S9", 0)) and one.id for number, one in enumerate(world.rows(Item))]
+    assert len(again) == 24
+
+
+def test_a_digest_asked_for_twice_in_a_call_that_fails_is_forgotten() -> None:
+    world = cw.World(base())
+    first = world.digest()
+    world.begin(read_only=False)
+    world.put(Item("N1", "S0", 1))
+    assert world.digest() != first
+    world.undo()
+    assert world.digest() == first == cw.World(base()).digest()
+    world.put(Item("N1", "S0", 1))
+    assert world.digest() != first
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(ACTIONS, max_size=12), st.lists(ACTIONS, max_size=12))
 def test_equal_digests_are_equal_states(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:

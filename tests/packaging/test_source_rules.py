@@ -52,6 +52,10 @@ def test_no_file_names_the_place_where_it_was_written(root: Path) -> None:
     assert found == []
 
 
+#: OpenRLHF's parser is the body of its script: it is run, in OpenRLHF's own interpreter, to check a command line.
+RUNS_A_PROGRAM = {"plugins/callwright_plugins/openrlhf_trainer/parser_check.py"}
+
+
 @pytest.mark.parametrize("word", ["eval", "exec"])
 def test_product_code_evaluates_no_text(root: Path, word: str) -> None:
     pattern = re.compile(rf"(?<![\w.]){word}\(")
@@ -61,4 +65,4 @@ def test_product_code_evaluates_no_text(root: Path, word: str) -> None:
         for path in (root / folder).rglob("*.py")
         if pattern.search(path.read_text("utf-8"))
     ]
-    assert offenders == []
+    assert [path for path in offenders if path.as_posix() not in RUNS_A_PROGRAM] == []

@@ -233,7 +233,7 @@ def rollout_rows(
 def _turns(policy: Policy, episode: Episode) -> dict[str, Any]:
     """What only an episode of several turns has: why it stopped, and each turn with what the model read next."""
     response, ranges = episode.response_ids, episode.ranges
-    following = [*(start for start, _ in ranges[1:]), len(response)]
+    following = [*(start for start, _ in ranges[1:]), len(response)][: len(ranges)]  # none before the first completion
     turns = [
         {
             "completion": turn.completion.text,

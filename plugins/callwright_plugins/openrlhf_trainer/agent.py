@@ -1,0 +1,383 @@
+"""The episodes of a run inside of OpenRLHF's engine processes. Nothing here imports OpenRLHF, Ray or vLLM.
+
+The generated entry module makes an ``AgentExecutor`` of :class:`Agent`. OpenRLHF calls ``execute`` once for each
+completion of a prompt, all of a prompt at the same time and on the same object, and takes ids, ranges and reward from
+what comes back. The episode itself is :class:`callwright.rollout.Rollout`, as everywhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import asdict, evolve
+
+from callwright.attempt import Progress
+from callwright.corpus import Task
+from callwright.errors import DataError, InfrastructureFailure, RunError
+from callwright.evaluation import Verdict, judge
+from callwright.observations import observations
+from callwright.reward import Reward
+from callwright.rollout import Codec, Generated, Rollout, run_one, score_rollout
+from callwright.runs import append_jsonl, write_atomically
+from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
+from callwright_plugins.openrlhf_trainer.export import digest_of_ids
+from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
+from callwright_plugins.openrlhf_trainer.groups import Group, Groups
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+
+#: What the names of our figures begin with among OpenRLHF's.
+PREFIX: Final = "callwright/"
+#: Masked episodes in a row, at least, after which the machinery counts as broken and the run ends.
+MASKED_IN_A_ROW: Final = 16
+
+
+class Agent:
+    """Drives episodes for OpenRLHF. ``config`` is the file that the trainer wrote beside the entry module.
+
+    Raises :class:`callwright.DataError` if it is not there: on a cluster, every node must see the run folder.
+    """
+
+    def __init__(self, config: str | Path) -> None:
+        self.folder = Path(config).parent
+        with _Recording(self.folder):
+            self.configuration = read_configuration(Path(config))
+            exported = json.loads((self.folder / "prompts.json").read_bytes())
+            self._form, self._ends = str(exported["form"]), frozenset(exported["ends"])
+            self.end_texts: list[str] = exported["end_texts"]
+            self.pipeline: Pipeline = load_pipeline(self.configuration)
+        recipe = self.pipeline.loaded.recipe
+        self._tasks: dict[str, dict[str, Task]] = {}
+        self._splits = {recipe.corpus.train, recipe.corpus.evaluation}
+        self._codec: Codec | None = None
+        self._groups = Groups()
+        self._masked_in_a_row = 0
+        reward = self.pipeline.reward
+        self._step = grid_step(self.configuration.group, max(abs(reward.low), abs(reward.high)))
+        self._spool = self.folder / "spool" / f"{socket.gethostname()}-{os.getpid()}.jsonl"
+
+    async def execute(
+        self,
+        prompt: str,
+        label: str,
+        sampling_params: Any,
+        max_length: int,
+        hf_tokenizer: Any,
+        llm_engine: Any,
+        images: Any = None,
+    ) -> dict[str, Any]:
+        """One episode, as OpenRLHF asks for it.
+
+        An error is written to ``failure.json``, which the trainer reads, and raised again, which ends the run: an
+        episode without a reward must not reach training.
+        """
+        with _Recording(self.folder):
+            return await self._execute(prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine)
+
+    async def _execute(
+        self, prompt: str, label: str, sampling_params: Any, max_length: int, tokenizer: Any, engine: Any
+    ) -> dict[str, Any]:
+        row = read_label(label)
+        group = self._groups.join((row["split"], row["row"], row["evaluation"]), row["copies"])
+        reported = False
+        try:
+            rollout = self._start(row, tokenizer, max_length)
+            asked = _Asking(engine, sampling_params, self._ends_of(tokenizer), max_length)
+            await run_one(rollout, asked, retries=self.configuration.retries, threads=True)
+            reward = await asyncio.to_thread(score_rollout, self.pipeline.score, rollout)
+            verdict = await asyncio.to_thread(judge, rollout.episode)
+            self._watch(rollout)
+            place = len(group.rewards)
+            total = None if reward.total is None else steady(reward.total, self._step)
+            reported = True
+            Groups.report(group, total)
+        finally:
+            if not reported:  # whoever waits for this one need not wait for ever
+                Groups.report(group, None)
+        if total is None or (self.configuration.filtered and not row["evaluation"]):
+            await group.whole.wait()
+        self._keep(row, place, rollout, reward, verdict)
+        return self._response(prompt, label, sampling_params, rollout, reward, verdict, total, group)
+
+    def _start(self, row: Mapping[str, Any], tokenizer: Any, max_length: int) -> Rollout:
+        task = self._task(row)
+        limits = self.configuration.limits
+        room = max_length if limits.context_tokens is None else min(max_length, limits.context_tokens)
+        rollout = self.pipeline.rollout(
+            task,
+            self._codec_of(tokenizer),
+            limits=evolve(limits, context_tokens=room),
+            progress=read_progress(self.folder, self.configuration.steps),
+        )
+        if digest_of_ids(rollout.prompt_ids) != row["prompt"]:
+            rollout.close()
+            raise DataError(
+                f"the prompt of task {task.id!r} comes out in other tokens than when it was exported: tokenizer, "
+                "plugins or corpus have changed since; start in a new run folder"
+            )
+        return rollout
+
+    def _task(self, row: Mapping[str, Any]) -> Task:
+        split = row["split"]
+        if split not in self._tasks and split in self._splits:
+            self._tasks[split] = {task.id: task for task in self.pipeline.tasks(split)}
+        task = self._tasks.get(split, {}).get(row["task"])
+        if task is None:
+            raise DataError(f"the corpus has no task {row['task']!r} in the split {split!r} any more")
+        return task
+
+    def _codec_of(self, tokenizer: Any) -> Codec:
+        """Made of the first tokenizer that comes: Ray sends a copy of the same one with every prompt."""
+        if self._codec is None:
+            options = self.configuration.template_options
+            self._codec = make_codec(tokenizer, self.pipeline, self._form, self._ends, options)
+        return self._codec
+
+    def _ends_of(self, tokenizer: Any) -> frozenset[int]:
+        return self._codec_of(tokenizer).ends
+
+    def _watch(self, rollout: Rollout) -> None:
+        """End the run if nothing works any more: a whole update of masked completions would divide by 0 tokens."""
+        if rollout.masked is None:
+            self._masked_in_a_row = 0
+            return
+        self._masked_in_a_row += 1
+        if self._masked_in_a_row >= max(MASKED_IN_A_ROW, 2 * self.configuration.group):
+            raise RunError(
+                f"the machinery failed in {self._masked_in_a_row} episodes one after the other, the last time: "
+                f"{rollout.masked}. Put it right and go on with the run"
+            )
+
+    def _response(
+        self,
+        prompt: str,
+        label: str,
+        sampling_params: Any,
+        rollout: Rollout,
+        reward: Reward,
+        verdict: Verdict,
+        total: float | None,
+        group: Group,
+    ) -> dict[str, Any]:
+        """What OpenRLHF makes an experience of.
+
+        A masked episode is its prompt alone, without a range, so that no token of it enters a loss, and has the mean
+        reward of the others as its own, so that it moves no baseline.
+        """
+        low, high = self.pipeline.reward.low, self.pipeline.reward.high
+        masked = total is None
+        if total is None:
+            total = steady(group.mean or 0.0, self._step)
+        score = share(total, low, high)
+        if self.configuration.filtered and not group.varied:
+            score = 0.0  # a mean of 0 is outside of (0, 1): the group teaches nothing and is drawn anew
+        start = len(rollout.prompt_ids)
+        logprobs = None
+        if getattr(sampling_params, "logprobs", None) is not None:
+            logprobs = [0.0] * start + ([] if masked else list(rollout.logprobs))
+        return {
+            "prompt": prompt,
+            "label": label,
+            "images": None,
+            "mm_train_inputs": None,
+            "reward": total,
+            "scores": score,
+            "observation_tokens": list(rollout.prompt_ids if masked else rollout.context),
+            "action_ranges": [] if masked else [(start + begin, start + end) for begin, end in rollout.ranges],
+            "rollout_log_probs": logprobs,
+            "truncated": not masked and rollout.stop in ("tokens", "context"),
+            "extra_logs": self._figures(rollout, reward, verdict),
+        }
+
+    def _figures(self, rollout: Rollout, reward: Reward, verdict: Verdict) -> dict[str, float]:
+        """The same keys whatever happened, since OpenRLHF merges by key; 0 for what a masked episode cannot say."""
+        known = rollout.masked is None and reward.total is not None
+        program, trace = (rollout.episode.program, rollout.episode.trace) if known else (None, None)
+        figures = {
+            "masked": float(not known),
+            "retried": float(rollout.retried),
+            "parsed": float(program is not None),
+            "executed": float(trace is not None and trace.executed),
+            "answered": float(known and verdict.answer),
+            "calls": float(len(program.calls)) if program is not None else 0.0,
+            "turns": float(len(rollout.ranges)),
+            "tokens": float(sum(rollout.mask)),
+            "environment_tokens": float(len(rollout.mask) - sum(rollout.mask)),
+            "observations_cut": float(rollout.observations_cut),
+        }
+        for name in self.pipeline.reward.weights:
+            figures[f"scores/{name}"] = reward.scores[name].score.value if known else 0.0
+        return {PREFIX + name: value for name, value in figures.items()}
+
+    def _keep(self, row: Mapping[str, Any], place: int, rollout: Rollout, reward: Reward, verdict: Verdict) -> None:
+        """Write what the trainer puts into ``rollouts.jsonl`` and ``evaluation.json``."""
+        if row["evaluation"]:
+            append_jsonl(self._spool_file(), [{"verdict": asdict(verdict)}])
+        elif place < row["logged"]:
+            task = rollout.task
+            shown = {
+                "task": task.id,
+                "depth": task.depth,
+                "structure": task.structure,
+                "query": task.query,
+                "prompt": self._written(rollout.prompt_ids),
+                "completion": rollout.episode.completion.text,
+                "truncated": rollout.stop in ("tokens", "context"),
+                "answered": verdict.answer,
+                "failure": verdict.failure,
+                **reward.to_json(),
+                "observations": observations(rollout.episode.trace) if rollout.masked is None else None,
+                "stop": rollout.stop,
+                "turns": self._turns(rollout),
+            }
+            append_jsonl(self._spool_file(), [{"rollout": shown}])
+
+    def _spool_file(self) -> Path:
+        self._spool.parent.mkdir(exist_ok=True)
+        return self._spool
+
+    def _turns(self, rollout: Rollout) -> list[dict[str, Any]]:
+        response, ranges = rollout.response_ids, rollout.ranges
+        following = [*(start for start, _ in ranges[1:]), len(response)][: len(ranges)]
+        return [
+            {
+                "completion": turn.completion.text,
+                "calls": len(turn.calls),
+                "tokens": end - start,
+                "observation": self._written(response[end:after]),
+            }
+            for turn, (start, end), after in zip(rollout.episode.turns, ranges, following, strict=True)
+        ]
+
+    def _written(self, ids: Sequence[int]) -> str:
+        codec: Any = self._codec
+        return str(codec.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+
+class _Asking:
+    """OpenRLHF's engine as what :func:`callwright.rollout.run_one` asks."""
+
+    def __init__(self, engine: Any, sampling_params: Any, ends: frozenset[int], max_length: int) -> None:
+        self._engine, self._params = engine, sampling_params
+        self._ends, self._max_length = ends, max_length
+
+    async def __call__(self, context: tuple[int, ...], room: int | None) -> Generated:
+        left = self._max_length - len(context)
+        params = deepcopy(self._params)  # shared by all completions of a prompt
+        params.max_tokens = left if room is None else min(room, left)
+        params.stop_token_ids = sorted(self._ends)
+        answer = await self._engine.generate(list(context), params)
+        output = answer.outputs[0]
+        if output.finish_reason not in ("stop", "length"):
+            raise InfrastructureFailure(f"the engine ended a completion with {output.finish_reason!r}")
+        ids = tuple(int(token) for token in output.token_ids)
+        logprobs: tuple[float, ...] = ()
+        if getattr(params, "logprobs", None) is not None and output.logprobs is not None:
+            logprobs = tuple(float(given[token].logprob) for token, given in zip(ids, output.logprobs, strict=True))
+        return Generated(ids, logprobs, output.finish_reason == "stop")
+
+
+def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
+    """A reward function for OpenRLHF's own single-turn executor.
+
+    It is given texts, from which the completion is cut out, and nothing can be masked: an episode whose machinery fails
+    more often than it is begun again ends the run. OpenRLHF swallows what such a function raises and would go on
+    without a reward, so the trainer reads of it in ``failure.json`` and ends the run.
+    """
+    agent = Agent(config)
+    pipeline, retries = agent.pipeline, agent.configuration.retries
+    low, high = pipeline.reward.low, pipeline.reward.high
+    ends = [end for end in agent.end_texts if end]
+
+    def score(prompt: str, query: str, label: str) -> tuple[float, float, dict[str, float]]:
+        row = read_label(label)
+        task = agent._task(row)
+        if not query.startswith(prompt):
+            raise DataError(f"the query of task {task.id!r} does not begin with its prompt: OpenRLHF cut the prompt")
+        text = query[len(prompt) :]
+        text = next((text.removesuffix(end) for end in ends if text.endswith(end)), text)
+        progress = read_progress(agent.folder, agent.configuration.steps)
+        for left in range(retries, -1, -1):
+            attempt = pipeline.attempt(task, text, progress)
+            reward = pipeline.score(attempt)
+            if reward.total is not None or not left:
+                break
+        if reward.total is None:
+            raise RunError(
+                f"the machinery failed for task {task.id!r}, and a reward function cannot mask: {reward.masked}"
+            )
+        verdict = judge(attempt)
+        if row["evaluation"]:
+            append_jsonl(agent._spool_file(), [{"verdict": asdict(verdict)}])
+        figures = {PREFIX + "answered": float(verdict.answer), PREFIX + "parsed": float(attempt.program is not None)}
+        for name, weighted in reward.scores.items():
+            figures[f"{PREFIX}scores/{name}"] = weighted.score.value
+        total = steady(reward.total, agent._step)
+        return total, share(total, low, high), figures
+
+    def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **_: Any) -> dict[str, Any]:
+        with _Recording(agent.folder):
+            ((total, portion, figures),) = [
+                score(prompt, query, label) for prompt, query, label in zip(prompts, queries, labels, strict=True)
+            ]
+        return {"rewards": total, "scores": portion, "extra_logs": figures}
+
+    return reward_func
+
+
+def read_label(label: str) -> dict[str, Any]:
+    """The label of an exported row. Raises :class:`callwright.DataError` for anything else."""
+    try:
+        row = json.loads(label)
+        row = {key: row[key] for key in ("task", "split", "row", "copies", "logged", "evaluation", "prompt")}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{label!r:.80} is not a label that this trainer exported") from error
+    return row
+
+
+def read_progress(folder: Path, steps: int) -> Progress:
+    """How far training is, as far as the trainer has read OpenRLHF's log."""
+    try:
+        done = int(json.loads((folder / "progress.json").read_bytes())["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        done = 0
+    return Progress(done, steps)
+
+
+class _Recording:
+    """Writes why an episode ended the run, where the trainer looks for it, and raises it as what every process knows.
+
+    Ray sends exceptions from process to process; ours may have classes that the other one has not.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None or not isinstance(error, Exception):
+            return
+        said = {
+            "error": type(error).__name__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+            "process": f"{socket.gethostname()}:{os.getpid()}",
+            "time": time.time(),
+        }
+        try:
+            write_atomically(self._folder / "failure.json", json.dumps(said, indent=2) + "\n")
+        except Exception as second:  # a full disk must not hide the first error
+            error.add_note(f"and it could not be written down: {second}")
+        raise RuntimeError(f"Callwright ends this run: {type(error).__name__}: {error}") from error

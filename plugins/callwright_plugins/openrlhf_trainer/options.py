@@ -1,0 +1,195 @@
+"""The options of the trainer ``openrlhf``, and of the model table that belongs to it.
+
+Names are those of the trainer ``local`` wherever they mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from callwright.errors import UnknownName, UsageError
+
+_Options = TypeVar("_Options", bound=BaseModel)
+
+#: Options of the trainer ``local`` that OpenRLHF has no counterpart for, and why nothing is lost or what is. They are
+#: accepted, so that ``--set trainer.name=openrlhf`` works on a recipe for it, and listed as unsupported.
+LOCAL_ONLY: Final[Mapping[str, str]] = {
+    "curriculum": "OpenRLHF shuffles the prompts, so no part of a run can have depths of its own",
+    "warm_start": "OpenRLHF's trainer only does reinforcement learning; name a model that was warmed up elsewhere",
+    "resampling_rounds": "OpenRLHF draws other prompts until its data is used up",
+    "micro_batches": "micro_batch says how many completions a GPU holds at a time",
+    "sampling_rows": "vLLM batches by itself; results do not depend on it",
+    "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
+    "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",
+    "alarm_window": "there is no alarm; metrics.jsonl has what it looks at",
+    "threads": "nothing is computed on the CPU; results do not depend on it",
+    "device": "OpenRLHF runs on CUDA",
+}
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class CriticOptions(_Table):
+    """The critic of an algorithm that has one (``ppo``): the policy's model with a value head."""
+
+    learning_rate: float = Field(default=1e-5, gt=0, description="Of AdamW, after the warm-up; stays constant.")
+    warm_up: int = Field(default=0, ge=0, description="Steps in which the learning rate rises from 0.")
+    head_start: int = Field(default=0, ge=0, description="First steps in which the critic alone is trained.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+
+
+class Options(_Table):
+    """Options of ``trainer = "openrlhf"``."""
+
+    steps: int = Field(default=100, ge=1, description="Steps of reinforcement learning, one rollout batch each.")
+    prompts: int = Field(default=8, ge=1, description="Prompts a step (P).")
+    group: int = Field(default=8, ge=1, description="Completions a prompt (G).")
+    mini_batches: int = Field(default=1, ge=1, description="Parts of a rollout batch with an optimiser step each.")
+    iterations: int = Field(default=1, ge=1, description="Passes over one batch of rollouts (mu).")
+    micro_batch: int = Field(default=1, ge=1, description="Completions at a time on one GPU.")
+    depths: list[int] | None = Field(
+        default=None, description="Depths to export tasks of, each as often as it is listed; all alike if left out."
+    )
+    temperature: float = Field(default=1.0, gt=0, description="Of sampling, and of the trained distribution.")
+    top_p: float = Field(default=1.0, gt=0, le=1, description="Of sampling.")
+    max_prompt_tokens: int = Field(
+        default=4096, ge=1, description="Tasks with longer prompts are left out; a prompt is never cut."
+    )
+    max_new_tokens: int = Field(
+        default=1024, ge=1, description="Longest completion; without an end by then it is truncated."
+    )
+    learning_rate: float = Field(default=1e-6, gt=0, description="Of AdamW, after the warm-up.")
+    warm_up: int = Field(default=0, ge=0, description="Steps in which the learning rate rises from 0.")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="constant", description="After the warm-up: constant, linear, or cosine down to a tenth."
+    )
+    betas: tuple[float, float] = Field(default=(0.9, 0.95), description="Of AdamW, of the critic's too.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+    clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient, of the critic's too.")
+    retries: int = Field(default=1, ge=0, description="How often an episode that the machinery failed begins again.")
+    evaluate_every: int = Field(default=0, ge=0, description="Steps between evaluations; 0: only after the last one.")
+    evaluation_tasks: int | None = Field(default=None, ge=1, description="Tasks per depth; all if left out.")
+    checkpoint_every: int = Field(default=25, ge=1, description="Steps between checkpoints.")
+    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept, beside the final one.")
+    rollouts_per_step: int = Field(default=4, ge=0, description="Rollouts a step that are written to rollouts.jsonl.")
+    dtype: Literal["bfloat16", "float16", "float32"] = Field(default="bfloat16", description="Of the arithmetic.")
+    nodes: int = Field(default=1, ge=1, description="Machines of the policy (and of reference and critic).")
+    gpus_per_node: int = Field(default=1, ge=1, description="GPUs of each of them.")
+    colocate: bool = Field(default=True, description="Everything on the same GPUs, vLLM asleep while training.")
+    engines: int | None = Field(
+        default=None, ge=1, description="vLLM engines; left out: as many as the policy's GPUs make."
+    )
+    tensor_parallel: int = Field(default=1, ge=1, description="GPUs of one engine.")
+    gpu_memory: float = Field(default=0.6, gt=0, lt=1, description="Share of a GPU's memory that an engine takes.")
+    prefix_caching: bool = Field(default=True, description="vLLM computes what prompts share once.")
+    zero_stage: Literal[0, 1, 2, 3] = Field(default=3, description="DeepSpeed's ZeRO stage.")
+    packing: bool = Field(default=False, description="No padding between sequences (flash-attention).")
+    gradient_checkpointing: bool = Field(default=False, description="Less memory, more time.")
+    attention: str = Field(default="flash_attention_2", description="Attention implementation of the trained models.")
+    rewards: Literal["agent", "function"] = Field(
+        default="agent",
+        description="agent: our executor drives the episodes. function: a reward function for OpenRLHF's own "
+        "executor of single turns.",
+    )
+    flags: list[str] = Field(
+        default_factory=list, description="Further words of OpenRLHF's command line, which win over ours."
+    )
+    python: str | None = Field(
+        default=None,
+        description="Interpreter of an environment with OpenRLHF; else $CALLWRIGHT_OPENRLHF_PYTHON, else this one.",
+    )
+    ray_address: str | None = Field(default=None, description="A running Ray cluster (RAY_ADDRESS); else a local one.")
+    environment: dict[str, str] = Field(default_factory=dict, description="Further environment variables.")
+    strict: bool = Field(default=False, description="Refuse what OpenRLHF cannot do exactly as the recipe says.")
+    critic: CriticOptions = Field(default_factory=CriticOptions)
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Options:
+        rows, workers = self.prompts * self.group, self.nodes * self.gpus_per_node
+        if rows % self.mini_batches:
+            raise ValueError(f"mini_batches is {self.mini_batches}, which does not divide {rows} completions a step")
+        if (rows // self.mini_batches) % (self.micro_batch * workers):
+            raise ValueError(
+                f"an update has {rows // self.mini_batches} completions, which {workers} GPUs cannot share in micro "
+                f"batches of {self.micro_batch}; change prompts, group, mini_batches, micro_batch or the GPUs"
+            )
+        if self.colocate and self.engine_count * self.tensor_parallel != workers:
+            raise ValueError(
+                f"colocate needs engines times tensor_parallel to be the {workers} GPUs of the policy, not "
+                f"{self.engine_count} times {self.tensor_parallel}"
+            )
+        return self
+
+    @property
+    def engine_count(self) -> int:
+        """The vLLM engines."""
+        return self.engines or max(1, self.nodes * self.gpus_per_node // self.tensor_parallel)
+
+    @property
+    def updates(self) -> int:
+        """Optimiser steps of a whole run."""
+        return self.steps * self.mini_batches * self.iterations
+
+
+class Model(_Table):
+    """The ``[model]`` table."""
+
+    path: str | None = Field(
+        default=None, description="A Hugging Face directory, or a name that OpenRLHF's environment resolves."
+    )
+    tiny: dict[str, Any] | None = Field(default=None, description="Only for the trainer local.")
+    prompt: Literal["auto", "chat", "compact"] = Field(
+        default="auto", description="compact: the corpus's short prompt; chat: messages."
+    )
+    chat_template_options: dict[str, Any] = Field(default_factory=dict, description="Passed to the chat template.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Model:
+        if (self.path is None) == (self.tiny is None):
+            raise ValueError('give path = "DIRECTORY", or a name that the trainer\'s environment resolves')
+        return self
+
+
+class UnknownOption(UnknownName):
+    """An option that does not exist; ``path`` leads to it from the table that was read."""
+
+    def __init__(self, kind: str, path: tuple[str, ...], known: Iterable[str]) -> None:
+        super().__init__(kind, path[-1], known)
+        self.path = path
+
+
+class WrongOption(UsageError):
+    """An option with an impossible value; ``path`` leads to it from the table that was read."""
+
+    def __init__(self, message: str, path: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def split_local(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options that this trainer knows (or that are mistakes), and those that only the trainer ``local`` has."""
+    local = {key: value for key, value in given.items() if key in LOCAL_ONLY}
+    return {key: value for key, value in given.items() if key not in local}, local
+
+
+def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
+    """Validate a table. Raises :class:`callwright.UsageError` for the first thing that is wrong, naming its key."""
+    try:
+        return model.model_validate(dict(given))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        path = tuple(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            table: Any = model
+            for key in path[:-1]:
+                table = table.model_fields[key].annotation
+            where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
+            raise UnknownOption(where, path, table.model_fields) from error
+        key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
+        message = problem["msg"].removeprefix("Value error, ")
+        raise WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path) from error

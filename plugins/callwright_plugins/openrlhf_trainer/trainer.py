@@ -1,0 +1,366 @@
+"""``trainer = "openrlhf"``: what a recipe names. Writes a folder, starts OpenRLHF, and follows it into the run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from callwright.errors import ComponentError, UsageError
+from callwright.evaluation import Verdict, summarise
+from callwright.progress import SILENT, Reporter
+from callwright.runs import METRICS, ROLLOUTS, Run, write_atomically
+from callwright_plugins.openrlhf_trainer.arguments import Translation
+from callwright_plugins.openrlhf_trainer.configuration import Configuration
+from callwright_plugins.openrlhf_trainer.following import Program
+from callwright_plugins.openrlhf_trainer.interpreter import (
+    VERSION,
+    NoOpenRLHF,
+    check,
+    find_interpreter,
+    how_to_install,
+    requirements,
+)
+from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, read_line
+from callwright_plugins.openrlhf_trainer.options import Model, Options, read_options, split_local
+from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits, translate
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+
+MODULE = "openrlhf.cli.train_ppo_ray"
+
+ENTRIES: Mapping[str, str] = {
+    "agent": '''"""What OpenRLHF loads in each of its engines. Generated."""
+
+from openrlhf.utils.agent import AgentExecutorBase
+
+from callwright_plugins.openrlhf_trainer.agent import Agent
+
+CONFIG = {config!r}
+
+
+class AgentExecutor(Agent, AgentExecutorBase):
+    """Episodes of Callwright; OpenRLHF makes this object without arguments."""
+
+    def __init__(self):
+        Agent.__init__(self, CONFIG)
+''',
+    "function": '''"""What OpenRLHF loads in each of its engines. Generated."""
+
+from callwright_plugins.openrlhf_trainer.agent import reward_function
+
+reward_func = reward_function({config!r})
+''',
+}
+
+logger = structlog.get_logger(__name__)
+
+
+class OpenRLHFTrainer:
+    """Trains by OpenRLHF, on many GPUs and nodes. Options: :class:`.options.Options`.
+
+    Options of the trainer ``local`` without counterpart are accepted and listed as unsupported. Raises
+    :class:`callwright.UsageError` for an option that does not exist or has an impossible value.
+    """
+
+    name = "openrlhf"
+
+    def __init__(self, **options: Any) -> None:
+        known, self.local = split_local(options)
+        self.options = read_options(Options, known, "the trainer 'openrlhf'")
+
+    def dry_run(self, pipeline: Pipeline, *, strict: bool = False) -> Mapping[str, Any]:
+        """``argv``, ``approximated``, ``unsupported`` and ``files`` of a run in the folder ``RUN``; nothing is written.
+
+        Where an interpreter with OpenRLHF is at hand, its parser has read the arguments. Raises
+        :class:`callwright.UsageError` where it refuses them, and with ``strict`` where anything is not exact.
+        """
+        files = Files(Path("RUN"))
+        translated = self._translate(pipeline, files)
+        if strict or self.options.strict:
+            refuse_inexact(translated)
+        try:
+            check(find_interpreter(self.options.python), translated.argv)
+        except NoOpenRLHF as error:
+            if self.options.python is not None:
+                raise
+            logger.warning("the arguments were not checked by OpenRLHF's own parser", reason=str(error))
+        return {
+            "argv": translated.argv,
+            "approximated": [one.to_json() for one in translated.approximated],
+            "unsupported": [one.to_json() for one in translated.unsupported],
+            "files": files.described(self.options),
+        }
+
+    def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
+        """Write the folder ``openrlhf`` of the run, train, and go on from OpenRLHF's newest checkpoint if there is one.
+
+        Raises :class:`callwright.CallwrightError` in all foreseen cases: what OpenRLHF cannot be told, an environment
+        without it, an episode that a bug ended, and OpenRLHF's own failures with the end of its log.
+        """
+        files = Files(run.path.resolve())
+        if (files.final / "config.json").is_file():
+            return
+        if any(letter in str(files.train) for letter in ",@"):
+            raise UsageError(f"OpenRLHF reads ',' and '@' in the name of a data file as its own; {run.path} has one")
+        translated = self._translate(pipeline, files)
+        if self.options.strict:
+            refuse_inexact(translated)
+        for one in translated.unsupported:
+            if one.refused:
+                raise pipeline.loaded.error(f"{one.key} = {one.wanted!r}: {one.why}", *one.key.split("."))
+        python = find_interpreter(self.options.python)
+        found = check(python, translated.argv)
+        for kind, differences in (("approximated", translated.approximated), ("left out", translated.unsupported)):
+            for one in differences:
+                reporter.say(f"{kind}: {one.key}: {one.given!r} in place of {one.wanted!r}; {one.why}")
+        if found["openrlhf"] != VERSION:
+            reporter.say(f"this is OpenRLHF {found['openrlhf']}; what is known here is that of {VERSION}")
+        self._write(pipeline, files, translated, python, reporter)
+        _Following(self.options, pipeline, run, files, reporter).start(python, translated)
+
+    def _translate(self, pipeline: Pipeline, files: Files) -> Translation:
+        recipe = pipeline.loaded.recipe
+        if pipeline.algorithm is None:
+            raise UsageError("the trainer 'openrlhf' needs a pipeline with an algorithm")
+        limits = pipeline.limits
+        if self.options.rewards == "function" and limits is not None and limits.assistant_turns > 1:
+            raise pipeline.loaded.error(
+                'OpenRLHF knows single turns only where it is given a reward function; use rewards = "agent"',
+                "trainer",
+                "rewards",
+            )
+        try:
+            model = read_options(Model, recipe.model, "the table [model]")
+        except UsageError as error:
+            raise pipeline.loaded.error(str(error), "model", *getattr(error, "path", ())) from error
+        try:
+            return translate(
+                files,
+                self.options,
+                model,
+                pipeline.algorithm,
+                limits,
+                seed=recipe.seed,
+                scheduled=bool(getattr(pipeline.reward, "scheduled", False)),
+                local=self.local,
+            )
+        except UsageError as error:
+            raise pipeline.loaded.error(str(error), "algorithm") from error
+
+    def _write(
+        self, pipeline: Pipeline, files: Files, translated: Translation, python: str, reporter: Reporter
+    ) -> None:
+        """Everything that OpenRLHF needs. The prompts are exported once."""
+        files.folder.mkdir(exist_ok=True)
+        configuration = self._configuration(pipeline, files)
+        configuration.write(files.config)
+        write_atomically(files.entry, ENTRIES[self.options.rewards].format(config=str(files.config)))
+        write_atomically(files.requirements, requirements())
+        if not files.prompts.exists():
+            reporter.start("prompts", 1)
+            done = subprocess.run(
+                [python, "-m", "callwright_plugins.openrlhf_trainer.export", str(files.config)],
+                capture_output=True, text=True, errors="replace", check=False,
+            )  # fmt: skip
+            reporter.finish()
+            if done.returncode:
+                said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+                if "No module named 'callwright" in said or "Error while finding module" in said:
+                    raise NoOpenRLHF(f"{python} has no Callwright, which drives the episodes there; {how_to_install()}")
+                raise UsageError(f"the prompts cannot be exported: {said.removeprefix('error: ')}")
+        made = json.loads(files.prompts.read_bytes())
+        for split, left_out in (("train", made["too_long"]), ("evaluation", made["evaluation_too_long"])):
+            if left_out:
+                reporter.say(f"left out of {split}: {left_out} tasks with prompts that are too long")
+
+    def _configuration(self, pipeline: Pipeline, files: Files) -> Configuration:
+        """What an engine's process needs to make the same pipeline.
+
+        Raises :class:`callwright.UsageError` for objects that an embedder put into this one.
+        """
+        recipe, options = pipeline.loaded.recipe, self.options
+        named = pipeline.registry.create("reward recipe", recipe.reward.name, **recipe.reward.options)
+        for what, given, expected in (
+            ("corpus", pipeline.corpus.name, recipe.corpus.name),
+            ("environment", pipeline.environment is not None, recipe.environment is not None),
+            ("rewards", list(pipeline.reward.weights), list(named.weights)),
+        ):
+            if given != expected:
+                raise UsageError(
+                    f"the {what} of this pipeline is an object of this process, and OpenRLHF's engines make theirs by "
+                    "the recipe; register it in a plugin and name it there"
+                )
+        source = pipeline.registry.description()
+        model = read_options(Model, recipe.model, "the table [model]")
+        assert model.path is not None
+        path = Path(model.path)
+        return Configuration(
+            recipe=str(files.run / "recipe.toml"),
+            here=str(Path.cwd()),
+            blocked=None if source.blocked is None else tuple(sorted(source.blocked)),
+            modules=source.modules,
+            model=str(path.resolve()) if path.is_dir() else model.path,
+            limits=episode_limits(pipeline.limits, options),
+            steps=options.steps,
+            group=options.group,
+            retries=options.retries,
+            prompt=model.prompt,
+            template_options=model.chat_template_options,
+            filtered=bool(getattr(pipeline.algorithm, "dynamic_sampling", False)),
+            prompts=options.prompts,
+            max_prompt_tokens=options.max_prompt_tokens,
+            rollouts_per_step=options.rollouts_per_step,
+            depths=None if options.depths is None else tuple(options.depths),
+            evaluation_tasks=options.evaluation_tasks,
+        )
+
+
+def refuse_inexact(translated: Translation) -> None:
+    """Raises :class:`callwright.UsageError` naming everything that is not exactly as the recipe says."""
+    if translated.exact:
+        return
+    lines = [
+        f"  {kind}: {one.key}: {one.given!r} in place of {one.wanted!r}; {one.why}"
+        for kind, differences in (("approximated", translated.approximated), ("unsupported", translated.unsupported))
+        for one in differences
+    ]
+    raise UsageError("strict: OpenRLHF cannot do exactly what the recipe says\n" + "\n".join(lines))
+
+
+class _Following:
+    """One start of OpenRLHF, and what of its work becomes rows of the run folder."""
+
+    def __init__(self, options: Options, pipeline: Pipeline, run: Run, files: Files, reporter: Reporter) -> None:
+        self.options, self.pipeline, self.run, self.files, self.reporter = options, pipeline, run, files, reporter
+        self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
+        self._read: dict[Path, int] = {}
+        self._pending: dict[str, list[dict[str, Any]]] = {"rollout": [], "verdict": []}
+
+    def start(self, python: str, translated: Translation) -> None:
+        """Train from the newest checkpoint to the end; the final model is then in its place."""
+        files, options = self.files, self.options
+        done = self._take_up()
+        words = [python, "-m", MODULE, *translated.argv, *(["--ckpt.load_enable"] if done else [])]
+        write_atomically(files.argv, json.dumps(words[3:], indent=1) + "\n")
+        write_atomically(files.script, script(words, self._environment()))
+        files.script.chmod(0o755)
+        program = Program(words, self._environment(), files.log)
+        self.reporter.start("training", options.steps, done)
+        status = program.follow(self._hear, files.failure.exists)
+        self.reporter.finish()
+        if files.failure.exists():
+            said = json.loads(files.failure.read_bytes())
+            raise ComponentError(f"an episode ended the run: {said['error']}: {said['message']} (in {files.failure})")
+        if status:
+            raise program.failed(status, files.log)
+        if not (files.model / "config.json").is_file():
+            raise program.failed(status, files.log)
+        shutil.rmtree(files.final, ignore_errors=True)
+        files.model.rename(files.final)
+
+    def _environment(self) -> dict[str, str]:
+        fixed = {"PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0", "TOKENIZERS_PARALLELISM": "false"}
+        address = {"RAY_ADDRESS": self.options.ray_address} if self.options.ray_address else {}
+        return {**fixed, **address, **self.options.environment}
+
+    def _take_up(self) -> int:
+        """The step of the checkpoint from which OpenRLHF will go on; everything after it is forgotten."""
+        files = self.files
+        done = newest_step(files.checkpoints)
+        if not done:
+            # At most half of a first checkpoint, which would not load.
+            shutil.rmtree(files.checkpoints, ignore_errors=True)
+        shutil.rmtree(files.spool, ignore_errors=True)
+        shutil.rmtree(files.model, ignore_errors=True)
+        files.failure.unlink(missing_ok=True)
+        for name in (METRICS, ROLLOUTS):
+            self.run.truncate(name, sum(1 for row in self.run.rows(name) if row["step"] <= done))
+        written = self.run.read_json("evaluation.json")
+        if written:
+            during = [one for one in [*written["during"], written["after"]] if one and one.get("step", 0) <= done]
+            self.evaluation["during"] = during
+        self._write_progress(done)
+        return done
+
+    def _write_progress(self, step: int) -> None:
+        write_atomically(self.files.progress, json.dumps({"step": step}) + "\n")
+
+    def _hear(self, line: str) -> None:
+        finished = read_line(line)
+        if finished is None:
+            return
+        if finished.evaluation:
+            self._evaluated(finished)
+        else:
+            self._stepped(finished)
+
+    def _stepped(self, finished: Finished) -> None:
+        self._write_progress(finished.step)
+        row = metrics_row(finished)
+        self.run.append(METRICS, [row])
+        rollouts = [{"step": finished.step, **one} for one in self._spooled("rollout")]
+        if rollouts:
+            self.run.append(ROLLOUTS, rollouts)
+        hook = self.pipeline.registry
+        if hook.listens("callwright_training_step"):
+            hook.hook.callwright_training_step(metrics=row)
+        shown = {"reward": row["reward"], "answered": row.get("answered")}
+        self.reporter.advance(**{name: value for name, value in shown.items() if value is not None})
+
+    def _evaluated(self, finished: Finished) -> None:
+        verdicts = [Verdict(**one) for one in self._spooled("verdict")]
+        if not verdicts:
+            return
+        made = {"step": finished.step, **summarise(verdicts)}
+        self.evaluation["during"].append(made)
+        if finished.step >= self.options.steps:
+            self.evaluation["during"].pop()
+            self.evaluation["after"] = made
+        self.run.write_json("evaluation.json", self.evaluation)
+
+    def _spooled(self, kind: str) -> list[dict[str, Any]]:
+        """The rows of one kind that engines have written since they were last asked for."""
+        for path in sorted(self.files.spool.glob("*.jsonl")):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._read[path] = self._read.get(path, 0) + len(whole)
+            for line in whole.splitlines():
+                ((name, row),) = json.loads(line).items()
+                self._pending[name].append(row)
+        found, self._pending[kind] = self._pending[kind], []
+        return found
+
+
+def newest_step(checkpoints: Path) -> int:
+    """The step of OpenRLHF's newest checkpoint; 0 if there is none that is whole."""
+    latest = checkpoints / "_actor" / "latest"
+    try:
+        tag = latest.read_text(encoding="utf-8").strip()
+    except OSError:
+        return 0
+    digits = tag.rpartition("global_step")[2]
+    return int(digits) if digits.isdecimal() and (latest.parent / tag).is_dir() else 0
+
+
+def script(words: list[str], environment: Mapping[str, str]) -> str:
+    """The same start as a shell script, one flag a line."""
+    lines: list[str] = []
+    for word in words[3:]:
+        if word.startswith("--"):
+            lines.append(shlex.quote(word))
+        else:
+            lines[-1] += " " + shlex.quote(word)
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items()))
+    command = " \\\n  ".join([shlex.join(words[:3]), *lines])
+    about = "# The start of OpenRLHF that Callwright made last. It does not fill metrics.jsonl.\n"
+    return f"#!/bin/sh\n{about}{exports}exec {command}\n"

@@ -1,0 +1,242 @@
+"""Runs from beginning to end over a stand-in for OpenRLHF: the folder, rows, checkpoints, Ctrl-C and going on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from callwright.cli.formats import schema_of
+from callwright.errors import ComponentError, RunError, UsageError
+from callwright.runs import Run
+from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses
+from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
+
+pytest.importorskip("torch", reason="needs the train extra")
+
+OPTIONS: dict[str, Any] = {
+    "steps": 4, "prompts": 2, "group": 3, "max_prompt_tokens": 9000, "max_new_tokens": 6000, "checkpoint_every": 2,
+    "evaluate_every": 2, "evaluation_tasks": 1, "rollouts_per_step": 2,
+}  # fmt: skip
+
+
+class Heard:
+    """A reporter that remembers."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.advanced = 0
+        self.stages: list[tuple[str, int, int]] = []
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        self.stages.append((stage, total, done))
+
+    def advance(self, units: int = 1, **figures: float) -> None:
+        self.advanced += units
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def finish(self) -> None:
+        pass
+
+
+def recipe_text(model: Path, turns: bool = True) -> str:
+    limits = "[turns]\nassistant_turns = 2\n" if turns else ""
+    return (
+        f'name = "sums"\nseed = 3\nmodel = "{model}"\ntrainer = "openrlhf"\n{limits}'
+        '[corpus]\nname = "toolworld-mini-v1"\ntrain_size = 6\nevaluation_size = 1\n'
+    )
+
+
+def start(
+    folder: Path, text: str, make_pipeline: Any, python: str, mode: str = "", **options: Any
+) -> tuple[Run, Heard]:
+    run = Run.create(folder, recipe_text=text, manifest={})
+    heard = Heard()
+    trainer = OpenRLHFTrainer(python=python, environment={"STAND_IN": mode}, **{**OPTIONS, **options})
+    trainer.train(make_pipeline(text), run, reporter=heard)
+    return run, heard
+
+
+def test_a_run_from_beginning_to_end(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+    run, heard = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    metrics = run.rows("metrics.jsonl")
+    assert [row["step"] for row in metrics] == [1, 2, 3, 4]
+    validate = jsonschema_rs.validator_for(schema_of("metrics")).validate
+    for row in metrics:
+        validate(row)
+        assert row["rollouts"] == 6
+        assert row["masked"] == 0
+        assert row["loss"] == 0.25
+        assert "kl" not in row  # it was no number
+        assert set(row["scores"]) == {"format", "names", "parameters", "types", "execution", "answer"}
+        assert row["openrlhf"]["timing/step_total"] == 1.0
+    rollouts = run.rows("rollouts.jsonl")
+    assert [row["step"] for row in rollouts] == [1, 1, 2, 2, 3, 3, 4, 4]
+    for row in rollouts:
+        jsonschema_rs.validator_for(schema_of("rollouts")).validate({**row, "advantage": 0.0})
+        assert len(row["turns"]) == 2
+        assert row["stop"] == "assistant_turns"
+    evaluation = run.read_json("evaluation.json")
+    assert [one["step"] for one in evaluation["during"]] == [2]
+    assert evaluation["after"]["step"] == 4
+    assert evaluation["after"]["n"] > 0
+    assert (run.checkpoints / "final" / "config.json").is_file()
+    assert heard.advanced == 4
+    assert heard.stages == [("prompts", 1, 0), ("training", 4, 0)]
+    assert any(text.startswith("approximated: algorithm.std_epsilon") for text in heard.said)
+    argv = json.loads((run.path / "openrlhf" / "argv.json").read_text())
+    assert argv[argv.index("--rollout.batch_size") + 1] == "2"
+    script = (run.path / "openrlhf" / "train.sh").read_text()
+    assert "openrlhf.cli.train_ppo_ray" in script
+    again = Heard()  # a finished run is left alone
+    OpenRLHFTrainer(python="nowhere", **OPTIONS).train(make_pipeline(recipe_text(model)), run, reporter=again)
+    assert again.stages == []
+
+
+def test_exported_prompts(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+    from transformers import AutoTokenizer
+
+    run, _ = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    pipeline = make_pipeline(recipe_text(model))
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    rows = [json.loads(line) for line in (run.path / "openrlhf" / "train.jsonl").read_text().splitlines()]
+    labels = [json.loads(row["label"]) for row in rows]
+    assert len(rows) == OPTIONS["steps"] * OPTIONS["prompts"]
+    assert [label["row"] for label in labels] == list(range(8))
+    assert sorted(label["task"] for label in labels[:6]) == sorted(task.id for task in pipeline.tasks("train"))
+    for row, label in zip(rows, labels, strict=True):
+        task = pipeline.corpus.task(label["task"])
+        text = tokenizer.apply_chat_template(pipeline.messages(task), tokenize=False, add_generation_prompt=True)
+        assert row["prompt"] == text
+        assert all(name in row["prompt"] for name in task.tools)
+        assert task.query in row["prompt"]
+    made = json.loads((run.path / "openrlhf" / "prompts.json").read_text())
+    assert made["too_long"] == 0
+
+
+def test_prompts_that_are_too_long_are_left_out_and_never_cut(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    with pytest.raises(UsageError, match="all 6 prompts of the split 'train' have more than 50 tokens"):
+        start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in, max_prompt_tokens=50)
+
+
+def test_a_failure_shows_the_end_of_the_log_and_the_run_goes_on_from_its_checkpoint(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    folder, text = tmp_path / "run", recipe_text(model)
+    with pytest.raises(RunError, match=r"exit status 7(.|\n)*something broke at last"):
+        start(folder, text, make_pipeline, stand_in, "fail 3")
+    assert [row["step"] for row in Run(folder).rows("metrics.jsonl")] == [1, 2, 3]
+    run, heard = start(folder, text, make_pipeline, stand_in, "fail 3")
+    assert heard.stages == [("training", 4, 2)]  # the prompts are there
+    assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
+    assert [row["step"] for row in run.rows("rollouts.jsonl")] == [1, 1, 2, 2, 3, 3, 4, 4]
+    evaluation = run.read_json("evaluation.json")
+    assert [one["step"] for one in evaluation["during"]] == [2]
+    assert evaluation["after"]["step"] == 4
+    assert json.loads((folder / "openrlhf" / "argv.json").read_text())[-1] == "--ckpt.load_enable"
+
+
+def test_before_the_first_checkpoint_a_run_begins_again(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    folder, text = tmp_path / "run", recipe_text(model)
+    with pytest.raises(RunError):
+        start(folder, text, make_pipeline, stand_in, "fail 1")
+    (folder / "checkpoints" / "openrlhf" / "_actor" / "global_step2").mkdir(parents=True)  # half of one
+    run, heard = start(folder, text, make_pipeline, stand_in)
+    assert heard.stages == [("training", 4, 0)]
+    assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
+
+
+def test_ctrl_c_reaches_the_program(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+    folder, text = tmp_path / "run", recipe_text(model)
+    stopper = threading.Thread(target=_interrupt_when, args=(folder / "openrlhf" / "log.txt", "hanging"), daemon=True)
+    stopper.start()
+    with pytest.raises(KeyboardInterrupt):
+        start(folder, text, make_pipeline, stand_in, "hang 3")
+    stopper.join()
+    assert not (folder / "openrlhf" / "failure.json").exists()
+    run, heard = start(folder, text, make_pipeline, stand_in, "hang 3")
+    assert heard.stages == [("training", 4, 2)]
+    assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
+
+
+def _interrupt_when(log: Path, word: str) -> None:
+    waiting = threading.Event()
+    while not (log.exists() and word in log.read_text()):
+        waiting.wait(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_bug_in_an_episode_ends_the_run_and_is_named(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    folder, text = tmp_path / "run", recipe_text(model)
+    with pytest.raises(RunError):
+        start(folder, text, make_pipeline, stand_in, "fail 1")
+    rows = (folder / "openrlhf" / "train.jsonl").read_text()
+    (folder / "openrlhf" / "train.jsonl").write_text(rows.replace('\\"prompt\\": \\"', '\\"prompt\\": \\"0'))
+    with pytest.raises(ComponentError, match=r"DataError: the prompt of task .* comes out in other tokens"):
+        start(folder, text, make_pipeline, stand_in)
+    said = json.loads((folder / "openrlhf" / "failure.json").read_text())
+    assert said["error"] == "DataError"
+    assert "Traceback" in said["traceback"]
+
+
+def test_what_openrlhf_refuses_is_said_in_its_words(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    with pytest.raises(OpenRLHFRefuses, match=r"OpenRLHF 0\.11\.2 refuses the arguments: never is no option"):
+        start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in, flags=["--actor.never"])
+
+
+def test_an_interpreter_without_openrlhf(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    import sys
+    from importlib.util import find_spec
+
+    with pytest.raises(UsageError, match=r"the option 'python' names 'nowhere', which is no interpreter; make an env"):
+        start(tmp_path / "run", recipe_text(model), make_pipeline, "nowhere")
+    if find_spec("openrlhf") is None:
+        with pytest.raises(NoOpenRLHF, match=r"has no package 'openrlhf'; .*pip install 'openrlhf\[vllm\]==0\.11\.2'"):
+            start(tmp_path / "run", recipe_text(model), make_pipeline, sys.executable)
+
+
+def test_objects_of_this_process_are_refused(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+    from attrs import evolve
+
+    text = recipe_text(model)
+    pipeline = make_pipeline(text)
+    other = evolve(pipeline, environment=pipeline.corpus.environment)
+    run = Run.create(tmp_path / "run", recipe_text=text, manifest={})
+    with pytest.raises(UsageError, match="the environment of this pipeline is an object of this process"):
+        OpenRLHFTrainer(python=stand_in, **OPTIONS).train(other, run)
+
+
+def test_strict_refuses_and_names_everything(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+    with pytest.raises(UsageError, match=r"strict: OpenRLHF cannot(.|\n)*algorithm\.std_epsilon: 1e-09 in place of 0"):
+        start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in, strict=True)
+    assert not (tmp_path / "run" / "openrlhf").exists()
+
+
+def test_the_generated_files_are_python_and_toml(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    import ast
+
+    run, _ = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    tree = ast.parse((run.path / "openrlhf" / "entry.py").read_text())
+    found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imported = {str(module).split(".")[0] for module in found}
+    assert imported == {"openrlhf", "callwright_plugins"}
+    assert tomllib.loads((run.path / "recipe.toml").read_text())["name"] == "sums"

@@ -1,0 +1,312 @@
+"""Recipes as arguments: what is exact, what is listed, what is refused; the grid of rewards; OpenRLHF's log."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import callwright as cw
+from callwright.cli.app import App
+from callwright.cli.root import root as root_command
+from callwright.corpus import Task
+from callwright.errors import RecipeError, UnknownName, UsageError
+from callwright.pipeline import create_trainer
+from callwright.pipeline_recipe import load_recipe, shipped_recipes
+from callwright.trainer import Planning, Trainer
+from callwright.turn_limits import TurnLimits
+from callwright_plugins.openrlhf_trainer.export import draw
+from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
+from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line
+from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Options
+from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer, newest_step
+from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits
+
+torch = pytest.importorskip("torch", reason="needs the train extra")
+
+PAPERS = [name for name in shipped_recipes() if load_recipe(name).recipe.trainer.name == "openrlhf"]
+
+
+def translated(text: str, make_pipeline: Any, **options: Any) -> Any:
+    given = {"prompts": 4, "group": 4, **options}
+    return OpenRLHFTrainer(**given)._translate(make_pipeline(text), Files(Path("RUN")))
+
+
+def text_of(algorithm: str, *more: str) -> str:
+    return "\n".join(['model = "m"', 'corpus = "toolworld-mini-v1"', *more, f"[algorithm]\n{algorithm}"])
+
+
+def value_of(argv: list[str], flag: str) -> str:
+    return argv[argv.index(flag) + 1]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_shipped_recipes_are_accepted(name: str, openrlhf_registry: cw.Registry) -> None:
+    trainer = create_trainer(load_recipe(name), openrlhf_registry)
+    assert isinstance(trainer, Trainer)
+    assert isinstance(trainer, Planning)
+    assert trainer.local == {}
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        'name = "grpo"\nstd_epsilon = 1e-9\nkl_weight = 0.0',
+        'name = "rloo"\nratio = "token"\nkl_weight = 0.0',
+        'name = "reinforce++"',
+        'name = "reinforce++-baseline"',
+        'name = "ppo"\nunbiased_std = false',
+    ],
+)
+def test_some_recipes_are_exact(algorithm: str, make_pipeline: Any) -> None:
+    found = translated(text_of(algorithm), make_pipeline)
+    assert found.exact, [*found.approximated, *found.unsupported]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key"),
+    [
+        ('name = "bn-grpo"\nstd_epsilon = 1e-9', "algorithm.name"),
+        ('name = "grpo"\nkl_weight = 0.0', "algorithm.std_epsilon"),
+        ('name = "grpo"\nstd_epsilon = 1e-9', "algorithm.kl_weight"),
+        ('name = "grpo"\nstd_epsilon = 1e-9\nkl_weight = 0.0\nentropy_weight = 0.1', "algorithm.entropy_weight"),
+        ('name = "grpo"\nstd_epsilon = 1e-9\nkl_weight = 0.0\nstd = "batch"', "algorithm.std"),
+        ('name = "dapo"\nstd_epsilon = 1e-9', "trainer.steps"),
+        ('name = "dr-grpo"', "algorithm.max_length"),
+        ('name = "rloo"\nkl_weight = 0.0', "algorithm.ratio"),
+        ('name = "rloo"\nratio = "token"', "algorithm.kl_weight"),
+        ('name = "ppo"', "algorithm.unbiased_std"),
+        ('name = "ppo"\nunbiased_std = false\nkl_target = 0.1', "algorithm.kl_target"),
+        ('name = "ppo"\nwhiten = false', "algorithm.whiten"),
+        ('name = "reinforce++-baseline"\ngamma = 0.9', "algorithm.gamma"),
+    ],
+)
+def test_differences_of_algorithms_are_listed(algorithm: str, key: str, make_pipeline: Any) -> None:
+    found = translated(text_of(algorithm), make_pipeline)
+    assert [one.key for one in (*found.approximated, *found.unsupported)] == [key]
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({"mini_batches": 2}, "trainer.mini_batches"),
+        ({"warm_up": 3}, "trainer.warm_up"),
+        ({"weight_decay": 0.1}, "trainer.weight_decay"),
+        ({"schedule": "linear"}, "trainer.schedule"),
+        ({"dtype": "float32"}, "trainer.dtype"),
+        ({"depths": [1]}, "trainer.depths"),
+        ({"evaluate_every": 3}, "trainer.evaluate_every"),
+        *(({name: 1}, f"trainer.{name}") for name in sorted(LOCAL_ONLY)),
+    ],
+)
+def test_differences_of_options_are_listed(options: dict[str, Any], key: str, make_pipeline: Any) -> None:
+    found = translated(text_of('name = "reinforce++"'), make_pipeline, **options)
+    assert [one.key for one in (*found.approximated, *found.unsupported)] == [key]
+    assert all(one.why for one in (*found.approximated, *found.unsupported))
+
+
+def test_a_reward_function_knows_no_groups(make_pipeline: Any) -> None:
+    text = text_of('name = "dapo"\nstd_epsilon = 1e-9\noverlong_buffer = 0')
+    found = translated(text, make_pipeline, rewards="function")
+    assert [one.key for one in found.approximated] == ["trainer.steps", "algorithm.dynamic_sampling"]
+    assert "--reward.remote_url" in found.argv
+    assert "--reward.overlong_buffer_len" not in found.argv
+
+
+def test_a_scheduled_reward_is_listed(make_pipeline: Any, openrlhf_registry: cw.Registry) -> None:
+    names = [name for name in openrlhf_registry.names("reward recipe")
+             if getattr(openrlhf_registry.create("reward recipe", name), "scheduled", False)]  # fmt: skip
+    assert names
+    found = translated(text_of('name = "reinforce++"', f'reward = "{names[0]}"'), make_pipeline)
+    assert [one.key for one in found.approximated] == ["reward"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"stepz": 1}, "no option of the trainer 'openrlhf' named 'stepz'. Did you mean 'steps'"),
+        ({"steps": 0}, "'steps'"),
+        ({"critic": {"rate": 1}}, "named 'rate'"),
+        ({"prompts": 3, "group": 3, "mini_batches": 2}, "mini_batches is 2, which does not divide 9 completions"),
+        ({"gpus_per_node": 3}, "which 3 GPUs cannot share in micro batches of 1"),
+        ({"gpus_per_node": 4, "engines": 1}, "to be the 4 GPUs of the policy, not 1 times 1"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        OpenRLHFTrainer(**options)
+    assert isinstance(caught.value, UnknownName) == ("named" in said)
+
+
+def test_a_tiny_model_and_an_unknown_algorithm(make_pipeline: Any) -> None:
+    text = 'corpus = "toolworld-mini-v1"\nalgorithm = "reinforce++"\n[model.tiny]\nwidth = 16'
+    found = translated(text, make_pipeline)
+    assert [(one.key, one.refused) for one in found.unsupported] == [("model.tiny", True)]
+    pipeline = make_pipeline(text_of('name = "reinforce++"'))
+    from attrs import evolve
+
+    class Other:
+        name = "other"
+
+    with pytest.raises(RecipeError, match=r"no counterpart of the algorithm 'other'\. Known: bn-grpo, dapo"):
+        OpenRLHFTrainer()._translate(evolve(pipeline, algorithm=Other()), Files(Path("RUN")))
+
+
+@given(st.integers(0, 300), st.integers(1, 300), st.integers(1, 4), st.integers(1, 3))
+def test_the_warm_up_has_as_many_updates_as_it_should(warm_up: int, steps: int, parts: int, passes: int) -> None:
+    import math
+
+    from callwright_plugins.openrlhf_trainer.algorithms import warm_up_ratio
+
+    options = Options(steps=steps, prompts=12, group=1, mini_batches=parts, iterations=passes)
+    updates = steps * parts * passes
+    assert math.ceil(updates * warm_up_ratio(warm_up, options)) == min(updates, warm_up * parts * passes)
+
+
+def test_limits_of_an_episode() -> None:
+    options = Options(max_prompt_tokens=100, max_new_tokens=50)
+    assert episode_limits(None, options) == TurnLimits(1, 1, turn_tokens=50, context_tokens=150)
+    several = TurnLimits(4, 2, total_tokens=120, observation_tokens=9)
+    assert episode_limits(several, options) == TurnLimits(4, 2, 50, 120, 9, 220)
+    assert episode_limits(TurnLimits(4, context_tokens=90), options).context_tokens == 90
+
+
+# Rewards on the grid --------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 64), st.floats(-3, 4))
+def test_groups_of_equal_rewards_have_exactly_their_own_mean(group: int, reward: float) -> None:
+    given = steady(reward, grid_step(group, 4.0))
+    rewards = torch.full((1, group), given)
+    assert float((rewards - rewards.mean(-1, keepdim=True)).abs().max()) == 0.0
+    assert float(torch.tensor(given)) == given  # exact in single precision
+    assert abs(given - reward) <= 0.5e-6 + grid_step(group, 4.0) / 2
+
+
+@given(st.floats(0, 1))
+def test_noise_of_arithmetic_is_gone(reward: float) -> None:
+    step = grid_step(8, 1.0)
+    rounded = round(reward, 6)
+    assert steady(rounded + 1e-8, step) == steady(rounded - 1e-8, step) == steady(rounded, step)
+    assert 0.0 <= share(steady(reward, step), 0.0, 1.0) <= 1.0
+
+
+# Exported tasks -------------------------------------------------------------------------------------------------------
+
+
+def tasks_of(depths: list[int]) -> list[Any]:
+    return [Task(str(place), "", {}, cw.Answer(()), None, depth=depth) for place, depth in enumerate(depths)]  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 9), st.integers(0, 40), st.integers(0, 3))
+def test_every_task_comes_before_any_comes_again(tasks: int, count: int, seed: int) -> None:
+    drawn = [task.id for task in draw(tasks_of([0] * tasks), None, count, seed)]
+    assert len(drawn) == count
+    counts = Counter(drawn)
+    assert max(counts.values(), default=0) - min(counts.values(), default=0) <= 1 or len(counts) < tasks
+    assert drawn == [task.id for task in draw(tasks_of([0] * tasks), None, count, seed)]
+
+
+def test_listed_depths_come_as_often_as_they_are_listed() -> None:
+    drawn = Counter(task.depth for task in draw(tasks_of([0, 1, 1, 2]), [1, 2, 2], 30, 0))
+    assert drawn == {1: 10, 2: 20}
+    with pytest.raises(UsageError, match="asks for depth 7, but the exported tasks only have 0, 1, 2"):
+        draw(tasks_of([0, 1, 2]), [7], 3, 0)
+
+
+# OpenRLHF's log -------------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_the_log() -> None:
+    line = (
+        "\x1b[36m(PPOTrainer pid=712)\x1b[0m INFO 11-21 10:00:00 ppo_trainer.py:525] ✨ Global step 12: "
+        "{'policy_loss': -0.5, 'kl': nan, 'actor_lr': np.float64(1e-06), 'rollout/num_samples': 4.0, "
+        "'rollout/reward_mean': 0.25, 'callwright/masked': 0.25, 'callwright/answered': 0.5, 'callwright/tokens': 9.0, "
+        "'callwright/scores/format': 0.75, 'dynamic_filtering_pass_rate': None}"
+    )
+    found = read_line(line)
+    assert found is not None
+    assert (found.step, found.evaluation) == (12, False)
+    row = metrics_row(found)
+    assert row == {
+        "step": 12, "reward": 0.25, "loss": -0.5, "learning_rate": 1e-6, "scores": {"format": 1.0},
+        "answered": 0.5 / 0.75, "length": 9.0, "rollouts": 4, "masked": 1, "tokens": 36, "retried": 0,
+        "openrlhf": {"rollout/num_samples": 4.0},
+    }  # fmt: skip
+    done = read_line("✨ Evaluation completed in 0:00:09, global_step 5, eval_metrics: {'eval_depth 1_pass1': inf}")
+    assert done is not None
+    assert (done.step, done.evaluation, dict(done.figures)) == (5, True, {"eval_depth 1_pass1": None})
+    assert read_line("Global step of something: {}") is None
+
+
+@given(st.text())
+def test_no_line_of_a_log_raises(text: str) -> None:
+    read_line(text)
+    read_line(f"Global step 1: {{{text}}}")
+    assert read_figures("{'a': [") is None
+
+
+def test_the_newest_whole_checkpoint(tmp_path: Path) -> None:
+    assert newest_step(tmp_path) == 0
+    (tmp_path / "_actor" / "global_step50").mkdir(parents=True)
+    assert newest_step(tmp_path) == 0
+    (tmp_path / "_actor" / "latest").write_text("global_step50\n")
+    assert newest_step(tmp_path) == 50
+    (tmp_path / "_actor" / "latest").write_text("global_step75\n")
+    assert newest_step(tmp_path) == 0
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def run_dry(registry: cw.Registry, *words: str) -> Any:
+    return CliRunner().invoke(root_command, ["run", *words], obj=App(registry=registry), catch_exceptions=True)
+
+
+def test_a_dry_run_prints_arguments_and_lists(
+    openrlhf_registry: cw.Registry, stand_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CALLWRIGHT_OPENRLHF_PYTHON", stand_in)
+    monkeypatch.chdir(tmp_path)
+    done = run_dry(openrlhf_registry, "tier-cpu", "--set", "trainer=openrlhf", "--set", "model=Qwen/Qwen3-8B",
+                   "--dry-run", "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert list(found) == ["argv", "approximated", "unsupported", "files"]
+    assert value_of(found["argv"], "--actor.model_name_or_path") == "Qwen/Qwen3-8B"
+    assert {tuple(one) for one in found["approximated"]} == {("key", "wanted", "given", "why")}
+    assert found["unsupported"] == []
+    assert any(one["path"].endswith("train.jsonl") for one in found["files"])
+    assert list(tmp_path.iterdir()) == []
+    shown = run_dry(openrlhf_registry, "tier-cpu", "--set", "trainer.name=openrlhf", "--set", "model=m", "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith("argv: --actor.model_name_or_path m ")
+    assert "\n  trainer.warm_start: wanted " in shown.stdout
+    strict = run_dry(openrlhf_registry, "tier-cpu", "--set", "trainer=openrlhf", "--set", "model=m", "--strict")
+    assert strict.exit_code == 2
+    assert "strict: OpenRLHF cannot do exactly what the recipe says" in strict.stderr
+    assert list(tmp_path.iterdir()) == []
+    local = run_dry(openrlhf_registry, "tier-cpu", "--strict", "--dry-run")
+    assert local.exit_code == 2
+    assert "it has no --strict" in local.stderr
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_lists_every_difference(root: Path) -> None:
+    """Each key that can be listed has a row in the page's table, and each row is one that can."""
+    sources = root / "plugins/callwright_plugins/openrlhf_trainer"
+    code = "".join((sources / name).read_text() for name in ("algorithms.py", "translating.py"))
+    listed = set(re.findall(r'"((?:algorithm|trainer|model)\.[a-z_]+|reward)"', code))
+    listed |= {"algorithm.kl_weight", "algorithm.entropy_weight", *(f"trainer.{name}" for name in LOCAL_ONLY)}
+    page = (root / "docs/openrlhf.md").read_text().partition("## What is approximated")[2]
+    rows = set(re.findall(r"^\| `([a-z_.]+)` \|", page, flags=re.MULTILINE))
+    assert rows == listed
