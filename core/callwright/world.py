@@ -47,6 +47,7 @@ class Base:
             key = table.key_of(row)
             if tables.setdefault(kind, {}).setdefault(key, row) is not row:
                 raise DataError(f"two rows of {table.name!r} have the key {key_text(key)!r}")
+        self._tables = tables
         self.tables: Mapping[type[Any], Mapping[Key, Any]] = MappingProxyType(tables)
         self._indexes: dict[tuple[type[Any], str], dict[Any, dict[Key, Any]]] = {}
         self._positions: dict[type[Any], dict[Key, int]] = {}
@@ -56,7 +57,7 @@ class Base:
 
     def rows(self, kind: type[R]) -> Mapping[Key, R]:
         """The rows of a table by key; empty where the scenario has none."""
-        return self.tables.get(kind, _NOTHING)
+        return self._tables.get(kind, _NOTHING)
 
     def rows_with(self, kind: type[R], field: str, value: Any) -> Mapping[Key, R]:
         """The rows whose ``field`` is ``value`` by key, in the order of the table. The index is made once."""
@@ -67,16 +68,6 @@ class Base:
                 index.setdefault(getattr(row, field), {})[key] = row
             self._indexes[kind, field] = index
         return index.get(value, _NOTHING)
-
-    def derived(self, compute: Callable[[Base], T]) -> T:
-        """What ``compute`` makes of this base; computed once and remembered by the function.
-
-        For what follows from rows that no tool changes: a road graph, a list of distances. Nobody may change it.
-        """
-        found = self._derived.get(compute, _ABSENT)
-        if found is _ABSENT:
-            found = self._derived[compute] = compute(self)
-        return found  # type: ignore[no-any-return]
 
     def fingerprint(self, kind: type[Any], key: Key) -> int:
         """The fingerprint of a row; 0 for one that is not there."""
@@ -148,6 +139,7 @@ class World:
         "_digest",
         "_digest_before",
         "_draws",
+        "_fingerprints",
         "_journal",
         "_now",
         "_total",
@@ -165,6 +157,7 @@ class World:
         self._journal: list[Callable[[], None]] | None = []
         self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
         self._total: int | None = None
+        self._fingerprints: dict[tuple[type[Any], Key], int] = {}  # of the rows that differed from the base then
         self._warning: tuple[str, str] | None = None
         self._ahead: tuple[Callable[[World], None], World] | None = None
         self._digest: str | None = None  # of the state as it is, if nothing changed since it was computed
@@ -180,15 +173,18 @@ class World:
     def get(self, kind: type[R], key: Key) -> R | None:
         """The row with this key, or ``None``."""
         changed = self._changed.get(kind)
-        if changed is not None:
-            row = changed.get(key, _ABSENT)
-            if row is not _ABSENT:
-                return row  # type: ignore[no-any-return]
-        return self.base.rows(kind).get(key)
+        if changed is not None and key in changed:
+            return changed[key]  # type: ignore[no-any-return]
+        return self.base._tables.get(kind, _NOTHING).get(key)
 
     def need(self, kind: type[R], key: Key, code: str = "NOT_FOUND", message: str = "") -> R:
         """The row with this key; a call that names another one fails with ``code``."""
-        row = self.get(kind, key)
+        changed = self._changed.get(kind)
+        row: R | None
+        if changed is not None and key in changed:
+            row = changed[key]
+        else:
+            row = self.base._tables.get(kind, _NOTHING).get(key)
         if row is None:
             raise ToolError(code, message or f"there is no {key_text(key)!r} in {table_of(kind).name}")
         return row
@@ -213,7 +209,7 @@ class World:
         rows: Mapping[Key, R] = self.base.rows_with(kind, field, value)
         changed = self._changed.get(kind)
         if not changed:
-            return _having(rows.values(), equals)
+            return _having(rows.values(), equals) if equals else list(rows.values())
         rows = dict(rows)
         others: list[tuple[Key, R]] = []
         for key, row in changed.items():
@@ -242,6 +238,29 @@ class World:
             if field in table_of(kind).index:
                 return len(self.base.rows_with(kind, field, value))
         return len(self.find(kind, **equals))
+
+    def table(self, kind: type[R]) -> Mapping[Key, R]:
+        """The rows of a table by key, in no promised order: to look up many of them. Nobody may change it."""
+        changed = self._changed.get(kind)
+        base: Mapping[Key, R] = self.base.rows(kind)
+        if not changed:
+            return base
+        rows = dict(base)
+        rows.update(changed)
+        return {key: row for key, row in rows.items() if row is not None} if None in changed.values() else rows
+
+    def derived(self, compute: Callable[[World], T], *kinds: type[Any]) -> T:
+        """``compute(world)``, which reads these tables and nothing else: counts, means, a road graph.
+
+        For the tables as the scenario has them it is computed once and remembered by the function; once the session
+        has changed one of them, in every call. Nobody may change what is returned.
+        """
+        if any(kind in self._changed for kind in kinds):
+            return compute(self)
+        found = self.base._derived.get(compute, _ABSENT)
+        if found is _ABSENT:
+            found = self.base._derived[compute] = compute(World(self.base))
+        return found  # type: ignore[no-any-return]
 
     def prepared(
         self, kind: type[R], prepare: Callable[[R], T], order: Callable[[R], Any] | None = None
@@ -350,21 +369,21 @@ class World:
         self._warning = (code, message)
 
     def _set(self, kind: type[Any], key: Key, row: Any) -> None:
-        base_row = self.base.rows(kind).get(key)
+        base_row = self.base._tables.get(kind, _NOTHING).get(key)
         changed = self._changed.get(kind)
         before = base_row if changed is None else changed.get(key, base_row)
         if before is row or before == row:
             return
-        self._note(lambda: self._place(kind, key, before, base_row))
-        self._place(kind, key, row, base_row)
+        self._note(lambda: self._place(kind, key, before, base_row, before is base_row))
+        self._place(kind, key, row, base_row, before is not base_row and row == base_row)
 
-    def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any) -> None:
+    def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any, as_at_first: bool) -> None:
         changed = self._changed.get(kind)
         if changed is None:
             changed = self._changed[kind] = {}
         if self._total is not None and (kind, key) not in self._touched:
             self._touched[kind, key] = changed.get(key, base_row)
-        if row is base_row or row == base_row:  # also None for a row that the base does not have
+        if as_at_first:  # also None for a row that the base does not have
             changed.pop(key, None)
             if not changed:
                 del self._changed[kind]
@@ -408,6 +427,7 @@ class World:
         other._now, other._draws = self._now, self._draws
         other._changed = {kind: dict(rows) for kind, rows in self._changed.items()}
         other._counters = dict(self._counters)
+        other._fingerprints = dict(self._fingerprints)
         other._touched, other._total = dict(self._touched), self._total
         other._digest = other._digest_before = self._digest
         return other
@@ -422,15 +442,17 @@ class World:
             self._touched = {
                 (kind, key): base.rows(kind).get(key) for kind, rows in self._changed.items() for key in rows
             }
-        for (kind, key), before in self._touched.items():
-            fingerprint, now = table_of(kind).fingerprint, self.get(kind, key)
+        for place, before in self._touched.items():
+            kind, key = place
+            now = self.get(kind, key)
             if now is before:
                 continue
-            if now is not None:
-                self._total += fingerprint(now)
             if before is not None:
-                first = before is base.rows(kind).get(key)
-                self._total -= base.fingerprint(kind, key) if first else fingerprint(before)
+                known = self._fingerprints.pop(place, None)
+                self._total -= base.fingerprint(kind, key) if known is None else known
+            if now is not None:
+                self._fingerprints[place] = after = table_of(kind).fingerprint(now)
+                self._total += after
         self._touched.clear()
         counters = sorted(
             (table_of(kind).name, number) for kind, number in self._counters.items() if number != len(base.rows(kind))

@@ -62,12 +62,13 @@ def income(world: World, month: str) -> int:
 def unallocated(world: World, last: str) -> Iterator[tuple[str, int]]:
     """Every month from the first to ``last``, with what nobody has been given in it."""
     categories = [(row.id, row.rollover) for row in world.rows(Category)]
+    budgets = world.table(Budget)
     left = 0
     for month in span(world.need(SessionClock, CLOCK).first_month, last):
         left += income(world, month)
         back = 0
         for category_id, rollover in categories:
-            row = world.get(Budget, (category_id, month))
+            row = budgets.get((category_id, month))
             if row is not None:
                 left -= row.allocated_cents
                 if not rollover:

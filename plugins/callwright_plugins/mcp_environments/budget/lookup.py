@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from callwright.paging import Cursor, Limit, Page, page
 from callwright.tool import tool
 from callwright.world import World
-from callwright_plugins.mcp_environments.budget.envelopes import budget_of, income, need_category, unallocated
+from callwright_plugins.mcp_environments.budget.envelopes import budget_of, carried, income, need_category, unallocated
 from callwright_plugins.mcp_environments.budget.months import chosen, is_locked
 from callwright_plugins.mcp_environments.budget.recurring import current
 from callwright_plugins.mcp_environments.budget.rows import Category, Expense, RecurringRule
@@ -82,17 +82,26 @@ def list_expenses(
 ) -> Page[ExpenseView]:
     """List expenses, the newest day first."""
     world = current(world)
-    equals = {}
     if category_id:
-        equals["category_id"] = need_category(world, category_id).id
+        need_category(world, category_id)
     if month:
-        equals["month"] = chosen(world, month)
-    found = world.find(Expense, **equals) if equals else list(world.rows(Expense))
+        month = chosen(world, month)
     wanted = query.strip().casefold()
-    if wanted:
-        found = [row for row in found if wanted in row.description.casefold()]
-    found.sort(key=lambda row: (row.day, row.id), reverse=True)
+    found = [
+        row
+        for row, text in world.prepared(Expense, _with_text, _by_day)
+        if wanted in text and (not category_id or row.category_id == category_id) and (not month or row.month == month)
+    ]
+    found.reverse()
     return page(found, expense_view, limit, cursor)
+
+
+def _with_text(row: Expense) -> tuple[Expense, str]:
+    return row, row.description.casefold()
+
+
+def _by_day(row: Expense) -> tuple[int, str]:
+    return row.day, row.id
 
 
 @tool(read_only=True, discovery=True)
@@ -121,14 +130,14 @@ def get_monthly_summary(world: World, /, month: MonthName = "") -> SummaryView:
     name = chosen(world, month)
     lines: list[SummaryLine] = []
     for row in world.rows(Category):
-        budget, status = budget_of(world, row.id, name), status_view(world, row, name)
+        budget = budget_of(world, row.id, name)
         lines.append(
             {
                 "category_id": row.id,
                 "name": row.name,
                 "allocated_cents": budget.allocated_cents,
                 "spent_cents": budget.spent_cents,
-                "available_cents": status["available_cents"],
+                "available_cents": carried(world, row, name) + budget.allocated_cents - budget.spent_cents,
             }
         )
     return {

@@ -74,8 +74,9 @@ def sparse(rng: Random, scale: float) -> Iterator[Any]:
     categories = _categories(rng, _n(3, scale))
     yield from (category for category, _ in categories)
     first, budget = categories[0]
-    yield Budget(first.id, "2026-03", budget, 1_000)
-    yield Expense("E00001", first.id, "2026-03", begins("2026-03"), 1_000, "First of all")
+    spent = rng.randrange(500, 2_000)
+    yield Budget(first.id, "2026-03", budget, spent)
+    yield Expense("E00001", first.id, "2026-03", begins("2026-03"), spent, "First of all")
     yield SessionClock(CLOCK, "2026-03", budget + 100_000)
 
 

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from callwright.tool import ToolError
 from callwright.world import World
-from callwright_plugins.mcp_environments.calendar.recurrence import LATEST, is_start, starts, zone_of
+from callwright_plugins.mcp_environments.calendar.recurrence import LATEST, is_start, starts, starts_within, zone_of
 from callwright_plugins.mcp_environments.calendar.rows import (
     Calendar,
     Event,
@@ -83,7 +83,9 @@ def occurrences(world: World, event: Event, low: int, high: int) -> Iterator[Occ
     length = event.end - event.start
     end = LATEST if event.cancelled_from is None else event.cancelled_from
     different = {one.original_start: one for one in world.find(OccurrenceException, event_id=event.id)}
-    for start in starts(rule, event.start, zone_of(event.time_zone), max(0, low - length + 1), min(high, end)):
+    first, last = max(0, low - length + 1), min(high, end)
+    find = starts_within if last - first <= HORIZON else starts
+    for start in find(rule, event.start, zone_of(event.time_zone), first, last):
         if start not in different:
             yield Occurrence(event, start, start, start + length, event.title, event.location)
     for one in different.values():
@@ -119,9 +121,10 @@ def _different(event: Event, one: OccurrenceException) -> Occurrence:
 def events_of(world: World, person_id: str) -> Iterator[Event]:
     """The events that take up a person's time: organised, or invited to and not declined."""
     yield from world.find(Event, organizer_id=person_id)
+    events = world.table(Event)
     for invitee in world.find(Invitee, person_id=person_id):
         if invitee.response != "declined":
-            event = world.need(Event, invitee.event_id)
+            event = events[invitee.event_id]
             if event.organizer_id != person_id:
                 yield event
 
@@ -136,7 +139,7 @@ def busy(
     found = [
         one
         for event in events_of(world, person_id)
-        if event.show_as == "busy" and (event.recurring or event.start < high)
+        if event.show_as == "busy" and (event.recurring or (event.start < high and event.end > low))
         for one in occurrences(world, event, low, high)
         if event.id != ignore or (ignore_start is not None and one.original != ignore_start)
     ]
@@ -168,9 +171,10 @@ def refuse_conflict(
 
 def access(world: World, event: Event) -> str:
     """``details`` if the signed-in person sees what the event is, ``times`` if only when it is."""
+    if world.need(Calendar, event.calendar_id).access != "free_busy":
+        return "details"
     me = profile(world).person_id
-    calendar = world.need(Calendar, event.calendar_id)
-    if calendar.access != "free_busy" or event.organizer_id == me or world.get(Invitee, (event.id, me)) is not None:
+    if event.organizer_id == me or world.get(Invitee, (event.id, me)) is not None:
         return "details"
     return "times"
 

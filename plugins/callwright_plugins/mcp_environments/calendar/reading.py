@@ -193,21 +193,25 @@ def search_events(
     """
     words = text.lower().split()
     who = person_named(world, attendee).id if attendee else ""
+    texts = world.prepared(Event, _with_text, _newest_first)
+    for word in words:
+        texts = [pair for pair in texts if word in pair[1]]
     found = [
         event
-        for event in world.rows(Event)
+        for event, _ in texts
         if (include_cancelled or event.cancelled_from != 0)
-        and _mentions(event, words)
-        and access(world, event) == "details"
         and (not who or event.organizer_id == who or world.get(Invitee, (event.id, who)) is not None)
+        and access(world, event) == "details"
     ]
-    found.sort(key=lambda event: (-event.start, event.id))
     return page(found, lambda event: _found(world, event), limit, cursor)
 
 
-def _mentions(event: Event, words: list[str]) -> bool:
-    held = f"{event.title}\n{event.description}\n{event.location}".lower()
-    return all(word in held for word in words)
+def _with_text(event: Event) -> tuple[Event, str]:
+    return event, f"{event.title}\n{event.description}\n{event.location}".lower()
+
+
+def _newest_first(event: Event) -> tuple[int, str]:
+    return -event.start, event.id
 
 
 def _found(world: World, event: Event) -> FoundEvent:

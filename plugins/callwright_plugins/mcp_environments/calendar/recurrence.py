@@ -46,6 +46,12 @@ def starts(rule: RecurrenceRule, first: int, zone: ZoneInfo, low: int, high: int
             yield start
 
 
+@lru_cache(maxsize=65536)
+def starts_within(rule: RecurrenceRule, first: int, zone: ZoneInfo, low: int, high: int) -> tuple[int, ...]:
+    """:func:`starts` of a span that is not long. Remembered: sessions of one scenario ask for the same ones."""
+    return tuple(starts(rule, first, zone, low, high))
+
+
 def first_start(rule: RecurrenceRule, start: int, zone: ZoneInfo) -> int:
     """The first start of a rule at or after ``start``: a weekly rule may not name the weekday of ``start`` itself."""
     if rule.frequency != "weekly":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 
 from typing_extensions import TypedDict
 
@@ -102,6 +103,7 @@ class InviteeView(TypedDict):
     optional: bool
 
 
+@lru_cache(maxsize=65536)
 def local_time(seconds: int, zone: str) -> str:
     """``Mon 2026-03-02 10:00 +0100``: the wall-clock time of a zone."""
     return datetime.fromtimestamp(seconds, zone_of(zone)).strftime("%a %Y-%m-%d %H:%M %z")

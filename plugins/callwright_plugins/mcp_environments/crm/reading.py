@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -90,11 +91,12 @@ def search_contacts(
     text = query.strip().lower()
     if org_id:
         world.need(Org, org_id)
-    held = world.find(Contact, org_id=org_id) if org_id else list(world.rows(Contact))
+    named = world.prepared(Contact, _with_name)
     if text:
         by_address = {one.contact_id for one in world.rows(ContactEmail) if text in one.address}
         orgs = {one.id for one in world.rows(Org) if text in one.name.lower()}
-        held = [one for one in held if text in one.name.lower() or one.id in by_address or one.org_id in orgs]
+        named = [pair for pair in named if text in pair[1] or pair[0].id in by_address or pair[0].org_id in orgs]
+    held = [one for one, _ in named if not org_id or one.org_id == org_id]
     return page(held, lambda one: contact_summary(world, one), limit, cursor)
 
 
@@ -124,11 +126,25 @@ def list_deals(
     if contact_id:
         known_contact(world, contact_id)
     given = {"contact_id": contact_id, "stage_id": stage_id, "pipeline_id": pipeline_id}
-    held = world.find(Deal, **{name: value for name, value in given.items() if value})
+    held: Sequence[Deal] = world.prepared(Deal, _itself, _newest_first)
+    for name, value in given.items():
+        if value:
+            held = [one for one in held if getattr(one, name) == value]
     kinds, own = {one.id: one.kind for one in world.rows(Stage)}, me(world).id
     found = [one for one in held if status in ("any", kinds[one.stage_id]) and (not only_mine or one.owner_id == own)]
-    found.sort(key=lambda one: (-one.created_at, one.id))
     return page(found, lambda one: deal_view(world, one), limit, cursor)
+
+
+def _with_name(contact: Contact) -> tuple[Contact, str]:
+    return contact, contact.name.lower()
+
+
+def _itself(deal: Deal) -> Deal:
+    return deal
+
+
+def _newest_first(deal: Deal) -> tuple[int, str]:
+    return -deal.created_at, deal.id
 
 
 @tool(read_only=True)

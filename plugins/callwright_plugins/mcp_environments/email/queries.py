@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from callwright.tool import ToolError
 from callwright.world import World
 from callwright_plugins.mcp_environments.email.rows import Attachment, Folder, Label, Message, MessageState
 from callwright_plugins.mcp_environments.times import parse_day
 
-Test = Callable[[Message, MessageState], bool]
+
+class Letter(NamedTuple):
+    """A message as searches read it: ``text`` is subject and body in lower case, with a NUL between them."""
+
+    message: Message
+    text: str
+
+    @property
+    def subject(self) -> str:
+        """The subject in lower case."""
+        return self.message.subject.lower()
+
+    @property
+    def body(self) -> str:
+        """The body in lower case."""
+        return self.message.body.lower()
+
+
+def letter_of(message: Message) -> Letter:
+    """The message as searches read it."""
+    return Letter(message, f"{message.subject}\0{message.body}".lower())
+
+
+Test = Callable[[Letter, MessageState], bool]
 _TERM: Final = re.compile(r'(-?)(?:([A-Za-z]+):)?(?:"([^"]*)"|(\S+))')
 _UNITS: Final = {"": 1, "k": 1000, "m": 1_000_000}
 OPERATORS: Final = (
@@ -19,23 +42,27 @@ OPERATORS: Final = (
 )
 
 
-def query_tests(world: World, query: str) -> list[Test]:
-    """One test for each term of a query; a message fits if all hold. Fails with ``BAD_QUERY``."""
+def query_tests(world: World, query: str) -> tuple[list[str], list[Test]]:
+    """The words that subject or text must hold, and a test for each other term. Fails with ``BAD_QUERY``."""
+    words: list[str] = []
     tests: list[Test] = []
     for match in _TERM.finditer(query):
         minus, operator, quoted, bare = match.groups()
         value = (bare if quoted is None else quoted).lower()
         if not value:
             raise ToolError("BAD_QUERY", f"{match.group()!r} says nothing to look for")
+        if not (minus or operator or "\0" in value):
+            words.append(value)
+            continue
         test = _test(world, (operator or "").lower(), value)
         tests.append(_not(test) if minus else test)
-    if not tests:
+    if not (words or tests):
         raise ToolError("BAD_QUERY", "the query has no words")
-    return tests
+    return words, tests
 
 
 def _not(test: Test) -> Test:
-    return lambda message, state: not test(message, state)
+    return lambda letter, state: not test(letter, state)
 
 
 def _test(world: World, operator: str, value: str) -> Test:
@@ -54,28 +81,30 @@ def _test(world: World, operator: str, value: str) -> Test:
     if operator == "is" and value in ("read", "unread"):
         return lambda _, state: state.read == (value == "read")
     if operator == "has" and value == "attachment":
-        return lambda message, _: bool(message.attachment_ids)
+        return lambda letter, _: bool(letter.message.attachment_ids)
     if operator == "filename":
         files = {one.id for one in world.rows(Attachment) if value in one.name.lower()}
-        return lambda message, _: not files.isdisjoint(message.attachment_ids)
+        return lambda letter, _: not files.isdisjoint(letter.message.attachment_ids)
     if operator in ("before", "after"):
         day = parse_day(value)
-        return (lambda message, _: message.sent_at < day) if operator == "before" else (lambda m, _: m.sent_at >= day)
+        if operator == "before":
+            return lambda letter, _: letter.message.sent_at < day
+        return lambda letter, _: letter.message.sent_at >= day
     if operator in ("larger", "smaller"):
         size = re.fullmatch(r"([0-9]{1,12})([km]?)b?", value)
         if size is None:
             raise ToolError("BAD_QUERY", f"{value[:40]!r} is not a size such as 500k or 2m")
         limit = int(size.group(1)) * _UNITS[size.group(2)]
         if operator == "larger":
-            return lambda message, _: message.size_bytes > limit
-        return lambda message, _: message.size_bytes < limit
+            return lambda letter, _: letter.message.size_bytes > limit
+        return lambda letter, _: letter.message.size_bytes < limit
     raise ToolError("BAD_QUERY", f"{operator}:{value[:40]} is not understood; there are {OPERATORS}")
 
 
 _TEXT_TESTS: Final[dict[str, Callable[[str], Test]]] = {
-    "": lambda value: lambda message, _: value in message.subject.lower() or value in message.body.lower(),
-    "from": lambda value: lambda message, _: value in message.sender,
-    "to": lambda value: lambda message, _: any(value in one for one in message.to),
-    "cc": lambda value: lambda message, _: any(value in one for one in message.cc),
-    "subject": lambda value: lambda message, _: value in message.subject.lower(),
+    "": lambda value: lambda letter, _: value in letter.subject or value in letter.body,
+    "from": lambda value: lambda letter, _: value in letter.message.sender,
+    "to": lambda value: lambda letter, _: any(value in one for one in letter.message.to),
+    "cc": lambda value: lambda letter, _: any(value in one for one in letter.message.cc),
+    "subject": lambda value: lambda letter, _: value in letter.subject,
 }

@@ -11,7 +11,7 @@ from callwright.paging import Cursor, Limit, Page, page
 from callwright.tool import tool
 from callwright.world import World
 from callwright_plugins.mcp_environments.email.delivery import folder_named, label_named, mailbox, message_and_state
-from callwright_plugins.mcp_environments.email.queries import query_tests
+from callwright_plugins.mcp_environments.email.queries import letter_of, query_tests
 from callwright_plugins.mcp_environments.email.rows import Contact, Folder, Label, Message, MessageState, Thread
 from callwright_plugins.mcp_environments.email.views import MessageSummary, MessageView, message_view, summary
 
@@ -64,7 +64,7 @@ def list_folders(world: World, /, limit: Limit = 20, cursor: Cursor = "") -> Pag
             "name": folder.name,
             "role": folder.role,
             "total": len(held),
-            "unread": sum(not one.read for one in held),
+            "unread": len([one for one in held if not one.read]),
             "mailbox_free_bytes": free,
         }
 
@@ -126,12 +126,13 @@ def list_messages(
 ) -> Page[MessageSummary]:
     """List the messages of a folder, newest first. NOT_FOUND or LABEL_NOT_FOUND for names that do not exist."""
     label_id = label_named(world, label).id if label else ""
-    found = [
-        world.need(Message, state.message_id)
+    held = {
+        state.message_id
         for state in world.find(MessageState, folder_id=folder_named(world, folder).id)
         if not (unread_only and state.read) and (not label_id or label_id in state.label_ids)
-    ]
-    return page(sorted(found, key=newest_first), lambda one: summary(world, one), limit, cursor)
+    }
+    found = [one.message for one in world.prepared(Message, letter_of, newest_first) if one.message.id in held]
+    return page(found, lambda one: summary(world, one), limit, cursor)
 
 
 @tool(read_only=True, discovery=True)
@@ -154,14 +155,20 @@ def search_messages(
 
     BAD_QUERY for an operator that does not exist.
     """
-    tests = query_tests(world, query)
-    left_out = set() if "in:" in query.lower() else {folder_named(world, role).id for role in ("spam", "trash")}
-    found = [
-        message  # a message and its state are put together and never dropped: the two tables go in step
-        for message, state in zip(world.rows(Message), world.rows(MessageState), strict=True)
-        if state.folder_id not in left_out and all(test(message, state) for test in tests)
-    ]
-    return page(sorted(found, key=newest_first), lambda one: summary(world, one), limit, cursor)
+    words, tests = query_tests(world, query)
+    left_out = {
+        state.message_id
+        for role in (() if "in:" in query.lower() else ("spam", "trash"))
+        for state in world.find(MessageState, folder_id=folder_named(world, role).id)
+    }
+    letters = world.prepared(Message, letter_of, newest_first)
+    for word in words:
+        letters = [letter for letter in letters if word in letter[1]]
+    letters = [letter for letter in letters if letter[0].id not in left_out]
+    states = world.table(MessageState) if tests else {}
+    for test in tests:
+        letters = [letter for letter in letters if test(letter, states[letter[0].id])]
+    return page(letters, lambda letter: summary(world, letter.message), limit, cursor)
 
 
 @tool(read_only=True)

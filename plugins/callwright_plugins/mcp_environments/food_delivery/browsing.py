@@ -193,11 +193,11 @@ def search_restaurants(
         raise ToolError("ADDRESS_REQUIRED", "fees and times depend on the address; give address_id (list_addresses)")
     found: list[tuple[Restaurant, Zone | None]] = []
     wanted = query.lower().strip()
-    for restaurant in world.rows(Restaurant):
+    for restaurant, name in world.prepared(Restaurant, _with_name, _by_name):
         zone = world.get(Zone, (restaurant.id, address.district_id)) if address is not None else None
         if (
             (address is not None and zone is None)
-            or (wanted and wanted not in restaurant.name.lower() and wanted not in restaurant.cuisine)
+            or (wanted and wanted not in name and wanted not in restaurant.cuisine)
             or (cuisine and cuisine.lower() != restaurant.cuisine)
             or (max_fee_cents is not None and zone is not None and zone.fee_cents > max_fee_cents)
             or (min_rating and (rating_of(restaurant) or 0) < min_rating)
@@ -211,9 +211,15 @@ def search_restaurants(
         found.sort(key=lambda pair: (pair[1].fee_cents if pair[1] else 0, pair[0].id))
     elif sort == "time" and address is not None:
         found.sort(key=lambda pair: (schedule(world, pair[0], address.district_id).total, pair[0].id))
-    else:
-        found.sort(key=lambda pair: (pair[0].name, pair[0].id))
     return page(found, lambda pair: _summary(world, *pair), limit, cursor)
+
+
+def _with_name(restaurant: Restaurant) -> tuple[Restaurant, str]:
+    return restaurant, restaurant.name.lower()
+
+
+def _by_name(restaurant: Restaurant) -> tuple[str, str]:
+    return restaurant.name, restaurant.id
 
 
 @tool(read_only=True)

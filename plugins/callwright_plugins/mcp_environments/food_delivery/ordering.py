@@ -299,7 +299,12 @@ def order_status(world: World, order: Order) -> OrderStatus:
     """Where an order is now."""
     if order.cancelled_at is not None:
         return "cancelled"
-    return next(event.status for event in reversed(_events(world, order)) if event.at <= world.now)
+    now, last = world.now, None
+    for event in world.find(CourierEvent, order_id=order.id):
+        if event.at <= now and (last is None or event.at >= last.at):
+            last = event
+    assert last is not None, "the first step of an order is the order itself"
+    return last.status
 
 
 def order_view(world: World, order: Order) -> OrderView:
@@ -330,7 +335,7 @@ def order_view(world: World, order: Order) -> OrderView:
         "total_cents": order.total_cents,
         "tip_cents": order.tip_cents,
         "refunded_cents": order.refunded_cents,
-        "rated": bool(world.find(Rating, order_id=order.id)),
+        "rated": world.count(Rating, order_id=order.id) > 0,
     }
 
 

@@ -254,7 +254,7 @@ def get_energy_usage(
         world.need(Room, room_id, message=f"there is no room {room_id!r}; use list_rooms")
     used: dict[str, tuple[int, int]] = {}
     usages = world.find(Usage, device_id=device_id) if device_id else world.rows(Usage)
-    for usage in usages:
+    for usage in [one for one in usages if one.start < last and (one.end is None or one.end > first)]:
         seconds = min(world.now if usage.end is None else usage.end, last) - max(usage.start, first)
         if seconds > 0:
             on, joules = used.get(usage.device_id, (0, 0))

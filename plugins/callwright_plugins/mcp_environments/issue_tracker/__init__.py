@@ -15,15 +15,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from callwright.stateful import StatefulEnvironment
+if TYPE_CHECKING:
+    from callwright.plugins import Registry
+    from callwright.stateful import StatefulEnvironment, Toolsets
 
 
-def environment(**options: Any) -> StatefulEnvironment:
-    """The environment ``issue_tracker``; ``options`` are those of :class:`callwright.StatefulEnvironment`."""
+def environment(
+    *,
+    toolsets: Toolsets = (),
+    scale: float = 1.0,
+    registry: Registry | None = None,
+) -> StatefulEnvironment:
+    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
+    from callwright.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.issue_tracker.rows import ROWS
     from callwright_plugins.mcp_environments.issue_tracker.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.issue_tracker.tools import TOOLS
 
-    return StatefulEnvironment("issue_tracker", rows=ROWS, tools=TOOLS, scenarios=SCENARIOS, **options)
+    return StatefulEnvironment(
+        "issue_tracker",
+        rows=ROWS,
+        tools=TOOLS,
+        scenarios=SCENARIOS,
+        toolsets=toolsets,
+        scale=scale,
+        registry=registry,
+    )

@@ -165,17 +165,17 @@ def search_issues(
     a project that does not exist."""
     if project:
         project_of(world, project)
-    issues = world.find(Issue, project=project) if project else list(world.rows(Issue))
     wanted = text.casefold()
     found = [
         issue
-        for issue in issues
-        if (not status or issue.status == status)
+        for issue, summary, description in world.prepared(Issue, _with_texts)
+        if (not wanted or wanted in summary or wanted in description)
+        and (not project or issue.project == project)
+        and (not status or issue.status == status)
         and (type == "any" or issue.type == type)
         and (not assignee or issue.assignee == ("" if assignee == "none" else assignee))
         and (not sprint or issue.sprint == ("" if sprint == "none" else sprint))
         and (not label or label in issue.labels)
-        and (not wanted or wanted in issue.summary.casefold() or wanted in issue.description.casefold())
         and (category == "any" or _is_in(world, issue, category))
     ]
     if order == "updated":
@@ -183,6 +183,10 @@ def search_issues(
     elif order == "priority":
         found.sort(key=lambda issue: _PRIORITIES[issue.priority])
     return page(found, lambda issue: issue_line(world, issue), limit, cursor)
+
+
+def _with_texts(issue: Issue) -> tuple[Issue, str, str]:
+    return issue, issue.summary.casefold(), issue.description.casefold()
 
 
 def _is_in(world: World, issue: Issue, category: str) -> bool:

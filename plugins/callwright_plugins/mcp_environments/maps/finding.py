@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Annotated, Final
+from operator import itemgetter
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -123,6 +125,28 @@ def _line(place: Place, distance: float | None = None) -> PlaceLine:
     }
 
 
+class _Written(NamedTuple):
+    """A place with what searches read of it."""
+
+    place: Place
+    address: str
+    text: str
+    city: str
+
+
+def _written(place: Place) -> _Written:
+    address = f" {place.number} {place.street} {place.city} "
+    return _Written(place, address.casefold(), f"{place.name} {place.street}".casefold(), place.city.casefold())
+
+
+def _located(place: Place) -> tuple[float, float, Place]:
+    return place.lat, place.lon, place
+
+
+def _best_first(place: Place) -> float:
+    return -place.rating
+
+
 @tool(read_only=True)
 def geocode(
     world: World,
@@ -133,13 +157,11 @@ def geocode(
     """Find the location of an address such as "12 Birch Street, Calder". Several that fit are a partial outcome
     (AMBIGUOUS) with candidates: give the number and the city. Fails with ADDRESS_NOT_FOUND."""
     words = re.findall(r"\w+", address.casefold())
-    found = []
-    for place in world.rows(Place):
-        if city and place.city.casefold() != city.casefold():
-            continue
-        text = f" {place.number} {place.street} {place.city} ".casefold()
-        if words and all(f" {word} " in text for word in words):
-            found.append(place)
+    fitting = world.prepared(Place, _written) if words else ()
+    for word in words:
+        fitting = [one for one in fitting if f" {word} " in one.address]
+    wanted = city.casefold()
+    found = [one.place for one in fitting if not city or one.city == wanted]
     if not found:
         where = f" in {city}" if city else ""
         raise ToolError("ADDRESS_NOT_FOUND", f"no address fits {address[:80]!r}{where}; check its spelling")
@@ -155,15 +177,16 @@ def reverse_geocode(world: World, /, location: Location) -> NearestView:
     """The address that is nearest to a location, within 500 m. Fails with ADDRESS_NOT_FOUND, OUT_OF_COVERAGE,
     HOME_NOT_SET, NOT_FOUND, BAD_LOCATION."""
     point = point_of(world, location)
-    near = [(distance_m(point.lat, point.lon, place.lat, place.lon), place) for place in _around(world, point.lat)]
-    distance, nearest = min(near, key=lambda pair: pair[0], default=(_NEAR_M + 1, None))
+    wide = 0.01 / max(math.cos(math.radians(point.lat)), 1e-6)  # more than _NEAR_M, as 0.01 degrees of latitude are
+    near = [
+        (distance_m(point.lat, point.lon, lat, lon), place)
+        for lat, lon, place in world.prepared(Place, _located)
+        if abs(lat - point.lat) < 0.01 and (abs(lon - point.lon) < wide or abs(lon - point.lon) > 360 - wide)
+    ]
+    distance, nearest = min(near, key=itemgetter(0), default=(_NEAR_M + 1, None))
     if nearest is None or distance > _NEAR_M:
         raise ToolError("ADDRESS_NOT_FOUND", f"there is no address within {_NEAR_M:.0f} m of {point.name}")
     return {**address_view(nearest), "distance_m": round(distance)}
-
-
-def _around(world: World, lat: float) -> list[Place]:
-    return [place for place in world.rows(Place) if abs(place.lat - lat) < 0.01]
 
 
 @tool(read_only=True, discovery=True)
@@ -196,16 +219,15 @@ def search_places(
     """Search places by name, category, city and rating; the best rated first. Houses without a place are left out.
     Fails with NOT_FOUND for a category that does not exist."""
     _category(world, category)
-    wanted = query.casefold()
+    wanted, in_city = query.casefold(), city.casefold()
     found = [
-        place
-        for place in (world.find(Place, category=category) if category else world.rows(Place))
-        if (category or place.category != "address")
-        and place.rating >= min_rating
-        and (not city or place.city.casefold() == city.casefold())
-        and wanted in f"{place.name} {place.street}".casefold()
+        one.place
+        for one in world.prepared(Place, _written, _best_first)
+        if wanted in one.text
+        and (one.place.category == category if category else one.place.category != "address")
+        and one.place.rating >= min_rating
+        and (not city or one.city == in_city)
     ]
-    found.sort(key=lambda place: -place.rating)
     return page(found, _line, limit, cursor)
 
 
@@ -225,13 +247,14 @@ def places_nearby(
     point = point_of(world, location)
     band = radius_m / 111_000 + 0.001
     found = []
-    for place in world.find(Place, category=category) if category else world.rows(Place):
-        if abs(place.lat - point.lat) > band or (not category and place.category == "address"):
+    for lat, lon, place in world.prepared(Place, _located):
+        if abs(lat - point.lat) > band:
             continue
-        distance = distance_m(point.lat, point.lon, place.lat, place.lon)
-        if distance <= radius_m:
-            found.append((distance, place))
-    found.sort(key=lambda pair: pair[0])
+        if place.category == category if category else place.category != "address":
+            distance = distance_m(point.lat, point.lon, lat, lon)
+            if distance <= radius_m:
+                found.append((distance, place))
+    found.sort(key=itemgetter(0))
     return page(found, lambda pair: _line(pair[1], pair[0]), limit, cursor)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, Literal
 
 from attrs import frozen
@@ -14,6 +16,8 @@ from callwright_plugins.mcp_environments.maps.rows import Edge, Node
 Mode = Literal["drive", "walk", "bicycle", "transit"]
 Avoid = Literal["motorway", "toll", "ferry"]
 Goal = Literal["time", "distance"]
+#: By junction the edges that leave it: what each costs, where it leads, and itself.
+Graph = dict[str, list[tuple[int, str, Edge]]]
 #: Speeds of modes that do not depend on the road, in km/h.
 SPEEDS: Final = {"walk": 5, "bicycle": 16}
 #: Getting on a line or a ferry, and each stop of it, in seconds.
@@ -64,11 +68,27 @@ def usable(edge: Edge, plan: Plan) -> bool:
     return edge.kind not in plan.avoid
 
 
+@lru_cache(maxsize=256)
+def _graph_of(plan: Plan) -> Callable[[World], Graph]:
+    """What makes the graph for a plan; the same function for the same plan, so that worlds remember its graph."""
+
+    def graph(world: World) -> Graph:
+        made: Graph = {}
+        for edge in world.rows(Edge):
+            if usable(edge, plan):
+                cost = seconds(edge, plan.mode) if plan.goal == "time" else edge.length_m
+                made.setdefault(edge.source, []).append((cost, edge.target, edge))
+        return made
+
+    return graph
+
+
 def search(world: World, plan: Plan, source: str, targets: frozenset[str]) -> dict[str, tuple[int, Edge | None]]:
     """Cost and last edge of every junction that a search from ``source`` settled until it had all ``targets``.
 
     Of two paths of one cost the one is taken whose junctions come first, so that routes are the same everywhere.
     """
+    graph = world.derived(_graph_of(plan), Edge)
     best: dict[str, tuple[int, Edge | None]] = {source: (0, None)}
     heap: list[tuple[int, str]] = [(0, source)]
     settled: dict[str, tuple[int, Edge | None]] = {}
@@ -79,14 +99,14 @@ def search(world: World, plan: Plan, source: str, targets: frozenset[str]) -> di
             continue
         settled[key] = best[key]
         left.discard(key)
-        for edge in world.find(Edge, source=key):
-            if edge.target in settled or not usable(edge, plan):
+        for costs, end, edge in graph.get(key, ()):
+            if end in settled:
                 continue
-            further = cost + (seconds(edge, plan.mode) if plan.goal == "time" else edge.length_m)
-            known = best.get(edge.target)
+            further = cost + costs
+            known = best.get(end)
             if known is None or further < known[0]:
-                best[edge.target] = (further, edge)
-                heapq.heappush(heap, (further, edge.target))
+                best[end] = (further, edge)
+                heapq.heappush(heap, (further, end))
     return settled
 
 

@@ -10,14 +10,13 @@ from typing_extensions import TypedDict
 from callwright.paging import Cursor, Limit, Page, page
 from callwright.tool import FunctionTool, ToolError, tool
 from callwright.world import World
-from callwright_plugins.mcp_environments.shopping.pricing import in_category
 from callwright_plugins.mcp_environments.shopping.rows import Category, Product, Review, Variant
 from callwright_plugins.mcp_environments.shopping.views import (
     ProductSummary,
     ProductView,
     product_summary,
     product_view,
-    rating_of,
+    stars,
 )
 from callwright_plugins.mcp_environments.times import iso
 
@@ -117,18 +116,17 @@ def search_products(
         world.need(Category, category_id, message=f"there is no category {category_id!r}")
     if max_price_cents is not None and max_price_cents < min_price_cents:
         raise ToolError("BAD_RANGE", f"max_price_cents {max_price_cents} is below min_price_cents {min_price_cents}")
-    words = query.lower().split()
-    chosen = []
-    for product in world.rows(Product):
-        if product.discontinued or not in_category(world, product, category_id):
-            continue
-        if words:
-            text = f"{product.name} {product.brand} {product.description}".lower()
-            if not all(word in text for word in words):
-                continue
-        chosen.append(product)
+    inside = {category_id, *(one.id for one in world.find(Category, parent_id=category_id))}
+    texts = world.prepared(Product, _with_text)
+    for word in query.lower().split():
+        texts = [pair for pair in texts if word in pair[1]]
+    chosen = [
+        product
+        for product, _ in texts
+        if not product.discontinued and (not category_id or product.category_id in inside)
+    ]
     if min_price_cents or max_price_cents is not None or in_stock_only or sort.startswith("price"):
-        price, stocked = _prices(world)
+        price, stocked = world.derived(_prices, Variant)
         highest = max_price_cents if max_price_cents is not None else max(price.values(), default=0)
         chosen = [
             product
@@ -138,11 +136,15 @@ def search_products(
         if sort.startswith("price"):
             chosen.sort(key=lambda product: price.get(product.id, 0), reverse=sort == "price_desc")
     if min_rating or sort == "rating":
-        rating = _ratings(world)
+        rating = {name: mean or 0 for name, (mean, _) in world.derived(stars, Review).items()}
         chosen = [product for product in chosen if rating.get(product.id, 0) >= min_rating]
         if sort == "rating":
             chosen.sort(key=lambda product: -rating.get(product.id, 0))
     return page(chosen, lambda product: product_summary(world, product), limit, cursor)
+
+
+def _with_text(product: Product) -> tuple[Product, str]:
+    return product, f"{product.name} {product.brand} {product.description}".lower()
 
 
 def _prices(world: World) -> tuple[dict[str, int], set[str]]:
@@ -155,14 +157,6 @@ def _prices(world: World) -> tuple[dict[str, int], set[str]]:
         if variant.stock:
             stocked.add(name)
     return price, stocked
-
-
-def _ratings(world: World) -> dict[str, float]:
-    """The mean stars of every product with reviews."""
-    reviews: dict[str, list[Review]] = {}
-    for review in world.rows(Review):
-        reviews.setdefault(review.product_id, []).append(review)
-    return {name: rating_of(listed) or 0 for name, listed in reviews.items()}
 
 
 @tool(read_only=True)

@@ -146,18 +146,26 @@ def rating_of(reviews: list[Review]) -> float | None:
     return round(sum(review.stars for review in reviews) / len(reviews), 1) if reviews else None
 
 
+def stars(world: World) -> dict[str, tuple[float | None, int]]:
+    """The mean stars of every product with reviews, and how many there are."""
+    reviews: dict[str, list[Review]] = {}
+    for review in world.rows(Review):
+        reviews.setdefault(review.product_id, []).append(review)
+    return {name: (rating_of(listed), len(listed)) for name, listed in reviews.items()}
+
+
 def product_summary(world: World, product: Product) -> ProductSummary:
     """A product in a list."""
     variants = world.find(Variant, product_id=product.id)
-    reviews = world.find(Review, product_id=product.id)
+    rating, reviews = world.derived(stars, Review).get(product.id, (None, 0))
     return {
         "product_id": product.id,
         "name": product.name,
         "brand": product.brand,
         "category_id": product.category_id,
         "price_from_cents": min((variant.price_cents for variant in variants), default=0),
-        "rating": rating_of(reviews),
-        "review_count": len(reviews),
+        "rating": rating,
+        "review_count": reviews,
         "in_stock": not product.discontinued and any(variant.stock for variant in variants),
         "variant_ids": [variant.id for variant in variants],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -21,12 +21,13 @@ from callwright_plugins.mcp_environments.social_media.views import (
     user_summary,
 )
 from callwright_plugins.mcp_environments.social_media.visibility import (
+    Reader,
     barred,
-    may_read,
     my_id,
     open_profile,
     reachable_user,
     readable_post,
+    reader_of,
 )
 
 UserId = Annotated[str, Field(description="Id or handle of somebody.", min_length=1, max_length=60)]
@@ -70,20 +71,23 @@ def get_profile(
 @tool(read_only=True)
 def get_feed(world: World, /, limit: Limit = 20, cursor: Cursor = "") -> Page[PostView]:
     """The posts of those whom you follow and your own, newest first."""
-    own, without = my_id(world), barred(world)
-    people = [own, *(one.followed_id for one in world.find(Follow, follower_id=own) if one.accepted)]
+    reader = reader_of(world)
+    people = {one.followed_id for one in world.find(Follow, follower_id=reader.own) if one.accepted}
+    people = (people | {reader.own}) - reader.hidden
     found = [
-        post
-        for author in people
-        for post in world.find(Post, author_id=author)
-        if may_read(world, post, without) and _worth_showing(world, post, without)
+        one.post
+        for one in world.prepared(Post, readable_text, newest_first)
+        if one.post.author_id in people and not one.post.deleted and _worth_showing(world, one.post, reader)
     ]
-    return page(sorted(found, key=newest_first), lambda one: post_view(world, one), limit, cursor)
+    return page(found, lambda one: post_view(world, one, reader), limit, cursor)
 
 
-def _worth_showing(world: World, post: Post, without: set[str]) -> bool:
+def _worth_showing(world: World, post: Post, reader: Reader) -> bool:
     """A share without words of its own shows only while its original does."""
-    return not post.shared_post_id or bool(post.text) or may_read(world, world.need(Post, post.shared_post_id), without)
+    if not post.shared_post_id or post.text:
+        return True
+    original = world.need(Post, post.shared_post_id)
+    return not original.deleted and original.author_id not in reader.hidden
 
 
 @tool(read_only=True, discovery=True)
@@ -103,23 +107,33 @@ def search_posts(
 
     With an author it fails with BLOCKED or PRIVATE_PROFILE where their posts are not for you.
     """
-    words, without = query.lower().split(), barred(world)
+    words, reader = query.lower().split(), reader_of(world)
+    posts = world.prepared(Post, readable_text, newest_first)
     if author:
         user = reachable_user(world, author)
         open_profile(world, user)
-        posts = world.find(Post, author_id=user.id)
-    else:
-        posts = list(world.rows(Post))
-    found = [post for post in posts if _mentions(post, words) and may_read(world, post, without)]
-    return page(sorted(found, key=newest_first), lambda one: post_view(world, one), limit, cursor)
+        posts = [one for one in posts if one.post.author_id == user.id]
+    for word in words:
+        if word.startswith("#"):
+            posts = [one for one in posts if word in one.tags and word in one.text]
+        else:
+            posts = [one for one in posts if word in one.text]
+    found = [one.post for one in posts if not one.post.deleted and one.post.author_id not in reader.hidden]
+    return page(found, lambda one: post_view(world, one, reader), limit, cursor)
 
 
-def _mentions(post: Post, words: list[str]) -> bool:
+class PostText(NamedTuple):
+    """A post with its text in lower case and the hashtags in it, as searches read them."""
+
+    post: Post
+    text: str
+    tags: frozenset[str]
+
+
+def readable_text(post: Post) -> PostText:
+    """The post as searches read it."""
     text = post.text.lower()
-    if not all(word in text for word in words):
-        return False
-    tags = {part.rstrip(".,!?") for part in text.split() if part.startswith("#")}
-    return all(word in tags for word in words if word.startswith("#"))
+    return PostText(post, text, frozenset(part.rstrip(".,!?") for part in text.split() if part.startswith("#")))
 
 
 @tool(read_only=True)

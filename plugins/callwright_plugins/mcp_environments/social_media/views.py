@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from callwright.world import World
 from callwright_plugins.mcp_environments.social_media.rows import Comment, Follow, Like, Post, User
-from callwright_plugins.mcp_environments.social_media.visibility import barred, closed, follows, may_read, my_id
+from callwright_plugins.mcp_environments.social_media.visibility import Reader, closed, follows, my_id, reader_of
 from callwright_plugins.mcp_environments.times import iso
 
 
@@ -108,9 +108,10 @@ def profile_view(world: World, user: User) -> ProfileView:
     }
 
 
-def post_view(world: World, post: Post) -> PostView:
+def post_view(world: World, post: Post, reader: Reader | None = None) -> PostView:
     """A post. Comments of people behind a block are not counted, because they are not shown."""
-    without = barred(world)
+    reader = reader or reader_of(world)
+    comments = world.find(Comment, post_id=post.id)
     return {
         "post_id": post.id,
         "author_id": post.author_id,
@@ -118,17 +119,17 @@ def post_view(world: World, post: Post) -> PostView:
         "text": post.text,
         "created_at": iso(post.created_at),
         "likes": world.count(Like, post_id=post.id),
-        "comments": sum(one.author_id not in without for one in world.find(Comment, post_id=post.id)),
+        "comments": sum(one.author_id not in reader.without for one in comments) if reader.without else len(comments),
         "shares": world.count(Post, shared_post_id=post.id, deleted=False),
-        "liked_by_you": world.get(Like, (post.id, my_id(world))) is not None,
+        "liked_by_you": world.get(Like, (post.id, reader.own)) is not None,
         "comments_from": post.comments,
-        "shared": _shared(world, post, without) if post.shared_post_id else None,
+        "shared": _shared(world, post, reader) if post.shared_post_id else None,
     }
 
 
-def _shared(world: World, post: Post, without: set[str]) -> SharedView:
+def _shared(world: World, post: Post, reader: Reader) -> SharedView:
     original = world.need(Post, post.shared_post_id)
-    if not may_read(world, original, without):
+    if original.deleted or original.author_id in reader.hidden:
         return {"post_id": original.id, "available": False, "author_handle": "", "text": ""}
     handle = world.need(User, original.author_id).handle
     return {"post_id": original.id, "available": True, "author_handle": handle, "text": original.text}

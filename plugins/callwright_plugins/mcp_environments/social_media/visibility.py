@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import frozen
+
 from callwright.tool import ToolError
 from callwright.world import World
 from callwright_plugins.mcp_environments.social_media.rows import Block, Follow, Post, Profile, User
@@ -65,6 +67,23 @@ def open_profile(world: World, user: User) -> None:
     """Fails with ``PRIVATE_PROFILE`` for a profile that is closed to the signed-in person."""
     if closed(world, user):
         raise ToolError("PRIVATE_PROFILE", f"@{user.handle} shows posts and followers to accepted followers only")
+
+
+@frozen
+class Reader:
+    """The signed-in person, whom to leave out for a block, and whose posts not to show for any reason."""
+
+    own: str
+    without: set[str]
+    hidden: set[str]
+
+
+def reader_of(world: World) -> Reader:
+    """Who reads: worked out once for a page of posts, and not for every post."""
+    own, without = my_id(world), barred(world)
+    followed = {one.followed_id for one in world.find(Follow, follower_id=own) if one.accepted}
+    private = {user.id for user in world.rows(User) if user.private}
+    return Reader(own, without, without | (private - followed - {own}))
 
 
 def may_read(world: World, post: Post, without: set[str]) -> bool:

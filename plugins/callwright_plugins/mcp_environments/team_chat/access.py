@@ -28,6 +28,13 @@ def may_read(world: World, channel: Channel) -> bool:
     return is_member(world, channel, own.id) or not (channel.private or own.kind == "guest")
 
 
+def readable_ids(world: World) -> set[str]:
+    """The ids of all channels that the signed-in person may read."""
+    own, memberships = me(world), world.table(Membership)
+    guest = own.kind == "guest"
+    return {one.id for one in world.rows(Channel) if not (one.private or guest) or (one.id, own.id) in memberships}
+
+
 def readable_channel(world: World, channel_id: str) -> Channel:
     """A channel that may be read. Fails with ``NOT_FOUND`` or ``NOT_IN_CHANNEL``."""
     channel = world.need(

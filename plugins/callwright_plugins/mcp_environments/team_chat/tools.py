@@ -11,10 +11,10 @@ from callwright.tool import FunctionTool, ToolError, tool
 from callwright.world import World
 from callwright_plugins.mcp_environments.team_chat.access import (
     is_admin,
-    may_read,
     me,
     mentioned,
     readable_channel,
+    readable_ids,
     readable_message,
     writable_channel,
 )
@@ -79,12 +79,16 @@ def list_channels(
 ) -> Page[ChannelView]:
     """List the channels that you can read, with your role, topic and number of members."""
     own, text = me(world).id, query.strip().lower().lstrip("#")
+    if only_mine:
+        shown = {one.channel_id for one in world.find(Membership, user_id=own)}
+    else:
+        shown = readable_ids(world)
     found = [
         one
         for one in world.rows(Channel)
         if (include_archived or not one.archived)
         and (text in one.name or text in one.topic.lower())
-        and (world.get(Membership, (one.id, own)) is not None if only_mine else may_read(world, one))
+        and one.id in shown
     ]
     return page(found, lambda one: channel_view(world, one, own), limit, cursor)
 
@@ -152,18 +156,24 @@ def search_messages(
     if author_id:
         world.need(User, author_id)
     if channel_id:
-        every = world.find(Message, channel_id=readable_channel(world, channel_id).id)
+        channels = {readable_channel(world, channel_id).id}
     else:
-        readable = {one.id for one in world.rows(Channel) if may_read(world, one)}
-        every = [one for one in world.rows(Message) if one.channel_id in readable]
+        channels = readable_ids(world)
+    every = world.prepared(Message, _with_text, _newest_first)
+    for word in words:
+        every = [pair for pair in every if word in pair[1]]
     found = [
         one
-        for one in every
-        if (not author_id or one.author_id == author_id) and (not mentions_me or own in one.mentions)
+        for one, _ in every
+        if one.channel_id in channels
+        and (not author_id or one.author_id == author_id)
+        and (not mentions_me or own in one.mentions)
     ]
-    if words:
-        found = [one for one in found for text in (one.text.lower(),) if all(word in text for word in words)]
-    return page(sorted(found, key=_newest_first), lambda one: message_view(world, one), limit, cursor)
+    return page(found, lambda one: message_view(world, one), limit, cursor)
+
+
+def _with_text(message: Message) -> tuple[Message, str]:
+    return message, message.text.lower()
 
 
 @tool(read_only=True)

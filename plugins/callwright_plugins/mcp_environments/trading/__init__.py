@@ -14,15 +14,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from callwright.stateful import StatefulEnvironment
+if TYPE_CHECKING:
+    from callwright.plugins import Registry
+    from callwright.stateful import StatefulEnvironment, Toolsets
 
 
-def environment(**options: Any) -> StatefulEnvironment:
-    """The environment; options are those of :class:`callwright.StatefulEnvironment`."""
+def environment(
+    *,
+    toolsets: Toolsets = (),
+    scale: float = 1.0,
+    registry: Registry | None = None,
+) -> StatefulEnvironment:
+    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
+    from callwright.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.trading.rows import ROWS
     from callwright_plugins.mcp_environments.trading.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.trading.tools import TOOLS
 
-    return StatefulEnvironment("trading", rows=ROWS, tools=TOOLS, scenarios=SCENARIOS, **options)
+    return StatefulEnvironment(
+        "trading",
+        rows=ROWS,
+        tools=TOOLS,
+        scenarios=SCENARIOS,
+        toolsets=toolsets,
+        scale=scale,
+        registry=registry,
+    )

@@ -56,12 +56,16 @@ def quote(world: World, flight: Flight, fare: Fare, left: int | None = None) -> 
 
 def free_seats(world: World, fare: Fare) -> int:
     """How many seats a fare can still sell: those that are not held."""
-    held = sum(
-        hold.seats
-        for hold in world.find(Hold, flight_id=fare.flight_id, fare_class=fare.fare_class, state="open")
-        if hold.expires_at > world.now
-    )
-    return fare.seats_left - held
+    return fare.seats_left - held_seats(world, fare.flight_id).get(fare.fare_class, 0)
+
+
+def held_seats(world: World, flight_id: str) -> dict[str, int]:
+    """How many seats of a flight are held, by class of fare."""
+    held: dict[str, int] = {}
+    for hold in world.find(Hold, flight_id=flight_id):
+        if hold.state == "open" and hold.expires_at > world.now:
+            held[hold.fare_class] = held.get(hold.fare_class, 0) + hold.seats
+    return held
 
 
 def need_flight(world: World, flight_id: str) -> Flight:

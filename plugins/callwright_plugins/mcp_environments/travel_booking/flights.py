@@ -17,7 +17,7 @@ from callwright_plugins.mcp_environments.travel_booking.fares import (
     check_price,
     check_seats,
     check_sellable,
-    free_seats,
+    held_seats,
     need_fare,
     need_flight,
     places,
@@ -334,6 +334,7 @@ def need_booking(world: World, booking_id: str) -> FlightBooking:
 
 def flight_view(world: World, flight: Flight) -> FlightView:
     """A flight with its fares."""
+    held = held_seats(world, flight.id)
     return {
         "flight_id": flight.id,
         "number": flight.number,
@@ -351,7 +352,7 @@ def flight_view(world: World, flight: Flight) -> FlightView:
                 "seats_left": left,
             }
             for fare in world.find(Fare, flight_id=flight.id)
-            for left in (free_seats(world, fare),)
+            for left in (fare.seats_left - held.get(fare.fare_class, 0),)
         ],
     }
 

@@ -131,10 +131,9 @@ def list_saved_destinations(
     wanted = query.casefold()
     found = [
         one
-        for one in (world.find(Destination, category=category) if category else world.rows(Destination))
-        if wanted in f"{one.name} {one.address}".casefold() and km(one.way) <= within_km
+        for one, text in world.prepared(Destination, _with_text, _way)
+        if wanted in text and (not category or one.category == category) and km(one.way) <= within_km
     ]
-    found.sort(key=lambda one: one.way)
     return page(
         found,
         lambda one: {
@@ -147,6 +146,14 @@ def list_saved_destinations(
         limit,
         cursor,
     )
+
+
+def _with_text(one: Destination) -> tuple[Destination, str]:
+    return one, f"{one.name} {one.address}".casefold()
+
+
+def _way(one: Destination) -> int:
+    return one.way
 
 
 @tool(read_only=True)

@@ -16,17 +16,31 @@ The rules of this world:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from callwright.stateful import StatefulEnvironment
+    from callwright.plugins import Registry
+    from callwright.stateful import StatefulEnvironment, Toolsets
 
 
-def environment(**options: Any) -> StatefulEnvironment:
-    """The environment ``video_meeting``; ``options`` go to :class:`callwright.StatefulEnvironment`."""
+def environment(
+    *,
+    toolsets: Toolsets = (),
+    scale: float = 1.0,
+    registry: Registry | None = None,
+) -> StatefulEnvironment:
+    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.video_meeting.rows import ROWS
     from callwright_plugins.mcp_environments.video_meeting.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.video_meeting.tools import TOOLS
 
-    return StatefulEnvironment("video_meeting", rows=ROWS, tools=TOOLS, scenarios=SCENARIOS, **options)
+    return StatefulEnvironment(
+        "video_meeting",
+        rows=ROWS,
+        tools=TOOLS,
+        scenarios=SCENARIOS,
+        toolsets=toolsets,
+        scale=scale,
+        registry=registry,
+    )
