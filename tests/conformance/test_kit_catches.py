@@ -780,6 +780,57 @@ class HandsOutItsState(World):
         return evolve(outcome, value=inner.state.cart) if tool == "put_in_cart" and outcome.executed else outcome
 
 
+class Forks(World):
+    """A sound environment whose sessions can be forked and reset."""
+
+    def session(self, inner: Any) -> Any:
+        world, first = self, copy.deepcopy(inner.state)
+
+        class Session:
+            def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+                return world.answer(inner, tool, arguments)
+
+            def digest(self) -> Any:
+                return inner.digest()
+
+            def fork(self) -> Any:
+                return world.session(world.forked(inner))
+
+            def reset(self) -> None:
+                world.reset(inner, copy.deepcopy(first))
+
+            def close(self) -> None:
+                inner.close()
+
+        return Session()
+
+    def forked(self, inner: Any) -> Any:
+        return type(inner)(inner.functions, copy.deepcopy(inner.state))
+
+    def reset(self, inner: Any, first: Any) -> None:
+        inner.state = first
+
+
+@case(
+    "environment", "check_fork", "in a fork changed the session it came from", calls=[("put_in_cart", {"name": "egg"})]
+)
+class SharesItsForks(Forks):
+    def forked(self, inner: Any) -> Any:
+        return inner
+
+
+@case("environment", "check_fork", "starts with another digest", calls=[("put_in_cart", {"name": "egg"})] * 2)
+class ForksTheBeginning(Forks):
+    def forked(self, inner: Any) -> Any:
+        return SHOP.open("", 6)
+
+
+@case("environment", "check_reset", "the digest is not the first one", calls=[("put_in_cart", {"name": "egg"})])
+class NeverResets(Forks):
+    def reset(self, inner: Any, first: Any) -> None:
+        pass
+
+
 # Corpora --------------------------------------------------------------------------------------------------------------
 
 
@@ -1077,6 +1128,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("reward component", Readable),
     ("reward recipe", sound_recipe),
     ("environment", World),
+    ("environment", Forks),
     ("environment", lambda: SHOP),
     ("corpus", Tasks),
     ("benchmark", Tasks),

@@ -331,18 +331,22 @@ def lines(*messages: dict[str, Any]) -> bytes:
 
 
 def test_nothing_but_the_protocol_is_on_stdout(servers: Path, child_environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        [sys.executable, str(servers / "shelf_world.py")],
-        input=lines(HELLO, READY, call(2, "noisy"), {"not": "a message"}, call(3, "list")),
-        capture_output=True,
-        env=child_environment,
-        timeout=60,
-    )
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    command = [sys.executable, str(servers / "shelf_world.py")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=child_environment) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(lines(HELLO, READY, call(2, "noisy"), {"not": "a message"}, call(3, "list")))
+        server.stdin.flush()
+        rows = []
+        while not {row.get("id") for row in rows} >= {1, 2, 3}:  # the end of input would end calls that are under way
+            rows.append(json.loads(server.stdout.readline()))
+        rest, errors = server.communicate(timeout=60)
+    rows += [json.loads(line) for line in rest.splitlines()]
     assert [row["jsonrpc"] for row in rows] == ["2.0"] * len(rows)
     assert {row.get("id") for row in rows} >= {1, 2, 3}
-    assert b"this must not reach the client" in done.stderr
-    assert done.returncode == 0
+    assert b"this must not reach the client" in errors
+    assert server.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
