@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -413,3 +414,26 @@ def test_a_wrong_request_is_refused_before_any_worker_starts(invoke: Invoke, wri
     assert result.exit_code == 2
     assert "Did you mean 'sums-v1'" in result.stderr
     assert invoke("score", write_rows([]), *SUMS, "--workers", "0").exit_code == 2
+
+
+def test_ctrl_c_in_the_middle_of_a_flush_loses_no_line_and_doubles_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are in the file already when the interrupt comes, and Python has not yet heard of it."""
+    target, write, left = tmp_path / "out.jsonl", os.write, [3]
+
+    def interrupted(descriptor: int, data: Any) -> int:
+        count = write(descriptor, data)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return count
+
+    monkeypatch.setattr(os, "write", interrupted)
+    lines = [f"{number:>60}\n" for number in range(20_000)]
+    given = 0
+    with pytest.raises(KeyboardInterrupt), RowSink(str(target)) as sink:
+        for given, line in enumerate(lines, 1):  # noqa: B007
+            sink.write(line)
+    assert 0 < given < len(lines)
+    assert target.read_text() == "".join(lines[:given])

@@ -101,7 +101,9 @@ class RowSink:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._lines: list[str] = []
+        #: The lines that are not yet written, and the place in the file where they go: one value, so that Ctrl-C at any
+        #: moment leaves either what was before a flush or what is after it, and a flush can be done again.
+        self._pending: tuple[list[str], int] = ([], 0)
         self._held = 0
         self._descriptor = -1
         self._regular = False
@@ -119,7 +121,7 @@ class RowSink:
 
     def write(self, line: str) -> None:
         """Add a line, with its line end."""
-        self._lines.append(line)
+        self._pending[0].append(line)
         self._held += len(line)
         if self._held >= _CHUNK:
             self._flush()
@@ -134,29 +136,36 @@ class RowSink:
                 os.close(self._descriptor)
 
     def _flush(self) -> None:
-        data = "".join(self._lines).encode("utf-8", "surrogatepass")
-        self._lines.clear()
+        lines, begin = self._pending
+        data = "".join(lines).encode("utf-8", "surrogatepass")
         self._held = 0
         if self._descriptor < 0:
+            self._pending = ([], 0)
             sys.stdout.write(data.decode("utf-8", "surrogatepass"))
             sys.stdout.flush()
             return
         if data and self.target.endswith(".gz"):
             data = gzip.compress(data, compresslevel=6, mtime=0)
-        begin = os.lseek(self._descriptor, 0, os.SEEK_CUR) if self._regular else 0
         view = memoryview(data)
         try:
+            if self._regular:
+                os.lseek(self._descriptor, begin, os.SEEK_SET)
             while view:
                 view = view[os.write(self._descriptor, view) :]
         except BaseException as error:  # a full disk, or Ctrl-C between two writes
+            whole = 0
             if self._regular:  # whole lines only: up to the last one that fitted, unless they are compressed together
                 fitted = len(data) - len(view)
                 whole = 0 if self.target.endswith(".gz") else data.rfind(b"\n", 0, fitted) + 1
                 os.truncate(self._descriptor, begin + whole)
             if isinstance(error, OSError):
+                self._pending = ([], begin + whole)
                 reason = error.strerror or error
                 raise RunError(f"{self.target} cannot be written: {reason}. The rows that fitted are kept") from error
+            if not self._regular:  # what went down a pipe is gone
+                self._pending = ([], 0)
             raise
+        self._pending = ([], begin + len(data))
 
 
 def is_same_file(source: str, target: str) -> bool:

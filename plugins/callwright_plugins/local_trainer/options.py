@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from callwright.errors import UnknownName, UsageError
-
-_Options = TypeVar("_Options", bound=BaseModel)
+from callwright.component_options import OptionTable
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
-
-
-class WarmStart(_Table):
+class WarmStart(OptionTable):
     """Supervised training on rendered programs before the reinforcement learning. 0 steps for none."""
 
     steps: int = Field(default=0, ge=0, description="Optimiser steps.")
@@ -38,7 +31,7 @@ class WarmStart(_Table):
     )
 
 
-class Stage(_Table):
+class Stage(OptionTable):
     """A stage of a curriculum."""
 
     until: int | float = Field(
@@ -59,7 +52,7 @@ class Stage(_Table):
         return self.until if isinstance(self.until, int) else round(self.until * steps)
 
 
-class CriticOptions(_Table):
+class CriticOptions(OptionTable):
     """The critic of an algorithm that has one (``ppo``): a copy of the policy before its first step."""
 
     learning_rate: float = Field(default=1e-3, gt=0, description="Of AdamW, after the warm-up; stays constant.")
@@ -68,7 +61,7 @@ class CriticOptions(_Table):
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
 
 
-class Options(_Table):
+class Options(OptionTable):
     """Options of ``trainer = "local"``."""
 
     steps: int = Field(default=100, ge=0, description="Steps of reinforcement learning.")
@@ -142,7 +135,7 @@ class Options(_Table):
         return value
 
 
-class Tiny(_Table):
+class Tiny(OptionTable):
     """A small Llama made from scratch. Defaults: 0.13 million parameters with a vocabulary of 250."""
 
     width: int = Field(default=64, ge=8, description="Of the residual stream.")
@@ -159,7 +152,7 @@ class Tiny(_Table):
         return self
 
 
-class Model(_Table):
+class Model(OptionTable):
     """The ``[model]`` table: a directory, or a tiny model."""
 
     path: str | None = Field(default=None, description="A Hugging Face causal language model directory.")
@@ -174,43 +167,3 @@ class Model(_Table):
         if (self.path is None) == (self.tiny is None):
             raise ValueError('give either path = "DIRECTORY" or tiny = {}')
         return self
-
-
-class UnknownOption(UnknownName):
-    """An option that does not exist; ``path`` leads to it from the table that was read."""
-
-    def __init__(self, kind: str, path: tuple[str, ...], known: Iterable[str]) -> None:
-        super().__init__(kind, path[-1], known)
-        self.path = path
-
-
-class WrongOption(UsageError):
-    """An option with an impossible value; ``path`` leads to it from the table that was read."""
-
-    def __init__(self, message: str, path: tuple[str, ...]) -> None:
-        super().__init__(message)
-        self.path = path
-
-
-def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
-    """Validate a table. Raises :class:`callwright.UsageError` for the first thing that is wrong, naming its key."""
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as error:
-        problem = error.errors()[0]
-        path = tuple(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            table: Any = model
-            for key in path[:-1]:
-                table = _inner(table.model_fields[key].annotation)
-            where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
-            raise UnknownOption(where, path, table.model_fields) from error
-        key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
-        message = problem["msg"].removeprefix("Value error, ")
-        raise WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path) from error
-
-
-def _inner(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(part for part in annotation.__args__ if isinstance(part, type) and issubclass(part, BaseModel))

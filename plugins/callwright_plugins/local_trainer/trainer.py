@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from callwright.component_options import read_options
 from callwright.progress import SILENT, Reporter
-from callwright_plugins.local_trainer.options import Options, read_options
+from callwright_plugins.local_trainer.options import Options
 from callwright_plugins.local_trainer.randomness import steady
 from callwright_plugins.local_trainer.training import Training
 

@@ -14,6 +14,7 @@ from attrs import evolve
 
 from callwright.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.attempt import Progress
+from callwright.component_options import read_options
 from callwright.corpus import Task
 from callwright.errors import UsageError
 from callwright.evaluation import evaluate, summarise
@@ -26,7 +27,7 @@ from callwright_plugins.local_trainer.critic import Critic, make_critic
 from callwright_plugins.local_trainer.episodes import describe_turns, longest, sample_episodes, turn_limits
 from callwright_plugins.local_trainer.local_model import PolicySampler
 from callwright_plugins.local_trainer.optimisation import adamw, learning_rate
-from callwright_plugins.local_trainer.options import Model, Options, read_options
+from callwright_plugins.local_trainer.options import Model, Options
 from callwright_plugins.local_trainer.policy import Policy, load_policy, pick_device
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.rollouts import (

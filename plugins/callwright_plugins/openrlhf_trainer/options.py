@@ -5,14 +5,12 @@ Names are those of the trainer ``local`` wherever they mean the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from callwright.errors import UnknownName, UsageError
-
-_Options = TypeVar("_Options", bound=BaseModel)
+from callwright.component_options import OptionTable
 
 #: Options of the trainer ``local`` that OpenRLHF has no counterpart for, and why nothing is lost or what is. They are
 #: accepted, so that ``--set trainer.name=openrlhf`` works on a recipe for it, and listed as unsupported.
@@ -30,11 +28,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
 }
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
-
-
-class CriticOptions(_Table):
+class CriticOptions(OptionTable):
     """The critic of an algorithm that has one (``ppo``): the policy's model with a value head."""
 
     learning_rate: float = Field(default=1e-5, gt=0, description="Of AdamW, after the warm-up; stays constant.")
@@ -43,7 +37,7 @@ class CriticOptions(_Table):
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
 
 
-class Options(_Table):
+class Options(OptionTable):
     """Options of ``trainer = "openrlhf"``."""
 
     steps: int = Field(default=100, ge=1, description="Steps of reinforcement learning, one rollout batch each.")
@@ -136,7 +130,7 @@ class Options(_Table):
         return self.steps * self.mini_batches * self.iterations
 
 
-class Model(_Table):
+class Model(OptionTable):
     """The ``[model]`` table."""
 
     path: str | None = Field(
@@ -155,41 +149,7 @@ class Model(_Table):
         return self
 
 
-class UnknownOption(UnknownName):
-    """An option that does not exist; ``path`` leads to it from the table that was read."""
-
-    def __init__(self, kind: str, path: tuple[str, ...], known: Iterable[str]) -> None:
-        super().__init__(kind, path[-1], known)
-        self.path = path
-
-
-class WrongOption(UsageError):
-    """An option with an impossible value; ``path`` leads to it from the table that was read."""
-
-    def __init__(self, message: str, path: tuple[str, ...]) -> None:
-        super().__init__(message)
-        self.path = path
-
-
 def split_local(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options that this trainer knows (or that are mistakes), and those that only the trainer ``local`` has."""
     local = {key: value for key, value in given.items() if key in LOCAL_ONLY}
     return {key: value for key, value in given.items() if key not in local}, local
-
-
-def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
-    """Validate a table. Raises :class:`callwright.UsageError` for the first thing that is wrong, naming its key."""
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as error:
-        problem = error.errors()[0]
-        path = tuple(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            table: Any = model
-            for key in path[:-1]:
-                table = table.model_fields[key].annotation
-            where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
-            raise UnknownOption(where, path, table.model_fields) from error
-        key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
-        message = problem["msg"].removeprefix("Value error, ")
-        raise WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path) from error

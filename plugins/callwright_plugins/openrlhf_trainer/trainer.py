@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from callwright.component_options import read_options
 from callwright.errors import ComponentError, UsageError
 from callwright.evaluation import Verdict, summarise
 from callwright.progress import SILENT, Reporter
@@ -28,7 +29,7 @@ from callwright_plugins.openrlhf_trainer.interpreter import (
     requirements,
 )
 from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, read_line
-from callwright_plugins.openrlhf_trainer.options import Model, Options, read_options, split_local
+from callwright_plugins.openrlhf_trainer.options import Model, Options, split_local
 from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits, translate
 
 if TYPE_CHECKING:

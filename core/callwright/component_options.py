@@ -1,0 +1,58 @@
+"""Options of components as pydantic tables: what is wrong with one is said with the way to its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from callwright.errors import UnknownName, UsageError
+
+_Options = TypeVar("_Options", bound=BaseModel)
+
+
+class OptionTable(BaseModel):
+    """A table of options. It takes no others than it names, and does not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class UnknownOption(UnknownName):
+    """An option that does not exist; ``path`` leads to it from the table that was read."""
+
+    def __init__(self, kind: str, path: tuple[str, ...], known: Iterable[str]) -> None:
+        super().__init__(kind, path[-1], known)
+        self.path = path
+
+
+class WrongOption(UsageError):
+    """An option with an impossible value; ``path`` leads to it from the table that was read."""
+
+    def __init__(self, message: str, path: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
+    """Validate a table. Raises :class:`callwright.UsageError` for the first thing that is wrong, naming its key."""
+    try:
+        return model.model_validate(dict(given))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        path = tuple(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            table: Any = model
+            for key in path[:-1]:
+                table = _inner(table.model_fields[key].annotation)
+            where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
+            raise UnknownOption(where, path, table.model_fields) from error
+        key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
+        message = problem["msg"].removeprefix("Value error, ")
+        raise WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path) from error
+
+
+def _inner(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(part for part in annotation.__args__ if isinstance(part, type) and issubclass(part, BaseModel))
