@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -52,7 +53,7 @@ class Counts:
 
 
 @define(eq=False)
-class Backend:
+class Backend(ABC):
     """What the kinds of isolation have in common. Everything runs in the portal's loop."""
 
     target: Target
@@ -69,13 +70,13 @@ class Backend:
     _background: set[asyncio.Task[Any]] = field(factory=set, init=False)
     closed: bool = field(default=False, init=False)
 
+    @abstractmethod
     async def acquire(self, scenario: str) -> Seat:
         """A place for a new session."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def release(self, seat: Seat, *, broken: bool = False) -> None:
         """Give a place back; ``broken`` if its server crashed or does not answer."""
-        raise NotImplementedError
 
     async def connect(self, scenario: str = "", workspace: Workspace | None = None) -> Connection:
         """Open a connection, with a workspace of this scenario where the command wants one."""

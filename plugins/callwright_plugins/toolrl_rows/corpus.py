@@ -131,6 +131,8 @@ class Row:
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a JSON, JSON-lines or parquet file."""
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; name the one that holds ToolRL's rows: --set corpus.file=FILE")
     try:
         if path.suffix == ".parquet":
             values = _parquet(path)

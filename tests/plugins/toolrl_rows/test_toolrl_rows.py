@@ -128,3 +128,9 @@ def test_bad_files_are_the_users_fault(text: str, tmp_path: Path) -> None:
 
 def test_it_conforms(file: Path) -> None:
     check_component("environment", ToolRLRows(file).environment)
+
+
+def test_a_file_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
+    for name in ("rows.json", "rows.parquet"):
+        with pytest.raises(DataError, match=r"there is no file .*corpus\.file=FILE"):
+            ToolRLRows(tmp_path / name)
