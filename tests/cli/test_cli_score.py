@@ -431,9 +431,15 @@ def test_ctrl_c_in_the_middle_of_a_flush_loses_no_line_and_doubles_none(
 
     monkeypatch.setattr(os, "write", interrupted)
     lines = [f"{number:>60}\n" for number in range(20_000)]
-    given = 0
-    with pytest.raises(KeyboardInterrupt), RowSink(str(target)) as sink:
-        for given, line in enumerate(lines, 1):  # noqa: B007
-            sink.write(line)
-    assert 0 < given < len(lines)
-    assert target.read_text() == "".join(lines[:given])
+    given: list[str] = []
+
+    def write_all() -> None:
+        with RowSink(str(target)) as sink:
+            for line in lines:
+                given.append(line)
+                sink.write(line)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_all()
+    assert 0 < len(given) < len(lines)
+    assert target.read_text() == "".join(given)
