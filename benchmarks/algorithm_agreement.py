@@ -35,7 +35,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from callwright.algorithm import Experience, TokenBatch, ValueBatch
+from callwright.training.algorithm import Experience, TokenBatch, ValueBatch
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.dr_grpo import DrGRPO

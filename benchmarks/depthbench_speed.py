@@ -37,7 +37,7 @@ def rollouts(parser: Any, corpus: Any) -> list[tuple[Any, str]]:
 
 def measure(repeat: int) -> dict[str, Any]:
     import callwright as cw
-    from callwright.attempt import Attempt
+    from callwright.walk.attempt import Attempt
     from callwright_plugins.depthbench.corpus import DepthBenchCorpus
 
     start = time.perf_counter()
@@ -47,7 +47,7 @@ def measure(repeat: int) -> dict[str, Any]:
     for split in corpus.splits:
         list(corpus[split])
     decoded = time.perf_counter() - decoding
-    parser, recipe = cw.parser("json"), cw.recipe("tier")
+    parser, recipe = cw.parser("json"), cw.reward("tier")
     made = rollouts(parser, corpus)
     stages: dict[str, list[float]] = {"parse": [], "validate": [], "execute": [], "score": []}
     totals: list[float] = []

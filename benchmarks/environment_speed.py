@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import callwright as cw
-from callwright.rows import table_of
+from callwright.environments.rows import table_of
 from callwright_plugins.mcp_environments import TOOLS
 
 Script = list[tuple[str, dict[str, Any]]]

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseFailure, Parser
+from callwright.language.parser import ParseFailure, Parser
+from callwright.language.program import Call, Program, Reference
 from callwright.plugins import load_plugins
-from callwright.program import Call, Program, Reference
 
 OUTCOMES = ("program", "arguments", "structure", "syntax", "envelope", "limit")
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import callwright as cw
 from callwright.cli.components import make_pipeline
-from callwright.corpus import Corpus
 from callwright.plugins import default_registry
+from callwright.walk.tasks import Corpus
 from callwright_plugins.lab.figures import figures
 from callwright_plugins.lab.ledger import open_ledger
 from callwright_plugins.lab.probes import Pool, variants

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import callwright as cw
-from callwright.function_environment import FunctionEnvironment
+from callwright.environments.functions import FunctionEnvironment
 
 ACCOUNTS = {f"ACC-{number}": number * 100 for number in range(100)}
 #: CPU time of a process so far, in seconds, where Linux tells it.

@@ -46,7 +46,7 @@ def compare(data: Path) -> dict[str, Any]:
     """Counts of rows, of differing rows and of masked rows by recipe, form and kind of perturbation."""
     corpus = cw.corpus("depthbench-official", data=str(data))
     parsers = {form: cw.parser(form) for form in FORMS}
-    tier, released = cw.recipe("tier"), cw.recipe("tier-released")
+    tier, released = cw.reward("tier"), cw.reward("tier-released")
     rows: Counter[tuple[str, str]] = Counter()
     differing: Counter[tuple[str, str, str]] = Counter()
     masked: Counter[tuple[str, str, str]] = Counter()

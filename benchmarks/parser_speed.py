@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from time import process_time
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseLimits, Parser
+from callwright.language.parser import ParseLimits, Parser
+from callwright.language.program import Call, Program, Reference
 from callwright.plugins import load_plugins
-from callwright.program import Call, Program, Reference
 
 TYPICAL = Program(
     (

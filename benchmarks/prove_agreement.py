@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import callwright as cw
-from callwright.episode import Episode
+from callwright.episodes.episode import Episode
 
 ORACLE = Path(__file__).parents[1] / "tests" / "plugins" / "prove_rewards" / "prove_oracle.py"
 
@@ -94,7 +94,7 @@ def compare(episodes: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
     oracle = load_oracle()
     rng = random.Random(seed)
     world, parser = World(oracle), cw.parser("json")
-    recipes = {name: cw.recipe(name) for name in RECIPES}
+    recipes = {name: cw.reward(name) for name in RECIPES}
     seen: Counter[str] = Counter()
     wrong: list[str] = []
     for number in range(episodes):

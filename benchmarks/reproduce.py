@@ -35,7 +35,7 @@ from attrs import frozen
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from callwright.runs import append_jsonl, read_jsonl
+from callwright.training.run_folder import append_jsonl, read_jsonl
 
 HERE: Final = Path(__file__).resolve().parent
 FOLDER: Final = HERE / "reproduction"

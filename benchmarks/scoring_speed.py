@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median
 
 import callwright as cw
-from callwright.execution import execute
-from callwright.schema import validate
+from callwright.tools.validation import validate
+from callwright.walk.execution import execute
 
 RELEASED = 746.0
 RELEASED_SHARE_OF_TOOLS = 0.84
@@ -42,7 +42,7 @@ def main() -> None:
     arguments.add_argument("--repeat", type=int, default=5)
     options = arguments.parse_args()
     corpus = cw.corpus("depthbench-official", data=str(options.data))
-    parser, recipe = cw.parser(options.form), cw.recipe(options.recipe)
+    parser, recipe = cw.parser(options.form), cw.reward(options.recipe)
     pairs = [
         (corpus.task(row["qid"]), row["completion"]) for row in official_rows(options.data) if row["ir"] == options.form
     ]

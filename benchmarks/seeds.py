@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from callwright.runs import Run
+from callwright.training.run_folder import Run
 
 
 def main() -> None:

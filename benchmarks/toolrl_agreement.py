@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import callwright as cw
+from callwright.errors import DataError
+from callwright.walk import Progress
 
 TOLERANCE = 1e-9
 #: Columns of the ``matching`` block, and the options under which the released recipe must equal them.
@@ -42,8 +44,8 @@ def reference_rows(data: Path) -> Iterator[dict[str, Any]]:
 def score(recipe: Any, row: Mapping[str, Any]) -> dict[str, float] | None:
     """The row's figures under a recipe, ``None`` if its ground truth is refused."""
     try:
-        reward = recipe.score_pair(row["completion"], row["ground_truth"], cw.Progress(row["step"], row["total_steps"]))
-    except cw.DataError:
+        reward = recipe.score_pair(row["completion"], row["ground_truth"], Progress(row["step"], row["total_steps"]))
+    except DataError:
         return None
     parts = {name: weighted.contribution for name, weighted in reward.scores.items()}
     return {"length": 0.0, **parts, "total": reward.total}
@@ -53,7 +55,7 @@ def compare(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
     """Ids by verdict (``equal``, ``refused``: an expected error, ``differ``) for each variant and matching policy."""
     found: dict[str, dict[str, list[str]]] = {}
     for variant in rows[0]["scores"]:
-        recipe = cw.recipe(f"toolrl-released-{variant}")
+        recipe = cw.reward(f"toolrl-released-{variant}")
         verdicts = found[variant] = {"equal": [], "refused": [], "differ": []}
         for row in rows:
             expected, ours = row["scores"][variant], score(recipe, row)
@@ -64,7 +66,7 @@ def compare(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
                 verdict = "equal" if same else "differ"
             verdicts[verdict].append(row["id"])
     for column, options in MATCHING.items():
-        recipe = cw.recipe("toolrl-released-default", **options)
+        recipe = cw.reward("toolrl-released-default", **options)
         verdicts = found[column] = {"equal": [], "differ": []}
         for row in rows:
             if row["matching"] is not None:

@@ -23,16 +23,17 @@ from statistics import median
 from typing import Any
 
 import callwright as cw
+from callwright.walk import Progress
 
 RELEASED = 48_000.0
 LIMIT = 512  # characters of a short completion
 
 
-def usable(data: Path) -> list[tuple[str, str, cw.Progress]]:
+def usable(data: Path) -> list[tuple[str, str, Progress]]:
     with gzip.open(data / "reference_scores.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return [
-        (row["completion"], row["ground_truth"], cw.Progress(row["step"], row["total_steps"]))
+        (row["completion"], row["ground_truth"], Progress(row["step"], row["total_steps"]))
         for row in rows
         if "error" not in row["scores"]["default"]
     ]
@@ -49,7 +50,7 @@ def rate(work: Callable[[], object], count: int, repeat: int) -> tuple[float, fl
     return median(found), min(found), max(found)
 
 
-def speeds(pairs: list[tuple[str, str, cw.Progress]], repeat: int) -> None:
+def speeds(pairs: list[tuple[str, str, Progress]], repeat: int) -> None:
     for title, name, evidence in (
         ("released default, on demand", "toolrl-released-default", False),
         ("released default, read", "toolrl-released-default", True),
@@ -57,7 +58,7 @@ def speeds(pairs: list[tuple[str, str, cw.Progress]], repeat: int) -> None:
         ("paper, read", "toolrl", True),
         ("paper, finegrained, on demand", "toolrl-finegrained", False),
     ):
-        recipe: Any = cw.recipe(name)
+        recipe: Any = cw.reward(name)
 
         def work(recipe: Any = recipe, evidence: bool = evidence) -> None:
             for completion, truth, progress in pairs:

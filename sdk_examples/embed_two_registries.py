@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import callwright as cw
-from callwright.pipeline_recipe import parse_recipe
+from callwright.errors import UnknownName
+from callwright.pipeline import build_pipeline
+from callwright.plugins import load_plugins
+from callwright.recipe_file import parse_recipe
 
 
 class HouseStyle:
@@ -37,13 +40,11 @@ def house_recipe(registry: cw.Registry) -> cw.RewardRecipe:
 
 
 style = HouseStyle()
-ours = cw.load_plugins(extra={"house-style": style})
-theirs = cw.load_plugins(blocked=["report"])  # a blocked plugin is not even imported
+ours = load_plugins(extra={"house-style": style})
+theirs = load_plugins(blocked=["report"])  # a blocked plugin is not even imported
 
 # A pipeline from a text instead of a file. It fires the events of its registry; `recipe.score(…)` alone fires none.
-pipeline = cw.build_pipeline(
-    parse_recipe('corpus = "toolworld-mini-v1"\nreward = "house"'), ours, with_algorithm=False
-)
+pipeline = build_pipeline(parse_recipe('corpus = "toolworld-mini-v1"\nreward = "house"'), ours, with_algorithm=False)
 
 if __name__ == "__main__":
     task = pipeline.tasks("evaluation")[16]
@@ -52,6 +53,6 @@ if __name__ == "__main__":
         print("house:", pipeline.score(pipeline.attempt(task, text)).explain())
     print("heard of:", style.seen)
     try:
-        cw.recipe("house", registry=theirs)
-    except cw.UnknownName as error:
+        cw.reward("house", registry=theirs)
+    except UnknownName as error:
         print("the other registry:", error)

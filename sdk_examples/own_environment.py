@@ -53,5 +53,5 @@ COMPLETION = """<think>Two forecasts, then compare them.</think>
 
 if __name__ == "__main__":
     print(weather.tools["warmest"].parameters)
-    print(cw.recipe("tier").score(task, COMPLETION).explain())
-    print(cw.recipe("tier").score(task, COMPLETION.replace('"Oslo"', '"Olso"')).explain())
+    print(cw.reward("tier").score(task, COMPLETION).explain())
+    print(cw.reward("tier").score(task, COMPLETION.replace('"Oslo"', '"Olso"')).explain())

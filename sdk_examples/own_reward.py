@@ -26,7 +26,7 @@ class Brevity(cw.RewardComponent):
 
 
 # Weights are relative: TIER's are 1, 3, 1 and 5, so that Brevity gets a sixth of the total here.
-recipe = cw.recipe("tier").with_terms(cw.Term(Brevity(), weight=2, requires=("format",)), name="tier-brief")
+recipe = cw.reward("tier").with_terms(cw.Term(Brevity(), weight=2, requires=("format",)), name="tier-brief")
 
 if __name__ == "__main__":
     task = cw.corpus("toolworld-mini-v1")["evaluation"][16]

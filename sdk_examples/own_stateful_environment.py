@@ -9,6 +9,7 @@ from random import Random
 from typing_extensions import TypedDict
 
 import callwright as cw
+from callwright.environments import Cursor, Limit, Page
 
 
 @cw.row("books", prefix="B", index=("topic",))
@@ -30,7 +31,7 @@ def view(book: Book) -> BookView:
 
 
 @cw.tool(read_only=True, discovery=True)
-def find_books(world: cw.World, /, topic: str, limit: cw.Limit = 20, cursor: cw.Cursor = "") -> cw.Page[BookView]:
+def find_books(world: cw.World, /, topic: str, limit: Limit = 20, cursor: Cursor = "") -> Page[BookView]:
     """Find the books about a topic."""
     return cw.page(world.find(Book, topic=topic), view, limit, cursor)
 

@@ -7,7 +7,7 @@ completion = """<think>Find the restaurants, then keep those that are open.</thi
 <tool_call return="one">
 {"0": {"FindRestaurants": {"location": "Lima"}}, "1": {"FilterByOpen": {"restaurants": "API_RESPONSE_0", "hour": "15"}}}
 </tool_call>"""
-reward = cw.recipe("tier").score(task, completion, ir="json")
+reward = cw.reward("tier").score(task, completion, ir="json")
 
 if __name__ == "__main__":
     print(task.query)

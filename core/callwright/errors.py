@@ -2,7 +2,7 @@
 
 An error says what happened, whose fault it is and what to do. The command line prints ``str(error)`` as one line
 and leaves with ``exit_status``; it never shows a traceback for one of these. Text written by a model never raises:
-it is data, and its defects are values (:class:`callwright.ParseFailure`, :class:`callwright.Mismatch`).
+it is data, and its defects are values (:class:`callwright.ParseFailure`, :class:`callwright.tools.Mismatch`).
 """
 
 from __future__ import annotations

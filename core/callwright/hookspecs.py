@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from callwright.attempt import Attempt
-    from callwright.corpus import Task
-    from callwright.environment import Outcome, Session
+    from callwright.environments.protocol import Outcome, Session
+    from callwright.language.program import Call
     from callwright.plugins import Lazy
-    from callwright.program import Call
-    from callwright.reward import Reward
-    from callwright.runs import Run
-    from callwright.sampler import Message
+    from callwright.training.run_folder import Run
+    from callwright.walk.attempt import Attempt
+    from callwright.walk.reward import Reward
+    from callwright.walk.sampling import Message
+    from callwright.walk.tasks import Task
 
 #: Raised when a hook is added; a removed or renamed argument goes through a deprecation window of one minor version.
 HOOKSPEC_VERSION = 1
@@ -43,7 +43,7 @@ def callwright_parsers() -> Iterable[Lazy]:
 
 @hookspec
 def callwright_toolsets() -> Iterable[Lazy]:
-    """Register tools together. Factories return a sequence of :class:`callwright.FunctionTool`."""
+    """Register tools together. Factories return a sequence of :class:`callwright.tools.FunctionTool`."""
     return ()
 
 
@@ -97,13 +97,15 @@ def callwright_benchmarks() -> Iterable[Lazy]:
 
 @hookspec
 def callwright_synthesizers() -> Iterable[Lazy]:
-    """Register makers of tasks. Factories return a :class:`callwright.Synthesizer`."""
+    """Register makers of tasks. Factories return a :class:`callwright.training.Synthesizer`."""
     return ()
 
 
 @hookspec
 def callwright_teachers() -> Iterable[Lazy]:
-    """Register the models or scripts that play user and assistant. Factories return a :class:`callwright.Teacher`."""
+    """Register the models or scripts that play user and assistant. Factories return a
+    :class:`callwright.training.Teacher`.
+    """
     return ()
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from attrs import evolve
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, RecipeError, UsageError
-from callwright.parser import Parser
+from callwright.language.parser import Parser
 from callwright.pipeline import Pipeline, build_pipeline
-from callwright.pipeline_recipe import load_recipe, parse_recipe, write_toml
 from callwright.plugins import Registry, default_registry
-from callwright.reward import RewardRecipe
+from callwright.recipe_file import load_recipe, parse_recipe, write_toml
+from callwright.walk.reward import RewardRecipe
+from callwright.walk.tasks import Corpus, Task
 
 
 def open_pipeline(
@@ -48,7 +48,7 @@ def open_pipeline(
 
 
 def task_of(pipeline: Pipeline, task_id: object) -> Task:
-    """The task of a row. Raises :class:`callwright.DataError` for an id that the corpus does not know."""
+    """The task of a row. Raises :class:`callwright.errors.DataError` for an id that the corpus does not know."""
     if not isinstance(task_id, str):
         raise DataError(f"the id of a task is a text, not {task_id!r:.60}")
     task = pipeline.corpus.task(task_id)

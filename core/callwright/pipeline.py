@@ -10,22 +10,22 @@ from typing import Any, Literal
 
 from attrs import evolve, field, frozen
 
-from callwright.algorithm import Algorithm
-from callwright.attempt import Attempt, Progress
-from callwright.conversation import Conversation
-from callwright.corpus import Corpus, Task
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.episodes.conversation import Conversation
+from callwright.episodes.token_episode import Codec, Rollout
 from callwright.errors import CallwrightError, InfrastructureFailure, PluginError, RecipeError, UsageError
-from callwright.execution import Caller
-from callwright.parser import Parser
-from callwright.pipeline_recipe import Choice, LoadedRecipe
+from callwright.language.parser import Parser
+from callwright.language.program import Call
 from callwright.plugins import Registry
-from callwright.program import Call
-from callwright.prompt import build_messages
-from callwright.reward import Reward, RewardComponent, RewardRecipe
-from callwright.rollout import Codec, Rollout
-from callwright.sampler import Completion, Message
-from callwright.turn_limits import SINGLE_TURN, TurnLimits
+from callwright.recipe_file import Choice, LoadedRecipe
+from callwright.training.algorithm import Algorithm
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.execution import Caller
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.prompt import build_messages
+from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
+from callwright.walk.sampling import Completion, Message
+from callwright.walk.tasks import Corpus, Task
 
 
 @frozen
@@ -41,7 +41,10 @@ class Pipeline:
     environment: Environment | None = None
 
     def tasks(self, split: str, limit: int | None = None) -> Sequence[Task]:
-        """The tasks of a split. Raises :class:`callwright.UnknownName` for a split that the corpus does not have."""
+        """The tasks of a split.
+
+        Raises :class:`callwright.errors.UnknownName` for a split that the corpus does not have.
+        """
         tasks = self.corpus[split]
         tasks = tasks if limit is None else tasks[:limit]
         return tasks if self.environment is None else [evolve(task, environment=self.environment) for task in tasks]
@@ -79,7 +82,7 @@ class Pipeline:
     ) -> Rollout:
         """An episode of a task as token ids, for an engine to drive: of the recipe's turns unless ``limits`` say more.
 
-        Raises :class:`callwright.rollout.PromptTooLong`.
+        Raises :class:`callwright.episodes.token_episode.PromptTooLong`.
         """
         return Rollout(
             task,
@@ -100,7 +103,7 @@ class Pipeline:
         limits: TurnLimits,
         observation_role: Literal["tool", "user"] = "tool",
     ) -> Conversation:
-        """An episode of a task as messages, for a sampler of texts (:func:`callwright.conversing.converse`)."""
+        """An episode of a task as messages, for a sampler of texts (:func:`callwright.episodes.driving.converse`)."""
         return Conversation(
             task,
             self.parser,
@@ -124,7 +127,7 @@ def event_caller(registry: Registry) -> Caller | None:
     """How calls reach a session if a plugin listens to ``callwright_tool_call``; ``None`` if nobody does.
 
     A hook may raise :class:`callwright.InfrastructureFailure`, which masks the sample. Anything else that it raises is
-    its bug, not the tool's, and becomes a :class:`callwright.PluginError`.
+    its bug, not the tool's, and becomes a :class:`callwright.errors.PluginError`.
     """
     if not registry.listens("callwright_tool_call"):
         return None

@@ -21,7 +21,7 @@ from attrs import evolve, field, frozen
 
 from callwright import hookspecs
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
-from callwright.execution import call_session
+from callwright.walk.execution import call_session
 
 GROUP: Final = "callwright"
 
@@ -74,7 +74,10 @@ class Lazy:
             raise PluginError(f"{self.name!r}: the target {self.target!r} is not of the form 'package.module:name'")
 
     def load(self) -> Any:
-        """The factory itself. Raises :class:`callwright.MissingExtra` or :class:`callwright.PluginError`."""
+        """The factory itself.
+
+        Raises :class:`callwright.errors.MissingExtra` or :class:`callwright.errors.PluginError`.
+        """
         if not isinstance(self.target, str):
             return self.target
         module_name, _, attribute = self.target.partition(":")
@@ -227,8 +230,9 @@ class Registry:
     def add(self, plugin: ModuleType | object, *, name: str, info: PluginInfo | None = None) -> None:
         """Register a plugin module or object and the components that it yields.
 
-        Raises :class:`callwright.NameClash` if a name of a kind is taken, :class:`callwright.PluginError` if a hook
-        does not fit its specification or yields something else than :class:`Lazy` specs. Then nothing of it stays.
+        Raises :class:`callwright.errors.NameClash` if a name of a kind is taken, :class:`callwright.errors.PluginError`
+        if a hook does not fit its specification or yields something else than :class:`Lazy` specs. Then nothing of it
+        stays.
         """
         if self._manager.has_plugin(name):
             raise NameClash(f"a plugin named {name!r} is already registered")
@@ -320,7 +324,7 @@ class Registry:
                 yield kind, self._components[kind][name]
 
     def spec(self, kind: str, name: str) -> Lazy:
-        """The registration of a component. Raises :class:`callwright.UnknownName`."""
+        """The registration of a component. Raises :class:`callwright.errors.UnknownName`."""
         _check_kind(kind)
         known = self._components.get(kind, {})
         if name not in known:

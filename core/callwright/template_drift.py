@@ -15,9 +15,9 @@ from typing import Any, Final, Literal
 
 from attrs import asdict, evolve, frozen
 
-from callwright.chat_codec import ChatCodec
+from callwright.episodes.codec import ChatCodec
 from callwright.errors import DataError, MissingExtra
-from callwright.sampler import Message
+from callwright.walk.sampling import Message
 
 #: ``error``: training would go wrong. ``warning``: it is right here, but not everywhere, or costs something. ``note``.
 Severity = Literal["error", "warning", "note"]
@@ -74,8 +74,8 @@ class DriftReport:
 def examine_model(folder: Path) -> DriftReport:
     """The report on a Hugging Face directory; nothing is downloaded, no code of it is run, the weights are not read.
 
-    Raises :class:`callwright.DataError` if there is no tokenizer, and :class:`callwright.MissingExtra` without
-    transformers.
+    Raises :class:`callwright.errors.DataError` if there is no tokenizer, and :class:`callwright.errors.MissingExtra`
+    without transformers.
     """
     try:
         from transformers import AutoTokenizer

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 import callwright as cw
 from callwright.cli.app import App
 from callwright.cli.root import root as root_command
+from callwright.plugins import load_plugins
 
 SUPPORT = Path(__file__).parent / "support"
 if str(SUPPORT) not in sys.path:
@@ -50,7 +51,7 @@ def registry() -> cw.Registry:
         "scripted-samplers": callwright_plugins.scripted_samplers,
         "fakes": cli_fakes,
     }
-    return cw.load_plugins(extra=modules, entry_points=False)
+    return load_plugins(extra=modules, entry_points=False)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-import callwright as cw
+from callwright.errors import DataError, MissingExtra
 from callwright.template_drift import DriftReport, examine_model, examine_tokenizer
 
 pytest.importorskip("transformers", reason="tokenizers of the extra 'train'")
@@ -283,12 +283,12 @@ def test_a_folder_that_is_no_model_is_said(tmp_path: Path, files: dict[str, str]
             make_tokenizer().save_pretrained(folder)
         else:
             (folder / name).write_text(content)
-    with pytest.raises(cw.DataError, match=message) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         examine_model(folder)
     assert "\n" not in str(caught.value)
 
 
 def test_without_transformers_the_install_command_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(cw.MissingExtra, match=r"pip install 'callwright\[train\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'callwright\[train\]'"):
         examine_model(tmp_path)

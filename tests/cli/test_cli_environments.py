@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from cli_library import library
 
-import callwright as cw
 from callwright.cli.environment_shell import Shell, _lines
 from callwright.cli.environment_state import write_state
 from callwright.cli.screen import screen
+from callwright.plugins import load_plugins
 
 
 @pytest.fixture
 def env(invoke: Any) -> Any:
     import cli_library
 
-    registry = cw.load_plugins(extra={"library": cli_library}, entry_points=False)
+    registry = load_plugins(extra={"library": cli_library}, entry_points=False)
 
     def run(*words: str | Path, input: str | None = None) -> Any:
         return invoke("env", *words, input=input, plugins=registry)

@@ -17,6 +17,7 @@ import callwright as cw
 from callwright.cli.drawing import draw, pointed
 from callwright.cli.formats import schema_of
 from callwright.cli.walk import Walk
+from callwright.plugins import load_plugins
 
 Invoke = Callable[..., Result]
 TASK = ("--corpus", "sums-v1", "--recipe", "sums", "--task", "train-2")
@@ -197,7 +198,7 @@ def _registry() -> cw.Registry:
         import callwright_plugins.json_ir
 
         modules = {"json-ir": callwright_plugins.json_ir, "fakes": cli_fakes}
-        _CACHE.append(cw.load_plugins(extra=modules, entry_points=False))
+        _CACHE.append(load_plugins(extra=modules, entry_points=False))
     return _CACHE[0]
 
 

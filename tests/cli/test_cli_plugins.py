@@ -16,7 +16,7 @@ from click.testing import Result
 
 import callwright as cw
 from callwright.cli.checking import check_plugin
-from callwright.plugins import PluginInfo
+from callwright.plugins import PluginInfo, load_plugins
 
 Invoke = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -110,7 +110,7 @@ def findings(registry: cw.Registry, name: str = "broken", **options: Any) -> set
 
 
 def test_check_finds_what_is_wrong(broken: ModuleType) -> None:
-    registry = cw.load_plugins(extra={"broken": broken}, entry_points=False)
+    registry = load_plugins(extra={"broken": broken}, entry_points=False)
     found = findings(registry)
     errors = {what: message for level, what, message in found if level == "error"}
     assert errors["hook callwright_samplers"] == "is not marked with @callwright.hookimpl, so it is never called"
@@ -154,7 +154,7 @@ def test_check_says_what_does_not_fit_the_hooks(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "misfit_plugin", raising=False)
     info = PluginInfo("misfit", module="misfit_plugin", error="plugin 'misfit' is broken")
-    found = [one for one in check_plugin(cw.load_plugins(entry_points=False), info) if one.level == "error"]
+    found = [one for one in check_plugin(load_plugins(entry_points=False), info) if one.level == "error"]
     assert [(one.what, one.message) for one in found] == [(what, message)]
 
 

@@ -17,6 +17,7 @@ from click.testing import Result
 import callwright as cw
 import callwright_plugins.json_ir
 from callwright.cli.root import CORE
+from callwright.plugins import load_plugins
 
 Invoke = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -24,7 +25,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 def registry_with(**hooks: Any) -> cw.Registry:
     plugin = SimpleNamespace(**{name: cw.hookimpl(function) for name, function in hooks.items()})
-    return cw.load_plugins(extra={"theirs": plugin}, entry_points=False)
+    return load_plugins(extra={"theirs": plugin}, entry_points=False)
 
 
 def test_help_lists_every_command_with_its_summary(invoke: Invoke, registry: cw.Registry) -> None:
@@ -164,7 +165,7 @@ def test_hooks_are_traced(invoke: Invoke, gold: Callable[[str], str], write_rows
     def scored(attempt: cw.Attempt, reward: cw.Reward) -> None:
         seen.append(attempt.task.id)
 
-    plugins = cw.load_plugins(
+    plugins = load_plugins(
         extra={
             "fakes": cli_fakes,
             "json-ir": callwright_plugins.json_ir,

@@ -13,7 +13,7 @@ from click.testing import Result
 
 from callwright.cli.formats import FORMATS, schema_of
 from callwright.errors import RecipeError
-from callwright.pipeline_recipe import parse_recipe
+from callwright.recipe_file import parse_recipe
 
 Invoke = Callable[..., Result]
 

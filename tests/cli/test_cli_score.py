@@ -21,6 +21,7 @@ from callwright.cli.formats import schema_of
 from callwright.cli.rows import BadRow, RowFile, RowSink
 from callwright.cli.score import RewardWriter, Tally, watched
 from callwright.errors import DataError, RunError
+from callwright.walk import WeightedScore
 
 Invoke = Callable[..., Result]
 Gold = Callable[[str], str]
@@ -349,7 +350,7 @@ _EVIDENCE = st.builds(
 )
 _VALUES = st.floats(allow_nan=False, allow_infinity=False)
 _WEIGHTED = st.builds(
-    cw.WeightedScore,
+    WeightedScore,
     st.builds(cw.Score, _VALUES, _VALUES, _VALUES, st.lists(_EVIDENCE, max_size=3).map(tuple)),
     _VALUES,
     st.booleans(),
@@ -375,8 +376,8 @@ def test_what_a_writer_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(RewardWriter, "_LIMIT", 10)
     writer = RewardWriter()
     for number in range(100):
-        closed = cw.WeightedScore(cw.Score(0.0, evidence=(cw.Evidence("gate_closed", "x"),)), 1.0, closed=True)
-        reward = cw.Reward(1.0, {"a": cw.WeightedScore(cw.Score(number / 100), 1.0), "b": closed})
+        closed = WeightedScore(cw.Score(0.0, evidence=(cw.Evidence("gate_closed", "x"),)), 1.0, closed=True)
+        reward = cw.Reward(1.0, {"a": WeightedScore(cw.Score(number / 100), 1.0), "b": closed})
         assert json.loads(writer.line(number, reward))["scores"]["a"]["value"] == number / 100
     assert len(writer._heads) <= 10
     assert len(writer._closed) <= 10
@@ -384,9 +385,9 @@ def test_what_a_writer_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_masked_rows_take_no_part_in_means() -> None:
     tally = Tally()
-    full = {"a": cw.WeightedScore(cw.Score(1.0), 1.0)}
+    full = {"a": WeightedScore(cw.Score(1.0), 1.0)}
     tally.add(cw.Reward(1.0, full))
-    tally.add(cw.Reward(None, {"a": cw.WeightedScore(cw.Score(0.0), 1.0)}, masked="down"))
+    tally.add(cw.Reward(None, {"a": WeightedScore(cw.Score(0.0), 1.0)}, masked="down"))
     assert tally.to_json()["mean_total"] == 1.0
     assert tally.to_json()["components"]["a"]["mean"] == 1.0
     assert tally.sentence() == "2 rows scored, 1 of them masked, 0 bad, mean total 1.0000"

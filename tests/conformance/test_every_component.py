@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.plugins import KINDS
+from callwright.errors import MissingExtra
+from callwright.plugins import KINDS, load_plugins
 from callwright.testing import check_component, checks_for
 
 REGISTRY = cw.default_registry()
@@ -55,10 +56,10 @@ def make(request: pytest.FixtureRequest) -> Any:
             pytest.skip(SKIPPED[kind, name])
         options = options_of(name, request.getfixturevalue("official_data")) if name in NEED_DATA else {}
         if anew or (kind, name) not in _MADE:
-            registry = cw.load_plugins() if anew else REGISTRY
+            registry = load_plugins() if anew else REGISTRY
             try:
                 component = registry.create(kind, name, **options)
-            except cw.MissingExtra as error:
+            except MissingExtra as error:
                 pytest.skip(str(error))
             if anew:
                 return component

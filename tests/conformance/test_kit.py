@@ -11,6 +11,7 @@ import pytest
 
 import callwright as cw
 from callwright import testing
+from callwright.errors import UnknownName
 from callwright.plugins import KINDS
 from callwright.testing import check_component, check_environment, check_parser, checks_for, parametrize_with_checks
 from callwright.testing.sample import SHOP, SampleForm
@@ -54,7 +55,7 @@ def test_expected_failures_are_kept_true() -> None:
         check_parser(SampleForm(), expected_failures={"check_thought": "forgets thoughts"})
     (failure,) = caught.value.exceptions
     assert str(failure) == "check_thought passes, though it is expected to fail: forgets thoughts"
-    with pytest.raises(cw.UnknownName, match=r"no check named 'check_thoughts'. Did you mean 'check_thought'"):
+    with pytest.raises(UnknownName, match=r"no check named 'check_thoughts'. Did you mean 'check_thought'"):
         check_parser(Lossy(), expected_failures={"check_thoughts": "x"})
     with pytest.raises(cw.UsageError, match="the expected failure of check_thought needs a reason"):
         parametrize_with_checks("parser", expected_failures={"check_thought": ""})
@@ -74,9 +75,9 @@ def test_checks_have_names_and_take_what_they_are_told() -> None:
 
     check_environment(Recording(), scenarios=["monday", "tuesday"])
     assert set(opened) == {"monday", "tuesday"}
-    with pytest.raises(cw.UnknownName, match=r"no argument of the environment checks named 'scenario'"):
+    with pytest.raises(UnknownName, match=r"no argument of the environment checks named 'scenario'"):
         checks_for("environment", scenario="monday")
-    with pytest.raises(cw.UnknownName, match=r"no kind of component named 'parsers'. Did you mean 'parser'"):
+    with pytest.raises(UnknownName, match=r"no kind of component named 'parsers'. Did you mean 'parser'"):
         checks_for("parsers")
 
 

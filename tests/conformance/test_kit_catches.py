@@ -15,10 +15,13 @@ import pytest
 from attrs import evolve, frozen
 
 import callwright as cw
+from callwright.errors import CannotExpress, UnknownName
+from callwright.language import ParseLimits
 from callwright.plugins import KINDS
 from callwright.testing import checks_for
 from callwright.testing.sample import SHOP, SampleForm, sample_tasks
-from callwright.tool import FunctionTool
+from callwright.tools.spec import FunctionTool
+from callwright.walk import answers_match
 
 #: ``(kind, check, message, component)``: the check must fail on it, saying this.
 CASES: list[Any] = []
@@ -190,7 +193,7 @@ class RendersTextOnly(Form):
 class RefusesNumbers(Form):
     def render(self, program: cw.Program) -> str:
         if any(type(value) is int for call in program.calls for value in call.arguments.values()):
-            raise cw.CannotExpress("numbers")
+            raise CannotExpress("numbers")
         return super().render(program)
 
 
@@ -210,7 +213,7 @@ class Templates(Form):
 class AlwaysCalls(Form):
     def render(self, program: cw.Program) -> str:
         if not program.calls:
-            raise cw.CannotExpress("nothing to write")
+            raise CannotExpress("nothing to write")
         return super().render(program)
 
 
@@ -257,7 +260,7 @@ class AnyDepth(Form):
 @case("parser", "check_limits", "more calls than its limits allow gave Program")
 @frozen
 class IgnoresItsLimits:
-    limits: cw.ParseLimits = SampleForm().limits
+    limits: ParseLimits = SampleForm().limits
     name = "ignores"
 
     def parse(self, text: str) -> Any:
@@ -313,7 +316,7 @@ class Right(cw.RewardComponent):
             return cw.Score(0.0, evidence=(cw.Evidence("no_program", "the text is not a program"),))
         if trace.masked is not None:
             return cw.Score(0.0, evidence=(cw.Evidence("lost", trace.masked),), masked=trace.masked)
-        if cw.answers_match(attempt.task.answer, trace.returned):
+        if answers_match(attempt.task.answer, trace.returned):
             return cw.Score(1.0)
         return cw.Score(0.0, evidence=(cw.Evidence("wrong", "the answer is wrong"),))
 
@@ -851,7 +854,7 @@ class Tasks:
 
     def __getitem__(self, split: str) -> Any:
         if split not in self.tasks:
-            raise cw.UnknownName("split", split, self.tasks)
+            raise UnknownName("split", split, self.tasks)
         return self.tasks[split]
 
     def task(self, task_id: str) -> Any:
@@ -859,7 +862,7 @@ class Tasks:
             for task in tasks:
                 if task.id == task_id:
                     return task
-        raise cw.UnknownName("task", task_id, [])
+        raise UnknownName("task", task_id, [])
 
     def change(self, index: int, **changes: Any) -> Tasks:
         self.tasks["train"][index] = evolve(self.tasks["train"][index], **changes)
@@ -1099,7 +1102,7 @@ def trainer_without_training() -> Any:
     return SimpleNamespace(name="t")
 
 
-@case("synthesizer", "check_synthesizer", "lacks synthesize of callwright.Synthesizer")
+@case("synthesizer", "check_synthesizer", "lacks synthesize of Synthesizer")
 def synthesizer_without_synthesis() -> Any:
     return SimpleNamespace(name="t")
 

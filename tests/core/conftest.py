@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.program import revive
+from callwright.environments import FunctionEnvironment
+from callwright.language.program import revive
 
 
 @cw.tool(read_only=True)
@@ -58,7 +59,7 @@ def list_parser() -> ListParser:
 
 @pytest.fixture(scope="session")
 def small_environment() -> cw.Environment:
-    return cw.FunctionEnvironment("small", [double, shout])
+    return FunctionEnvironment("small", [double, shout])
 
 
 @pytest.fixture(scope="session")

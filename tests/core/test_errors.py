@@ -13,6 +13,16 @@ import pytest
 
 import callwright as cw
 from callwright import errors
+from callwright.errors import (
+    ComponentError,
+    DataError,
+    MissingExtra,
+    NameClash,
+    PluginError,
+    RecipeError,
+    RunError,
+    UnknownName,
+)
 
 
 def every_error(base: type[Exception] = cw.CallwrightError) -> Iterator[type[Exception]]:
@@ -34,15 +44,15 @@ def test_every_error_of_the_tree_is_public_and_documented() -> None:
     ("error", "status"),
     [
         (cw.CallwrightError, 1),
-        (cw.RunError, 1),
+        (RunError, 1),
         (cw.UsageError, 2),
-        (cw.RecipeError, 2),
-        (cw.DataError, 2),
-        (cw.UnknownName, 2),
-        (cw.MissingExtra, 3),
-        (cw.PluginError, 4),
-        (cw.NameClash, 4),
-        (cw.ComponentError, 5),
+        (RecipeError, 2),
+        (DataError, 2),
+        (UnknownName, 2),
+        (MissingExtra, 3),
+        (PluginError, 4),
+        (NameClash, 4),
+        (ComponentError, 5),
     ],
 )
 def test_exit_statuses(error: type[cw.CallwrightError], status: int) -> None:
@@ -50,17 +60,17 @@ def test_exit_statuses(error: type[cw.CallwrightError], status: int) -> None:
 
 
 def test_an_unknown_name_says_what_is_near_and_what_there_is() -> None:
-    error = cw.UnknownName("reward recipe", "teir", ["tier", "simple"], hint="Ask for help.")
+    error = UnknownName("reward recipe", "teir", ["tier", "simple"], hint="Ask for help.")
     assert str(error) == (
         "There is no reward recipe named 'teir'. Did you mean 'tier'? Known: simple, tier. Ask for help."
     )
     assert (error.kind, error.name, error.known) == ("reward recipe", "teir", ("simple", "tier"))
-    assert str(cw.UnknownName("corpus", "x", [])) == "There is no corpus named 'x'. Known: none is registered."
-    assert "Did you mean" not in str(cw.UnknownName("corpus", "zzz", ["toolworld-mini-v1"]))
+    assert str(UnknownName("corpus", "x", [])) == "There is no corpus named 'x'. Known: none is registered."
+    assert "Did you mean" not in str(UnknownName("corpus", "zzz", ["toolworld-mini-v1"]))
 
 
 def test_a_missing_extra_holds_the_command() -> None:
-    error = cw.MissingExtra("'local'", "train", "torch")
+    error = MissingExtra("'local'", "train", "torch")
     assert str(error) == (
         "'local' needs the package 'torch', which is not installed. Install it with: pip install 'callwright[train]'"
     )
@@ -77,7 +87,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     heavy = "torch transformers numpy pydantic jsonschema_rs rich click structlog hypothesis pytest scipy tokenizers"
     assert modules.isdisjoint(heavy.split())
     assert not {name for name in modules if name.startswith("callwright_plugins")}
-    assert "callwright.tool" in modules
+    assert "callwright.tools.spec" in modules
 
 
 def test_every_public_name_is_there_and_typed() -> None:
@@ -108,13 +118,13 @@ def test_every_public_name_is_there_and_typed() -> None:
 
 
 def test_the_short_functions_are_not_hidden_by_the_modules_of_their_names() -> None:
-    """``import callwright.corpus`` would bind the module over the function, had it not been imported before."""
+    """``import callwright.walk.tasks`` would bind the module over the function, had it not been imported before."""
     code = (
         "import callwright, importlib\n"
         "for name in ('corpus', 'environment', 'parser', 'sampler', 'tool'):\n"
         "    importlib.import_module(f'callwright.{name}')\n"
         "    assert callable(getattr(callwright, name)), name\n"
-        "from callwright.parser import ParseFailure\n"
+        "from callwright.language.parser import ParseFailure\n"
         "assert callable(callwright.parser)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

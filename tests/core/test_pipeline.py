@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.environments import FunctionEnvironment
+from callwright.errors import MissingExtra, RecipeError, UnknownName
 from callwright.pipeline import build_pipeline, create_trainer
-from callwright.pipeline_recipe import LoadedRecipe, parse_recipe
+from callwright.recipe_file import LoadedRecipe, parse_recipe
+from callwright.walk import Progress, answers_match
 
 TEXT = """\
 time_limit = 5.0
@@ -33,7 +36,7 @@ class Right(cw.RewardComponent):
 
     def score(self, attempt: cw.Attempt) -> cw.Score:
         assert attempt.trace is not None
-        right = cw.answers_match(attempt.task.answer, attempt.trace.returned)
+        right = answers_match(attempt.task.answer, attempt.trace.returned)
         return cw.Score(float(right), evidence=() if right else (cw.Evidence("wrong", "wrong"),))
 
 
@@ -51,7 +54,7 @@ class SmallCorpus:
 
     def __getitem__(self, split: str) -> Sequence[cw.Task]:
         if split not in self.splits:
-            raise cw.UnknownName("split", split, self.splits)
+            raise UnknownName("split", split, self.splits)
         return self.tasks[: self.splits[split]]
 
 
@@ -59,7 +62,7 @@ class SmallCorpus:
 def registry(make_task: Callable[..., cw.Task], list_parser: Any) -> cw.Registry:
     def corpus(size: int = 2, broken: str = "") -> SmallCorpus:
         if broken:
-            raise cw.MissingExtra("'small'", "mcp", "mcp")
+            raise MissingExtra("'small'", "mcp", "mcp")
         return SmallCorpus(make_task, size)
 
     def lazies(*found: cw.Lazy) -> Any:
@@ -105,7 +108,7 @@ def test_corpus_environment_and_rewards_can_be_given(
         def score(self, attempt: cw.Attempt) -> cw.Score:
             return cw.Score(0.5, evidence=(cw.Evidence("long", "long"),))
 
-    other = cw.FunctionEnvironment("other", [])
+    other = FunctionEnvironment("other", [])
     corpus = SmallCorpus(make_task, 1)
     pipeline = build_pipeline(load(), registry, corpus=corpus, environment=other, extra_rewards=[Brevity()])  # type: ignore[arg-type]
     (task,) = pipeline.tasks("evaluation")
@@ -144,13 +147,13 @@ def test_corpus_environment_and_rewards_can_be_given(
 def test_what_does_not_exist_is_blamed_on_its_line(
     registry: cw.Registry, overrides: tuple[str, ...], text: tuple[str, str], message: str
 ) -> None:
-    with pytest.raises(cw.RecipeError) as caught:
+    with pytest.raises(RecipeError) as caught:
         build_pipeline(load(*overrides, text=TEXT.replace(*text) if text[0] else TEXT), registry)
     assert str(caught.value).startswith(message)
 
 
 def test_a_missing_extra_is_not_an_error_of_the_recipe(registry: cw.Registry) -> None:
-    with pytest.raises(cw.MissingExtra, match=r"pip install 'callwright\[mcp\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'callwright\[mcp\]'"):
         build_pipeline(load("corpus.broken=yes"), registry)
 
 
@@ -184,10 +187,10 @@ def test_seed_time_limit_and_progress_reach_the_attempt(
     registry: cw.Registry, make_task: Callable[..., cw.Task]
 ) -> None:
     opened: list[int] = []
-    environment = cw.FunctionEnvironment("e", [], state=lambda scenario, seed: opened.append(seed))
+    environment = FunctionEnvironment("e", [], state=lambda scenario, seed: opened.append(seed))
     pipeline = build_pipeline(load("seed=11"), registry, environment=environment)
-    attempt = pipeline.attempt(pipeline.tasks("train")[0], '[["double", {}]]', cw.Progress(1, 2))
+    attempt = pipeline.attempt(pipeline.tasks("train")[0], '[["double", {}]]', Progress(1, 2))
     assert attempt.trace is not None
     assert opened == [11]
-    assert attempt.progress == cw.Progress(1, 2)
+    assert attempt.progress == Progress(1, 2)
     assert attempt._time_limit == 5.0

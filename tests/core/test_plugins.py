@@ -13,8 +13,11 @@ import pytest
 
 import callwright as cw
 from callwright import hookspecs
+from callwright.environments import FunctionEnvironment
+from callwright.errors import MissingExtra, NameClash, PluginError, UnknownName
 from callwright.pipeline import event_caller
-from callwright.plugins import EVENTS, KINDS, Registry
+from callwright.plugins import EVENTS, KINDS, Registry, load_plugins
+from callwright.walk import execute
 
 
 def plugin(**hooks: Any) -> Any:
@@ -70,7 +73,7 @@ def test_a_component_is_made_by_its_name() -> None:
 
 
 def test_a_component_that_is_an_object_takes_no_options() -> None:
-    registry = registry_with(toolsets=[cw.Lazy("pair", "callwright.environment:EXECUTED")])
+    registry = registry_with(toolsets=[cw.Lazy("pair", "callwright.environments.protocol:EXECUTED")])
     assert registry.create("toolset", "pair") == {"ok", "empty", "partial"}
     with pytest.raises(cw.UsageError, match="the toolset 'pair' takes no options, but was given a, b"):
         registry.create("toolset", "pair", b=1, a=2)
@@ -83,7 +86,7 @@ def test_a_factory_that_wants_the_registry_gets_it() -> None:
 
     registry = registry_with(samplers=[cw.Lazy("composer", Composer)])
     assert registry.create("sampler", "composer").registry is registry
-    with pytest.raises(cw.UnknownName, match="no option of the sampler 'composer' named 'registry'"):
+    with pytest.raises(UnknownName, match="no option of the sampler 'composer' named 'registry'"):
         registry.create("sampler", "composer", registry="theirs")
 
 
@@ -92,7 +95,7 @@ def test_options_are_checked_before_anything_is_made() -> None:
         return size
 
     registry = registry_with(parsers=[upper()], corpora=[cw.Lazy("c", needing)])
-    with pytest.raises(cw.UnknownName, match=r"no option of the parser 'upper' named 'mark'. Did you mean 'marks'"):
+    with pytest.raises(UnknownName, match=r"no option of the parser 'upper' named 'mark'. Did you mean 'marks'"):
         registry.create("parser", "upper", mark=2)
     with pytest.raises(cw.UsageError, match="the corpus 'c' needs the option 'size'"):
         registry.create("corpus", "c", seed=1)
@@ -101,12 +104,12 @@ def test_options_are_checked_before_anything_is_made() -> None:
 
 def test_unknown_names_say_what_there_is() -> None:
     registry = registry_with(parsers=[upper(), cw.Lazy("lower", Upper)])
-    with pytest.raises(cw.UnknownName) as caught:
+    with pytest.raises(UnknownName) as caught:
         registry.create("parser", "uper")
     assert str(caught.value) == "There is no parser named 'uper'. Did you mean 'upper'? Known: lower, upper."
-    with pytest.raises(cw.UnknownName, match="Known: none is registered"):
+    with pytest.raises(UnknownName, match="Known: none is registered"):
         registry.create("corpus", "upper")
-    with pytest.raises(cw.UnknownName, match=r"no kind of component named 'parsers'. Did you mean 'parser'"):
+    with pytest.raises(UnknownName, match=r"no kind of component named 'parsers'. Did you mean 'parser'"):
         registry.names("parsers")
 
 
@@ -128,7 +131,7 @@ def test_two_registries_know_nothing_of_each_other() -> None:
 
 
 def test_a_registry_can_be_made_of_given_plugins_only() -> None:
-    registry = cw.load_plugins(entry_points=False, extra={"a": plugin(parsers=[upper()])})
+    registry = load_plugins(entry_points=False, extra={"a": plugin(parsers=[upper()])})
     assert [info.name for info in registry.plugins] == ["a"]
     assert registry.names("parser") == ["upper"]
     assert registry.names("reward recipe") == []
@@ -140,7 +143,7 @@ def test_a_registry_can_be_made_of_given_plugins_only() -> None:
 def test_a_name_belongs_to_one_plugin() -> None:
     registry = registry_with(parsers=[upper()])
     clashing = plugin(corpora=[cw.Lazy("innocent", Upper)], parsers=[cw.Lazy("upper", Upper)])
-    with pytest.raises(cw.NameClash) as caught:
+    with pytest.raises(NameClash) as caught:
         registry.add(clashing, name="theirs")
     assert str(caught.value) == (
         "two plugins register the parser 'upper': 'mine' and 'theirs'. "
@@ -154,16 +157,16 @@ def test_a_name_belongs_to_one_plugin() -> None:
 def test_a_plugin_is_added_once() -> None:
     registry, module = Registry(), plugin(parsers=[upper()])
     registry.add(module, name="mine")
-    with pytest.raises(cw.NameClash, match="a plugin named 'mine' is already registered"):
+    with pytest.raises(NameClash, match="a plugin named 'mine' is already registered"):
         registry.add(plugin(), name="mine")
-    with pytest.raises(cw.NameClash, match="'other' is already registered, as the plugin 'mine'"):
+    with pytest.raises(NameClash, match="'other' is already registered, as the plugin 'mine'"):
         registry.add(module, name="other")
 
 
 def test_the_order_of_plugins_decides_nothing() -> None:
     plugins = {"a": plugin(parsers=[upper()]), "b": plugin(parsers=[cw.Lazy("lower", Upper)], corpora=[upper()])}
-    first = cw.load_plugins(entry_points=False, extra=plugins)
-    second = cw.load_plugins(entry_points=False, extra=dict(reversed(plugins.items())))
+    first = load_plugins(entry_points=False, extra=plugins)
+    second = load_plugins(entry_points=False, extra=dict(reversed(plugins.items())))
     assert list(first.components()) == list(second.components())
     assert first.plugins == second.plugins
 
@@ -193,7 +196,7 @@ def raising() -> Iterator[cw.Lazy]:
 )
 def test_a_plugin_that_does_not_fit_says_how(broken: Any, message: str) -> None:
     registry = registry_with(corpora=[upper()])
-    with pytest.raises(cw.PluginError, match=message):
+    with pytest.raises(PluginError, match=message):
         registry.add(broken, name="theirs")
     assert [info.name for info in registry.plugins] == ["mine"]
     assert registry.names("parser") == []
@@ -205,9 +208,11 @@ def test_a_hook_may_leave_out_arguments() -> None:
     assert registry.listens("callwright_attempt_scored")
 
 
-@pytest.mark.parametrize("target", ["callwright.program", "callwright.program:", ":Program", "a b:c", "callwright/x:y"])
+@pytest.mark.parametrize(
+    "target", ["callwright.language.program", "callwright.language.program:", ":Program", "a b:c", "callwright/x:y"]
+)
 def test_a_target_that_cannot_be_one_is_refused_at_once(target: str) -> None:
-    with pytest.raises(cw.PluginError, match=r"not of the form 'package.module:name'"):
+    with pytest.raises(PluginError, match=r"not of the form 'package.module:name'"):
         cw.Lazy("x", target)
 
 
@@ -216,15 +221,15 @@ def test_a_target_that_cannot_be_one_is_refused_at_once(target: str) -> None:
     [
         ("no_such_package.module:thing", "'no_such_package.module:thing' cannot be imported: No module named"),
         ("callwright.no_such_module:thing", "cannot be imported: No module named 'callwright.no_such_module'"),
-        ("callwright.program:no_such_thing", "raised AttributeError"),
+        ("callwright.language.program:no_such_thing", "raised AttributeError"),
     ],
 )
 @pytest.mark.parametrize("extra", [None, "train"])
 def test_a_component_that_cannot_be_loaded_names_its_plugin(target: str, message: str, extra: str | None) -> None:
     registry = registry_with(parsers=[cw.Lazy("x", target, extra=extra)])
-    with pytest.raises(cw.PluginError, match=f"plugin 'mine': .*{message}") as caught:
+    with pytest.raises(PluginError, match=f"plugin 'mine': .*{message}") as caught:
         registry.create("parser", "x")
-    assert not isinstance(caught.value, cw.MissingExtra)
+    assert not isinstance(caught.value, MissingExtra)
 
 
 # Extras ---------------------------------------------------------------------------------------------------------------
@@ -257,14 +262,14 @@ def test_a_missing_extra_names_the_command_that_installs_it(folder: Path) -> Non
         ]
     )
     for name in ("fast", "late"):
-        with pytest.raises(cw.MissingExtra) as caught:
+        with pytest.raises(MissingExtra) as caught:
             registry.create("sampler", name)
         assert str(caught.value) == (
             f"{name!r} needs the package 'absent_gpu', which is not installed. "
             "Install it with: pip install 'callwright[vllm]'"
         )
         assert caught.value.exit_status == 3
-    with pytest.raises(cw.PluginError, match="No module named 'absent_gpu'"):
+    with pytest.raises(PluginError, match="No module named 'absent_gpu'"):
         registry.create("sampler", "plain")
 
 
@@ -304,7 +309,7 @@ def installed(folder: Path) -> Path:
 
 
 def test_a_broken_plugin_names_itself_and_stops_no_other(installed: Path) -> None:
-    registry = cw.load_plugins()
+    registry = load_plugins()
     infos = {info.name: info for info in registry.plugins}
     assert infos["good"].version == "1.2"
     assert infos["good"].hooks == ("callwright_parsers",)
@@ -318,27 +323,27 @@ def test_a_broken_plugin_names_itself_and_stops_no_other(installed: Path) -> Non
     assert type(registry.create("parser", "from-good_mod")).__name__ == "Form"
     assert set(registry.names("parser")) >= {"json", "xml", "direct", "from-good_mod"}
     with pytest.raises(
-        cw.UnknownName, match=r"no parser named 'from-bad'.*plugin 'bad-import' .bad-import 0.1. is broken"
+        UnknownName, match=r"no parser named 'from-bad'.*plugin 'bad-import' .bad-import 0.1. is broken"
     ):
         registry.create("parser", "from-bad")
 
 
 def test_a_blocked_plugin_is_never_imported(installed: Path) -> None:
     blocked = ["good", "bad-import", "bad-exit", "bad-hook"]
-    registry = cw.load_plugins(blocked=blocked)
+    registry = load_plugins(blocked=blocked)
     assert {info.name for info in registry.plugins if info.blocked} == set(blocked)
     assert not [info for info in registry.plugins if info.error]
     assert {"good_mod", "bad_mod", "exit_mod", "hook_mod"}.isdisjoint(sys.modules)
-    with pytest.raises(cw.UnknownName, match=r"Blocked plugins: bad-exit, bad-hook, bad-import, good\."):
+    with pytest.raises(UnknownName, match=r"Blocked plugins: bad-exit, bad-hook, bad-import, good\."):
         registry.create("parser", "from-good_mod")
-    with pytest.raises(cw.UnknownName, match=r"no plugin named 'godo'. Did you mean 'good'"):
-        cw.load_plugins(blocked=["godo"])
+    with pytest.raises(UnknownName, match=r"no plugin named 'godo'. Did you mean 'good'"):
+        load_plugins(blocked=["godo"])
 
 
 def test_loading_imports_plugins_but_not_their_components(folder: Path) -> None:
     lazy = GOOD.format("light_mod").replace("light_mod:Form", "heavy_mod:Form")
     distribution(folder, "light", "1", {"light_mod": lazy, "heavy_mod": "class Form: ..."}, light="light_mod")
-    registry = cw.load_plugins()
+    registry = load_plugins()
     assert "light_mod" in sys.modules
     assert "heavy_mod" not in sys.modules
     registry.create("parser", "from-light_mod")
@@ -348,18 +353,18 @@ def test_loading_imports_plugins_but_not_their_components(folder: Path) -> None:
 def test_two_distributions_may_not_give_a_plugin_the_same_name(folder: Path) -> None:
     distribution(folder, "first", "1", {"first_mod": GOOD.format("first_mod")}, same="first_mod")
     distribution(folder, "second", "2", {"second_mod": GOOD.format("second_mod")}, same="second_mod")
-    with pytest.raises(cw.NameClash, match="two distributions name a plugin 'same'") as caught:
-        cw.load_plugins()
+    with pytest.raises(NameClash, match="two distributions name a plugin 'same'") as caught:
+        load_plugins()
     assert "first 1" in str(caught.value)
     assert "second 2" in str(caught.value)
-    assert cw.load_plugins(blocked=["same"]).names("parser")
+    assert load_plugins(blocked=["same"]).names("parser")
 
 
 def test_a_third_party_stands_where_the_built_ins_stand(installed: Path) -> None:
-    kinds = {info.name: type(info) for info in cw.load_plugins().plugins}
+    kinds = {info.name: type(info) for info in load_plugins().plugins}
     assert kinds["good"] is kinds["json-ir"]
-    with pytest.raises(cw.UnknownName):
-        cw.load_plugins(blocked=["json-ir"]).create("parser", "json")
+    with pytest.raises(UnknownName):
+        load_plugins(blocked=["json-ir"]).create("parser", "json")
 
 
 # Events ---------------------------------------------------------------------------------------------------------------
@@ -428,9 +433,9 @@ def test_faults_can_be_injected() -> None:
         called(flaky)
     registry = Registry()
     registry.add(SimpleNamespace(callwright_tool_call=flaky), name="flaky")
-    environment = cw.FunctionEnvironment("e", [])
+    environment = FunctionEnvironment("e", [])
     tools = {"buy": cw.ToolSpec("buy")}
-    trace = cw.execute(cw.Program((CALL,)), environment, tools, caller=event_caller(registry))
+    trace = execute(cw.Program((CALL,)), environment, tools, caller=event_caller(registry))
     assert trace.masked == "call 0 buy: infrastructure: injected"
 
 
@@ -444,11 +449,9 @@ def test_a_bug_in_a_hook_is_not_the_models_fault() -> None:
     def forgetful(call: cw.Call) -> Any:
         yield
 
-    with pytest.raises(cw.PluginError, match="a callwright_tool_call hook raised AttributeError"):
+    with pytest.raises(PluginError, match="a callwright_tool_call hook raised AttributeError"):
         called(buggy)
-    with pytest.raises(
-        cw.PluginError, match="a callwright_tool_call hook gave None for a call; it must give an Outcome"
-    ):
+    with pytest.raises(PluginError, match="a callwright_tool_call hook gave None for a call; it must give an Outcome"):
         called(forgetful)
 
 

@@ -43,7 +43,7 @@ PAGES = [
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]
 #: Runs the parts of a page one after the other in one interpreter and writes down what each printed.
-_RUNNER = '''
+_RUNNER = """
 import contextlib, io, json, sys, traceback
 from pathlib import Path
 
@@ -64,7 +64,7 @@ for kind, part in json.loads(Path("_parts.json").read_text(encoding="utf-8")):
             status = -1
     results.append((status, printed.getvalue()))
 Path("_results.json").write_text(json.dumps(results), encoding="utf-8")
-'''
+"""
 
 
 @frozen

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from callwright.pipeline_recipe import Turns
-from callwright.turn_limits import TurnLimits
+from callwright.recipe_file import Turns
+from callwright.walk.limits import TurnLimits
 
 
 def _rows(text: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from callwright.pipeline_recipe import Choice, CorpusChoice, PipelineRecipe
+from callwright.recipe_file import Choice, CorpusChoice, PipelineRecipe
 
 
 def _rows(page: Any) -> dict[str, str]:

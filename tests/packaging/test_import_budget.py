@@ -37,8 +37,8 @@ def test_importing_callwright_brings_attrs_and_nothing_else() -> None:
     "code",
     [
         pytest.param("import callwright", id="import"),
-        pytest.param("import callwright; callwright.load_plugins()", id="plugins"),
-        pytest.param("import callwright; callwright.load_plugins().spec('trainer', 'local')", id="trainer-spec"),
+        pytest.param("import callwright; load_plugins()", id="plugins"),
+        pytest.param("import callwright; load_plugins().spec('trainer', 'local')", id="trainer-spec"),
         pytest.param(
             "import sys; sys.argv = ['callwright', '--help']\n"
             "from callwright.cli import main\n"
@@ -56,7 +56,7 @@ def test_scoring_needs_no_torch() -> None:
     code = (
         "import callwright as cw\n"
         "task = cw.corpus('toolworld-mini-v1')['evaluation'][0]\n"
-        "cw.recipe('tier').score(task, 'no program')"
+        "cw.reward('tier').score(task, 'no program')"
     )
     assert not imported_by(code) & {"torch", "transformers", "numpy", "rich", "asyncio"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import callwright
+from callwright.plugins import load_plugins
 
 REINSTALL = "the installed metadata is older than pyproject.toml; run: pip install --editable ."
 
@@ -33,7 +34,7 @@ def test_the_version_is_one(project: dict[str, Any]) -> None:
 
 
 def test_every_plugin_of_pyproject_loads(project: dict[str, Any]) -> None:
-    found = {info.name: info for info in callwright.load_plugins().plugins if info.distribution == "callwright"}
+    found = {info.name: info for info in load_plugins().plugins if info.distribution == "callwright"}
     assert found.keys() == project["entry-points"]["callwright"].keys(), REINSTALL
     assert [info.error for info in found.values() if info.error] == []
 
@@ -71,7 +72,7 @@ def test_the_base_install_has_at_most_fifteen_distributions() -> None:
 
 
 def test_every_extra_that_a_component_names_exists(project: dict[str, Any]) -> None:
-    named = {lazy.extra for _, lazy in callwright.load_plugins().components() if lazy.extra}
+    named = {lazy.extra for _, lazy in load_plugins().components() if lazy.extra}
     assert "train" in named
     assert named <= project["optional-dependencies"].keys()
 

@@ -14,9 +14,9 @@ import pytest
 
 from callwright.errors import MissingExtra
 from callwright.pipeline import build_pipeline, create_trainer
-from callwright.pipeline_recipe import LoadedRecipe, load_recipe, shipped_recipes
 from callwright.plugins import Registry, default_registry
-from callwright.running import run_recipe
+from callwright.recipe_file import LoadedRecipe, load_recipe, shipped_recipes
+from callwright.training.recipe_run import run_recipe
 
 TIER = {
     "model.path": "Qwen/Qwen3-8B",

@@ -29,7 +29,10 @@ class App:
 
     @property
     def registry(self) -> Registry:
-        """The plugins of this invocation. Raises :class:`callwright.NameClash` and :class:`callwright.UnknownName`."""
+        """The plugins of this invocation.
+
+        Raises :class:`callwright.errors.NameClash` and :class:`callwright.errors.UnknownName`.
+        """
         if self._registry is None:
             trace = partial(click.echo, err=True) if self.trace_hooks else None
             registry = load_plugins(blocked=self.blocked, trace=trace)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from callwright.cli.failures import say, visible
-from callwright.progress import Reporter
+from callwright.training.reporter import Reporter
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

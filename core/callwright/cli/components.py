@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from callwright.errors import UnknownName, UsageError
-from callwright.reward import RewardRecipe
+from callwright.walk.reward import RewardRecipe
 
 if TYPE_CHECKING:
-    from callwright.corpus import Task
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
-    from callwright.sampler import Sampler
+    from callwright.walk.sampling import Sampler
+    from callwright.walk.tasks import Task
 
 #: For evaluation, which asks only whether the answer is right.
 NO_REWARD: Final = RewardRecipe("none", (), normalise=False)
@@ -34,10 +34,10 @@ def make_pipeline(
 ) -> Pipeline:
     """A pipeline without an algorithm; without ``reward`` it judges and does not score.
 
-    Raises :class:`callwright.UnknownName` for a name that nobody registered.
+    Raises :class:`callwright.errors.UnknownName` for a name that nobody registered.
     """
     from callwright.pipeline import Pipeline
-    from callwright.pipeline_recipe import parse_recipe, write_toml
+    from callwright.recipe_file import parse_recipe, write_toml
 
     made = registry.create("corpus", corpus, **options)
     split = next(iter(made.splits), "train")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from callwright.cli.failures import visible
 from callwright.cli.screen import screen, table, text
-from callwright.program import Program, Reference, plain
+from callwright.language.program import Program, Reference, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
     from callwright.cli.walk import Walk
-    from callwright.reward import WeightedScore
-    from callwright.tool import ToolSpec
+    from callwright.tools.spec import ToolSpec
+    from callwright.walk.reward import WeightedScore
 
 #: Characters of a value or text that are shown before it is cut.
 _LONGEST: Final = 400
@@ -60,7 +60,7 @@ def _task(walk: Walk, console: Console) -> None:
 
 def signature(spec: ToolSpec) -> str:
     """``name(required: type, optional?: type) -> type``."""
-    from callwright.schema import describe_schema
+    from callwright.tools.validation import describe_schema
 
     properties = spec.parameters.get("properties") or {}
     required = set(spec.parameters.get("required") or ())

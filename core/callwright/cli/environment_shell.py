@@ -22,7 +22,7 @@ from callwright.cli.environments import (
     session_options,
 )
 from callwright.errors import CallwrightError, UsageError
-from callwright.json_schema import schema_at
+from callwright.tools.reading import schema_at
 
 _WORDS: Final = {
     ":help": "this list",

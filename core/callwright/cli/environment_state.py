@@ -55,7 +55,9 @@ def diff(first: str, second: str, as_json: bool) -> None:
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """The difference of two dumps in the form of :func:`callwright.world.difference`; rows go by their first field."""
+    """The difference of two dumps in the form of :func:`callwright.environments.world.difference`; rows go by their
+    first field.
+    """
     found: dict[str, Any] = {}
     for table in sorted({*before["tables"], *after["tables"]}):
         old, new = _keyed(before["tables"].get(table, [])), _keyed(after["tables"].get(table, []))
@@ -99,7 +101,7 @@ def load_state(session: Any, path: Path) -> None:
 
 def write_state(session: Any, path: Path) -> None:
     """Write the state of a session into a file, whole or not at all. Pipes and devices are written to as they are."""
-    from callwright.runs import write_atomically
+    from callwright.training.run_folder import write_atomically
 
     text = json.dumps(session.world.dump(), indent=1, ensure_ascii=False) + "\n"
     if not path.exists() or path.is_file() or path.is_dir():
@@ -114,7 +116,7 @@ def write_state(session: Any, path: Path) -> None:
 
 
 def _must_have_tables(session: Any) -> None:
-    from callwright.stateful import StatefulSession
+    from callwright.environments.stateful import StatefulSession
 
     if not isinstance(session, StatefulSession):
         raise UsageError(

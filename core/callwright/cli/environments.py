@@ -14,9 +14,9 @@ from callwright.cli import options
 from callwright.cli.app import App
 
 if TYPE_CHECKING:
-    from callwright.environment import Environment, Outcome
+    from callwright.environments.protocol import Environment, Outcome
     from callwright.plugins import Registry
-    from callwright.tool import ToolSpec
+    from callwright.tools.spec import ToolSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: Brackets around a value of an argument, at most.
@@ -172,7 +172,7 @@ def draw_tools(specs: Mapping[str, ToolSpec]) -> None:
 def draw_tool(spec: ToolSpec) -> None:
     """One tool with its parameters."""
     from callwright.cli.screen import screen, table, text
-    from callwright.schema import describe_schema
+    from callwright.tools.validation import describe_schema
 
     out = screen()
     out.print(text(spec.name, "bold"), text(f"({_marks(spec)})", "dim"))
@@ -266,8 +266,8 @@ class _NotJson:
 
 def _strict(text: str) -> Any:
     """The value of a text that is JSON as models must write it: no NaN, no key twice, no half of a surrogate pair."""
-    from callwright import strict_json
-    from callwright.parser import ParseFailure
+    from callwright.language import strict_json
+    from callwright.language.parser import ParseFailure
 
     value = strict_json.decode(text, 0, _DEEPEST)
     if isinstance(value, ParseFailure):

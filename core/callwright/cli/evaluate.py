@@ -17,14 +17,14 @@ from callwright.cli.app import App
 from callwright.cli.failures import Stopped, say
 
 if TYPE_CHECKING:
-    from callwright.attempt import Attempt
-    from callwright.corpus import Task
-    from callwright.evaluation import Verdict
-    from callwright.executors import Executor, Work
+    from callwright.machines.executors import Executor, Work
     from callwright.pipeline import Pipeline
     from callwright.plugins import PluginSource, Registry
-    from callwright.progress import Reporter
-    from callwright.sampler import Sampler
+    from callwright.training.evaluation import Verdict
+    from callwright.training.reporter import Reporter
+    from callwright.walk.attempt import Attempt
+    from callwright.walk.sampling import Sampler
+    from callwright.walk.tasks import Task
 
 SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
@@ -79,9 +79,9 @@ def evaluate(
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.cli.bars import reporter
-    from callwright.executors import Work, make_executor
+    from callwright.machines.executors import Work, make_executor
     from callwright.plugins import PluginSource
-    from callwright.prompt import draw_shots
+    from callwright.walk.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
     if (recipe is None) == (corpus is None):
@@ -176,7 +176,7 @@ class Asked:
         from callwright.cli.components import make_pipeline, make_sampler
         from callwright.errors import UsageError
         from callwright.pipeline import build_pipeline
-        from callwright.pipeline_recipe import load_recipe
+        from callwright.recipe_file import load_recipe
 
         if made is not None:
             return made
@@ -220,7 +220,7 @@ class Opened:
 
 def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict[str, Any]]]:
     """The verdicts of the batch that begins at task ``start``, and a row to keep for each."""
-    from callwright.evaluation import evaluate as judge_all
+    from callwright.training.evaluation import evaluate as judge_all
 
     asked = opened.asked
     rows: list[dict[str, Any]] = []
@@ -262,8 +262,8 @@ class Evaluation:
 
     def run(self, reporter: Reporter) -> dict[str, Any]:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
-        from callwright.evaluation import summarise
-        from callwright.runs import append_jsonl, write_atomically
+        from callwright.training.evaluation import summarise
+        from callwright.training.run_folder import append_jsonl, write_atomically
 
         verdicts = self._resume() if self.folder else []
         reporter.start("evaluation", len(self.tasks), len(verdicts))
@@ -282,7 +282,7 @@ class Evaluation:
     def _resume(self) -> list[Verdict]:
         """The verdicts of whole batches of an earlier start. Raises :class:`RunError` if it was another evaluation."""
         from callwright.errors import RunError
-        from callwright.runs import Run, describe_process, write_atomically
+        from callwright.training.run_folder import Run, describe_process, write_atomically
 
         assert self.folder is not None
         run = Run(self.folder)
@@ -319,7 +319,7 @@ class Evaluation:
 
 def _verdict(path: Path, row: dict[str, Any]) -> Verdict:
     from callwright.errors import DataError
-    from callwright.evaluation import Verdict
+    from callwright.training.evaluation import Verdict
 
     try:
         return Verdict(**{one.name: row[one.name] for one in fields(Verdict)})

@@ -13,8 +13,8 @@ from callwright.cli import options
 from callwright.cli.app import App
 
 if TYPE_CHECKING:
-    from callwright.corpus import Task
     from callwright.pipeline import Pipeline
+    from callwright.walk.tasks import Task
 
 
 @click.command("explain")

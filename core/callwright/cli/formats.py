@@ -35,7 +35,7 @@ FORMATS: Final[Mapping[str, str]] = {
 
 
 def schema_of(name: str) -> Schema:
-    """The schema of a format. Raises :class:`callwright.UnknownName`."""
+    """The schema of a format. Raises :class:`callwright.errors.UnknownName`."""
     if name not in FORMATS:
         raise UnknownName("format", name, FORMATS)
     return {
@@ -72,7 +72,7 @@ def said(schema: Schema, description: str) -> Schema:
 
 
 def _recipe() -> Schema:
-    from callwright.pipeline_recipe import PipelineRecipe
+    from callwright.recipe_file import PipelineRecipe
 
     schema = PipelineRecipe.model_json_schema()
     for key, inner in schema["properties"].items():  # a component may be given by its name alone

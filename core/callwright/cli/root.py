@@ -46,7 +46,7 @@ GROUPS: Final = {
 def command_table(app: App) -> dict[str, Lazy]:
     """Every command by its words (``"env record"``): the core's first, then those of plugins by name.
 
-    Raises :class:`callwright.NameClash` if a plugin takes a name of the core.
+    Raises :class:`callwright.errors.NameClash` if a plugin takes a name of the core.
     """
     table = {lazy.name: lazy for lazy in CORE}
     for name in app.registry.names("command"):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from callwright.environments.functions import FunctionEnvironment
 from callwright.errors import UnknownName, UsageError
-from callwright.function_environment import FunctionEnvironment
 
 if TYPE_CHECKING:
-    from callwright.corpus import Task
-    from callwright.environment import Environment
+    from callwright.environments.protocol import Environment
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
+    from callwright.walk.tasks import Task
 
 
 @runtime_checkable
@@ -20,7 +20,7 @@ class RowTasks(Protocol):
     """A reward recipe that needs no corpus: what is right stands in the row, such as its ``ground_truth``."""
 
     def row_task(self, row: Mapping[str, Any]) -> Task:
-        """The task of a row. Raises :class:`callwright.DataError`, which says what the row lacks."""
+        """The task of a row. Raises :class:`callwright.errors.DataError`, which says what the row lacks."""
 
 
 class RowCorpus:
@@ -44,7 +44,7 @@ class RowCorpus:
 def make_row_pipeline(registry: Registry, *, ir: str, reward: str, seed: int = 0) -> Pipeline:
     """A pipeline without a corpus. Raises :class:`callwright.UsageError` if the recipe needs one."""
     from callwright.pipeline import Pipeline
-    from callwright.pipeline_recipe import parse_recipe, write_toml
+    from callwright.recipe_file import parse_recipe, write_toml
 
     recipe = registry.create("reward recipe", reward)
     if not isinstance(recipe, RowTasks):

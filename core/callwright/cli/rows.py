@@ -37,7 +37,7 @@ class RowFile:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> RowFile:
-        """Open the file. Raises :class:`callwright.DataError` if it cannot be read."""
+        """Open the file. Raises :class:`callwright.errors.DataError` if it cannot be read."""
         if self._source == "-":
             self._file = sys.stdin.buffer
             return self
@@ -64,7 +64,10 @@ class RowFile:
                 file.close()
 
     def __iter__(self) -> Iterator[dict[str, Any] | BadRow]:
-        """Every line that is not blank. Raises :class:`callwright.DataError` where the file itself is damaged."""
+        """Every line that is not blank.
+
+        Raises :class:`callwright.errors.DataError` where the file itself is damaged.
+        """
         assert self._file is not None
         loads = json.loads
         try:
@@ -109,7 +112,7 @@ class RowSink:
         self._regular = False
 
     def __enter__(self) -> RowSink:
-        """Open and empty the file. Raises :class:`callwright.RunError` if it cannot be written."""
+        """Open and empty the file. Raises :class:`callwright.errors.RunError` if it cannot be written."""
         if self.target == "-":
             return self
         try:

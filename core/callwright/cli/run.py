@@ -15,8 +15,8 @@ from callwright.cli.app import App
 from callwright.cli.failures import Stopped
 
 if TYPE_CHECKING:
-    from callwright.pipeline_recipe import LoadedRecipe
-    from callwright.runs import Run
+    from callwright.recipe_file import LoadedRecipe
+    from callwright.training.run_folder import Run
 
 
 @click.command("run")
@@ -46,8 +46,8 @@ def run(
     same bytes as if it had not been. At the end the run's report.html is written.
     """
     from callwright.cli.bars import reporter
-    from callwright.pipeline_recipe import load_recipe
-    from callwright.running import default_folder, run_recipe
+    from callwright.recipe_file import load_recipe
+    from callwright.training.recipe_run import default_folder, run_recipe
 
     if (Path(recipe) / "recipe.toml").is_file():
         if output is not None and Path(output) != Path(recipe):
@@ -78,7 +78,7 @@ def _plan(app: App, loaded: LoadedRecipe, strict: bool) -> tuple[Mapping[str, An
     """What the trainer says that it would do, or the components of the recipe; and whether the trainer said it."""
     from callwright.errors import UsageError
     from callwright.pipeline import build_pipeline, create_trainer
-    from callwright.trainer import Planning
+    from callwright.training.trainer import Planning
 
     pipeline = build_pipeline(loaded, app.registry)
     trainer = create_trainer(loaded, app.registry)

@@ -21,15 +21,15 @@ from callwright.cli.failures import Stopped, say
 from callwright.cli.row_corpus import RowCorpus, make_row_pipeline
 from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
 from callwright.errors import DataError, UsageError
-from callwright.executors import Work, make_executor
+from callwright.machines.executors import Work, make_executor
 from callwright.plugins import PluginSource
-from callwright.reward import evidence_json
+from callwright.walk.reward import evidence_json
 
 if TYPE_CHECKING:
-    from callwright.corpus import Task
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
-    from callwright.reward import Reward, Score, WeightedScore
+    from callwright.walk.reward import Reward, Score, WeightedScore
+    from callwright.walk.tasks import Task
 
 Part = TypeVar("Part")
 #: Rows that a worker scores at a time.
@@ -240,7 +240,7 @@ def _expected(row: dict[str, Any], key: str, what: str) -> str:
 
 
 def _progress(row: dict[str, Any]) -> Any:
-    from callwright.attempt import Progress
+    from callwright.walk.attempt import Progress
 
     step, total = row.get("step"), row.get("total_steps")
     if type(step) is not int or type(total) is not int or step < 0 or total < 1:
@@ -378,7 +378,7 @@ def _mean(total: int, count: int) -> float:
 
 
 def _stages(counts: Counter[str]) -> list[str]:
-    from callwright.reward import STAGES
+    from callwright.walk.reward import STAGES
 
     return [stage for stage in (*STAGES, "done") if stage in counts]
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from callwright.errors import CallwrightError
-from callwright.program import Program, plain
+from callwright.language.program import Program, plain
 
 if TYPE_CHECKING:
-    from callwright.attempt import Attempt
-    from callwright.corpus import Task
-    from callwright.evaluation import Verdict
-    from callwright.parser import Parser
+    from callwright.language.parser import Parser
     from callwright.pipeline import Pipeline
-    from callwright.reward import Reward
-    from callwright.schema import Mismatch
-    from callwright.trace import Step
+    from callwright.tools.validation import Mismatch
+    from callwright.training.evaluation import Verdict
+    from callwright.walk.attempt import Attempt
+    from callwright.walk.reward import Reward
+    from callwright.walk.tasks import Task
+    from callwright.walk.trace import Step
 
 
 @frozen
@@ -35,7 +35,7 @@ class Walk:
     @classmethod
     def of(cls, pipeline: Pipeline, task: Task, completion: str) -> Walk:
         """Parse, validate, execute and score a completion."""
-        from callwright.evaluation import judge
+        from callwright.training.evaluation import judge
 
         attempt = pipeline.attempt(task, completion)
         reward = pipeline.score(attempt)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve
 
-from callwright.algorithm import (
+from callwright.training.algorithm import (
     ActorCritic,
     AdaptiveKL,
     Algorithm,

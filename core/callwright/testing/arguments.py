@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
-from callwright.json_schema import TABLE
-from callwright.tool import ToolSpec
+from callwright.tools.reading import TABLE
+from callwright.tools.spec import ToolSpec
 
 #: Texts to draw from where nothing better is known.
 WORDS: Final = ("amber", "birch", "cedar", "Oslo", "2026-03-01", "10:30", "a1", "")

@@ -54,7 +54,7 @@ class Check:
 def checks_for(kind: str, **context: Any) -> list[Check]:
     """The checks of a kind of component. ``context`` goes to those that take an argument of its name.
 
-    Raises :class:`callwright.UnknownName` for a kind that is none or a name that no check of the kind takes.
+    Raises :class:`callwright.errors.UnknownName` for a kind that is none or a name that no check of the kind takes.
     """
     if kind not in KINDS:
         raise UnknownName("kind of component", kind, KINDS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from callwright.answer import answers_match, first_difference
-from callwright.corpus import Answer, Corpus, Task
 from callwright.errors import CannotExpress, UnknownName
-from callwright.execution import execute
+from callwright.language.program import plain
 from callwright.plugins import default_registry
-from callwright.program import plain
-from callwright.schema import validate
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.tools.validation import validate
+from callwright.walk.answers import answers_match, first_difference
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Answer, Corpus, Task
 
 #: Tasks that are looked at in each split, spread evenly.
 _LIMIT: Final = 40
@@ -51,7 +51,7 @@ def check_ids(corpus: Corpus, limit: int = _LIMIT) -> None:
 
 
 def check_unknown_names(corpus: Corpus) -> None:
-    """A split or task that does not exist is :class:`callwright.UnknownName`."""
+    """A split or task that does not exist is :class:`callwright.errors.UnknownName`."""
     for what, look in (("corpus['no such split']", corpus.__getitem__), ("task('no such task')", corpus.task)):
         try:
             look("no such " + what[-7:-2].strip())

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final, get_args
 
-from callwright.environment import Environment, Outcome, OutcomeKind, Session
+from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.errors import InfrastructureFailure
-from callwright.execution import copy_json
-from callwright.schema import check_arguments
 from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import check_arguments
+from callwright.walk.execution import copy_json
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
 #: How often every tool is called, and how many texts of the answers are remembered for further calls.

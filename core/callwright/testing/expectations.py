@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from callwright.program import plain
+from callwright.language.program import plain
 
 
 def expect(condition: bool, message: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from callwright.schema import check_arguments
-from callwright.synthesizer import Synthesizer, Teacher
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises
-from callwright.tool import FunctionTool
-from callwright.trainer import Trainer
+from callwright.tools.spec import FunctionTool
+from callwright.tools.validation import check_arguments
+from callwright.training.synthesizer import Synthesizer, Teacher
+from callwright.training.trainer import Trainer
 
 
 def check_toolset(toolset: Sequence[FunctionTool]) -> None:
@@ -31,13 +31,13 @@ def check_trainer(trainer: Trainer) -> None:
 
 
 def check_synthesizer(synthesizer: Synthesizer) -> None:
-    """It has the members of :class:`callwright.Synthesizer` and a name."""
+    """It has the members of :class:`callwright.training.Synthesizer` and a name."""
     expect_members(synthesizer, Synthesizer)
     expect_name(synthesizer)
 
 
 def check_teacher(teacher: Teacher) -> None:
-    """It has the members of :class:`callwright.Teacher` and a name."""
+    """It has the members of :class:`callwright.training.Teacher` and a name."""
     expect_members(teacher, Teacher)
     expect_name(teacher)
 

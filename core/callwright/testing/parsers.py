@@ -11,8 +11,8 @@ from typing import Any, Final, get_args
 import attrs
 
 from callwright.errors import CannotExpress
-from callwright.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits, Parser
-from callwright.program import Call, Program, Reference, plain
+from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits, Parser
+from callwright.language.program import Call, Program, Reference, plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
 from callwright.testing.programs import NO_CALL, PLAIN, programs
 from callwright.testing.texts import NASTY, PIECES, for_texts_of_hypothesis, mutated

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-from callwright.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference
 
 #: What every form can write: the least that makes it one.
 PLAIN: Final = Program((Call(0, "get_weather", {"city": "Oslo", "days": 3}),), "one", "Look it up first.")

@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.attempt import Attempt, Progress
-from callwright.corpus import Task
 from callwright.errors import CannotExpress
-from callwright.parser import Parser
-from callwright.program import plain
-from callwright.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score
+from callwright.language.parser import Parser
+from callwright.language.program import plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.sample import BrokenShop, SampleForm, sample_tasks, spoiled
 from callwright.testing.texts import NASTY, mutated
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score
+from callwright.walk.tasks import Task
 
 #: The tasks to try a component on; ``None`` for the kit's own.
 Tasks = Sequence[Task] | None

@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, evolve, field, frozen
 
-from callwright.corpus import Answer, Task
-from callwright.environment import Environment, Outcome
+from callwright.environments.functions import FunctionEnvironment
+from callwright.environments.protocol import Environment, Outcome
 from callwright.errors import InfrastructureFailure
-from callwright.express import check_program
-from callwright.function_environment import FunctionEnvironment
-from callwright.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
-from callwright.program import Call, Program, Reference, revive
-from callwright.strict_json import Duplicated, decode, encode
-from callwright.tool import ToolError, ToolSpec, tool
+from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
+from callwright.language.program import Call, Program, Reference, revive
+from callwright.language.strict_json import Duplicated, decode, encode
+from callwright.language.writable import check_program
+from callwright.tools.spec import ToolError, ToolSpec, tool
+from callwright.walk.tasks import Answer, Task
 
 
 @frozen
@@ -48,7 +48,7 @@ class SampleForm:
         return ParseFailure("structure", "not_a_program", "the object is not one of thought, returns and calls", span)
 
     def render(self, program: Program) -> str:
-        """Write a completion. Raises :class:`callwright.CannotExpress`."""
+        """Write a completion. Raises :class:`callwright.errors.CannotExpress`."""
         check_program(program, self.limits, "ascending", "strings")
         rows = [[call.id, call.tool, call.arguments] for call in program.calls]
         return encode({"thought": program.thought, "returns": program.returns, "calls": rows})

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from callwright.corpus import Task
 from callwright.plugins import default_registry
-from callwright.prompt import build_messages
-from callwright.sampler import Completion, Sampler, SamplingRequest
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.sample import SampleForm, sample_tasks
+from callwright.walk.prompt import build_messages
+from callwright.walk.sampling import Completion, Sampler, SamplingRequest
+from callwright.walk.tasks import Task
 
 
 def check_attributes(sampler: Sampler) -> None:

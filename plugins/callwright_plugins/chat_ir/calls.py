@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from callwright.envelope import excerpt
 from callwright.errors import CannotExpress
-from callwright.express import check_program
-from callwright.parser import FailureStage, ParseFailure, ParseLimits
-from callwright.program import Call, Program, Returns
-from callwright.strict_json import Duplicated, decode, encode, kind, locate
+from callwright.language.envelope import excerpt
+from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
+from callwright.language.program import Call, Program, Returns
+from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
+from callwright.language.writable import check_program
 
 #: What stands in place of an answer where a program without calls is rendered: programs do not hold the answer's text.
 NO_CALL_ANSWER: Final = "No tool call is needed."
@@ -79,7 +79,7 @@ def returns_of(calls: int) -> Returns:
 
 
 def check(program: Program, limits: ParseLimits) -> None:
-    """Raise :class:`callwright.CannotExpress` for what neither chat form can write."""
+    """Raise :class:`callwright.errors.CannotExpress` for what neither chat form can write."""
     check_program(program, limits, "positions", "none")
     wanted = returns_of(len(program.calls))
     if program.returns != wanted:

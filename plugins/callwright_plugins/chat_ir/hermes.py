@@ -6,10 +6,10 @@ from typing import ClassVar, Final
 
 from attrs import frozen
 
-from callwright.envelope import check_length, excerpt, too_long
 from callwright.errors import CannotExpress
-from callwright.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
-from callwright.program import Program
+from callwright.language.envelope import check_length, excerpt, too_long
+from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
+from callwright.language.program import Program
 from callwright_plugins.chat_ir.calls import NO_CALL_ANSWER, CallReader, check, line
 from callwright_plugins.chat_ir.instructions import chat_instructions
 
@@ -86,7 +86,7 @@ class HermesParser:
         return reader.program(thought)
 
     def render(self, program: Program) -> str:
-        """Write a completion. Raises :class:`callwright.CannotExpress`."""
+        """Write a completion. Raises :class:`callwright.errors.CannotExpress`."""
         check(program, self.limits)
         if _THINK_END in program.thought:
             raise CannotExpress("the thought holds </think>, which would end it")

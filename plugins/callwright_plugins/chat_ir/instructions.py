@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from callwright.parser import Parser
-from callwright.program import Call, Program
+from callwright.language.parser import Parser
+from callwright.language.program import Call, Program
 
 _SITUATIONS: Final = (
     "# Using tools",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from callwright.program import Program, plain
+from callwright.language.program import Program, plain
 from callwright_plugins.depthbench.corpus import FILE
 from callwright_plugins.depthbench.specifications import FILE as SPECIFICATIONS
 from callwright_plugins.depthbench.specifications import derive, text_of

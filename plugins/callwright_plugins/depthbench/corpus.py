@@ -10,9 +10,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, overload
 
-from callwright.corpus import Answer, Corpus, Task
 from callwright.errors import DataError, UnknownName
-from callwright.program import Call, Program, revive
+from callwright.language.program import Call, Program, revive
+from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.environment import DepthBench
 
@@ -24,7 +24,7 @@ class DepthBenchCorpus:
     """1,710 tasks: 944 for training and 766 for validation, on disjoint tools.
 
     ``file`` reads another file of rows, such as ``callwright corpus export`` and ``import`` write (plain or ``.gz``).
-    Raises :class:`callwright.DataError` for one that cannot be read.
+    Raises :class:`callwright.errors.DataError` for one that cannot be read.
     """
 
     def __init__(self, file: str | Path | None = None) -> None:
@@ -50,13 +50,16 @@ class DepthBenchCorpus:
         return {name: len(split) for name, split in self._splits.items()}
 
     def __getitem__(self, split: str) -> Sequence[Task]:
-        """The tasks of a split, by depth. Raises :class:`callwright.UnknownName`."""
+        """The tasks of a split, by depth. Raises :class:`callwright.errors.UnknownName`."""
         if split not in self._splits:
             raise UnknownName(f"split of {NAME}", split, self._splits)
         return self._splits[split]
 
     def task(self, task_id: str) -> Task:
-        """The task with this id (``train-0017``, ``validation-0003``). Raises :class:`callwright.UnknownName`."""
+        """The task with this id (``train-0017``, ``validation-0003``).
+
+        Raises :class:`callwright.errors.UnknownName`.
+        """
         if self._place is None:
             self._place = {
                 _field(line, "id"): (name, index)
@@ -144,7 +147,7 @@ def _field(line: bytes, name: str) -> str:
 
 
 def read_task(row: Mapping[str, Any], environment: DepthBench) -> Task:
-    """The task of a row. Raises :class:`callwright.DataError` for a row that is not one."""
+    """The task of a row. Raises :class:`callwright.errors.DataError` for a row that is not one."""
     try:
         calls = tuple(
             Call(int(number), tool, revive(arguments))

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
-from callwright.schema import TABLE
-from callwright.tool import ToolError, ToolSpec
+from callwright.tools.spec import ToolError, ToolSpec
+from callwright.tools.validation import TABLE
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.specifications import specifications
 from callwright_plugins.depthbench.world import CONTEXTS, Context, context

@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, MissingExtra, UsageError
-from callwright.program import plain
-from callwright.schema import TABLE
+from callwright.language.program import plain
+from callwright.tools.validation import TABLE
+from callwright.walk.tasks import Corpus, Task
 
 FORMATS: Final = ("jsonl", "official", "parquet", "openai")
 QUERIES: Final = "queries.json"
@@ -76,7 +76,7 @@ def write(corpus: Corpus, path: Path, form: str, splits: Sequence[str] = ()) -> 
     """Write a corpus and return the number of rows.
 
     ``official`` is a folder with ``queries.json`` and ``function_definitions.json``; the others are files. Raises
-    :class:`callwright.UsageError` for an unknown format, :class:`callwright.MissingExtra` without pyarrow.
+    :class:`callwright.UsageError` for an unknown format, :class:`callwright.errors.MissingExtra` without pyarrow.
     """
     if form == "jsonl":
         return _write_lines(path, rows_of(corpus, splits))
@@ -207,8 +207,8 @@ def _arrow() -> tuple[Any, Any]:
 def read(path: Path, form: str) -> list[dict[str, Any]]:
     """The rows of an exported file or folder.
 
-    Raises :class:`callwright.DataError` for one that is not of the format, :class:`callwright.UsageError` for a format
-    that cannot be read back.
+    Raises :class:`callwright.errors.DataError` for one that is not of the format, :class:`callwright.UsageError` for a
+    format that cannot be read back.
     """
     readers = {"jsonl": _read_lines, "official": _read_official, "parquet": _read_parquet}
     if form not in readers:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from callwright.corpus import Answer, Task
-from callwright.execution import execute
-from callwright.program import Call, Program, plain
-from callwright.schema import TABLE, validate
-from callwright.tool import ToolSpec
+from callwright.language.program import Call, Program, plain
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import TABLE, validate
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Answer, Task
 from callwright_plugins.depthbench.environment import DepthBench
 from callwright_plugins.depthbench.families.absences import absences
 from callwright_plugins.depthbench.families.compositions import compositions

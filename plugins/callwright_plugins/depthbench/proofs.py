@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from callwright.answer import answers_match, values_equal
-from callwright.corpus import Answer, Task
-from callwright.environment import Environment
-from callwright.execution import execute
-from callwright.program import Call, Program, Reference
-from callwright.schema import TABLE
-from callwright.tool import ToolSpec
+from callwright.environments.protocol import Environment
+from callwright.language.program import Call, Program, Reference
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import TABLE
+from callwright.walk.answers import answers_match, values_equal
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Answer, Task
 from callwright_plugins.depthbench.families.family import FILTERS
 from callwright_plugins.depthbench.families.slots import alternatives
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from attrs import Factory, define
 
-from callwright.answer import answers_match
-from callwright.corpus import Task
+from callwright.walk.answers import answers_match
+from callwright.walk.tasks import Task
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus
 from callwright_plugins.depthbench.proofs import MUTATIONS, equals, mutations, right, shorter
 

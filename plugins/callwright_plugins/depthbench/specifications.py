@@ -9,8 +9,8 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
-from callwright.schema import TABLE
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import TABLE
 
 FILE: Final = "tools.json"
 
@@ -24,7 +24,7 @@ def specifications() -> Mapping[str, ToolSpec]:
 
 def derive() -> dict[str, dict[str, Any]]:
     """The specifications as the types of the functions state them. Imports pydantic; for building and tests only."""
-    from callwright.tool import tool
+    from callwright.tools.spec import tool
     from callwright_plugins.depthbench.tools import TOOLS
 
     derived = {}

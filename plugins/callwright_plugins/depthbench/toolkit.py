@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
-from callwright.schema import TABLE
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
+from callwright.tools.validation import TABLE
 from callwright_plugins.depthbench.world import CITIES, FIRST_DAY, LAST_DAY, City
 
 Category = Literal["information", "retrieval", "workflow"]

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
-from callwright.envelope import excerpt, read_envelope, write_envelope
 from callwright.errors import CannotExpress
-from callwright.express import SURROGATE, check_program
-from callwright.instructions import tier_instructions
-from callwright.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
-from callwright.program import Call, Program, Reference
+from callwright.language.envelope import excerpt, read_envelope, write_envelope
+from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
+from callwright.language.program import Call, Program, Reference
+from callwright.language.wording import tier_instructions
+from callwright.language.writable import SURROGATE, check_program
 from callwright_plugins.direct_ir.scanner import NAME, Scanner, Stop
 
 _NAME: Final = re.compile(NAME)
@@ -70,7 +70,7 @@ class DirectParser:
         return Program(calls, envelope.returns or "one", envelope.thought)
 
     def render(self, program: Program) -> str:
-        """Write a completion with the calls on one line. Raises :class:`callwright.CannotExpress`."""
+        """Write a completion with the calls on one line. Raises :class:`callwright.errors.CannotExpress`."""
         check_program(program, self.limits, "positions", "strings")
         calls = []
         for call in program.calls:

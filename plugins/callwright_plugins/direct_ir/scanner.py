@@ -10,10 +10,10 @@ import math
 import re
 from typing import Any, Final, NoReturn
 
-from callwright.envelope import excerpt
-from callwright.express import LONGEST_NUMBER, SURROGATE
-from callwright.parser import FailureStage, ParseFailure, ParseLimits
-from callwright.program import PREFIX, Reference
+from callwright.language.envelope import excerpt
+from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
+from callwright.language.program import PREFIX, Reference
+from callwright.language.writable import LONGEST_NUMBER, SURROGATE
 
 NAME: Final = r"[\w$@][\w$@.\-/:]*+"
 _BLANK: Final = r"[ \t\r\n\f]*+"

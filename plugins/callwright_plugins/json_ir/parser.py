@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
-from callwright.envelope import excerpt, read_envelope, write_envelope
-from callwright.express import check_program
-from callwright.instructions import tier_instructions
-from callwright.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
-from callwright.program import PREFIX, Call, Program, Reference
-from callwright.strict_json import Duplicated, decode, encode, kind, locate
+from callwright.language.envelope import excerpt, read_envelope, write_envelope
+from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
+from callwright.language.program import PREFIX, Call, Program, Reference
+from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
+from callwright.language.wording import tier_instructions
+from callwright.language.writable import check_program
 
 _ID_DIGITS: Final = 9
 _USUAL_IDS: Final = {str(number): number for number in range(100)}
@@ -96,7 +96,7 @@ class JsonParser:
         return unusable or Program(tuple(calls), envelope.returns or "one", envelope.thought)
 
     def render(self, program: Program) -> str:
-        """Write a completion with one line of JSON. Raises :class:`callwright.CannotExpress`."""
+        """Write a completion with one line of JSON. Raises :class:`callwright.errors.CannotExpress`."""
         check_program(program, self.limits, "ascending", "strings")
         body = encode({str(call.id): {call.tool: call.arguments} for call in program.calls})
         return write_envelope(program, body, self.limits)

@@ -13,7 +13,7 @@ from callwright.cli.app import App
 from callwright.cli.bars import reporter
 from callwright.cli.failures import say
 from callwright.errors import UsageError
-from callwright.runs import write_atomically
+from callwright.training.run_folder import write_atomically
 from callwright_plugins.lab.figures import TRUTH, figures
 from callwright_plugins.lab.ledger import STAGES, Ledger, open_ledger
 from callwright_plugins.lab.probing import Probing, probe_tasks, spread

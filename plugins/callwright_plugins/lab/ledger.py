@@ -7,12 +7,12 @@ from collections.abc import Hashable, Sequence
 
 from attrs import define, field
 
-from callwright.attempt import Attempt, Progress
-from callwright.corpus import Task
 from callwright.errors import ComponentError, DataError, RecipeError, UsageError
-from callwright.evaluation import judge
 from callwright.plugins import Registry
-from callwright.reward import Reward, RewardRecipe
+from callwright.training.evaluation import judge
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.reward import Reward, RewardRecipe
+from callwright.walk.tasks import Task
 from callwright_plugins.lab.reading import Sample
 
 #: What went wrong first, whatever the recipe; in the order in which a completion is judged.
@@ -111,7 +111,7 @@ class Ledger:
 
 
 def open_ledger(registry: Registry, names: Sequence[str]) -> Ledger:
-    """An empty ledger. Raises :class:`callwright.UnknownName` for a recipe that nobody registered."""
+    """An empty ledger. Raises :class:`callwright.errors.UnknownName` for a recipe that nobody registered."""
     accounts, skipped = [], {}
     for name in dict.fromkeys(names):
         registry.spec("reward recipe", name)

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from attrs import evolve, field, frozen
 
-from callwright.corpus import Task
-from callwright.program import Call, Program, Reference, revive
+from callwright.language.program import Call, Program, Reference, revive
+from callwright.walk.tasks import Task
 
 Kind = Literal["gold", "valid", "verbose", "wrong"]
 

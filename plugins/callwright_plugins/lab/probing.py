@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import define, field
 
-from callwright.corpus import Task
 from callwright.errors import CannotExpress
-from callwright.evaluation import judge
 from callwright.pipeline import Pipeline
+from callwright.training.evaluation import judge
+from callwright.walk.tasks import Task
 from callwright_plugins.lab.ledger import Ledger
 from callwright_plugins.lab.probes import PROBES, Pool, Probe, variants
 

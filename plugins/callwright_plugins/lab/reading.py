@@ -9,16 +9,16 @@ from typing import Any
 import click
 from attrs import define, field, frozen
 
-from callwright.attempt import Attempt, Progress
 from callwright.cli.components import find_task, make_pipeline
 from callwright.cli.rows import BadRow, RowFile
-from callwright.corpus import Task
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
-from callwright.pipeline_recipe import load_recipe
 from callwright.plugins import Registry
-from callwright.runs import ROLLOUTS, Run
-from callwright.sampler import Completion
+from callwright.recipe_file import load_recipe
+from callwright.training.run_folder import ROLLOUTS, Run
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.sampling import Completion
+from callwright.walk.tasks import Task
 
 
 @frozen
@@ -97,7 +97,7 @@ def _progress(step: Any, total: Any) -> Progress | None:
 def open_run(registry: Registry, path: str) -> Source:
     """The rollouts of a run folder, with the corpus, form and seed of its recipe.
 
-    Raises :class:`callwright.DataError` if the folder is no run or kept no rollouts.
+    Raises :class:`callwright.errors.DataError` if the folder is no run or kept no rollouts.
     """
     run = Run.open(Path(path))
     loaded = load_recipe(run.path / "recipe.toml")

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import define, field
 
-from callwright.attempt import Attempt
-from callwright.observations import observations
-from callwright.reward import Reward
+from callwright.walk.attempt import Attempt
+from callwright.walk.fingerprints import observations
+from callwright.walk.reward import Reward
 
 _LOST = "infrastructure_error"
 

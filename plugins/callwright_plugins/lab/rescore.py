@@ -16,9 +16,9 @@ from callwright.cli.app import App
 from callwright.cli.failures import say
 from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
 from callwright.cli.score import RewardWriter, Tally, chunks_of
-from callwright.executors import Work, make_executor
+from callwright.machines.executors import Work, make_executor
 from callwright.plugins import PluginSource, Registry
-from callwright.reward import RewardRecipe
+from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, open_run
 from callwright_plugins.lab.replay import Replay
 

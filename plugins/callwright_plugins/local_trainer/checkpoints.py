@@ -46,7 +46,8 @@ class State:
 def write_folder(path: Path, fill: Callable[[Path], object]) -> None:
     """Make a folder in one atomic step: ``fill`` writes a scratch folder, which is forced to the disk and renamed.
 
-    Raises :class:`callwright.RunError` if the disk is full or not writable; nothing that was there before is lost.
+    Raises :class:`callwright.errors.RunError` if the disk is full or not writable; nothing that was there before is
+    lost.
     """
     scratch = path.with_name(_SCRATCH + path.name)
     shutil.rmtree(scratch, ignore_errors=True)
@@ -126,7 +127,7 @@ def newest(folder: Path) -> Path | None:
 
 
 def read_state(checkpoint: Path) -> State:
-    """What a checkpoint says of itself. Raises :class:`callwright.RunError` if it cannot be read."""
+    """What a checkpoint says of itself. Raises :class:`callwright.errors.RunError` if it cannot be read."""
     try:
         state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
         return State(state["phase"], state["step"], state["rows"], state["evaluation"], state.get("kl_weight"))
@@ -135,7 +136,10 @@ def read_state(checkpoint: Path) -> State:
 
 
 def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer, critic: Critic | None = None) -> None:
-    """Put weights, optimisers and global generators back. Raises :class:`callwright.RunError` if they are damaged."""
+    """Put weights, optimisers and global generators back.
+
+    Raises :class:`callwright.errors.RunError` if they are damaged.
+    """
     load_weights(model, checkpoint / "model.safetensors")
     if critic is not None:
         load_weights(critic.model, checkpoint / "critic.safetensors")
@@ -155,7 +159,7 @@ def save_weights(model: Any, path: Path) -> None:
 
 
 def load_weights(model: Any, path: Path) -> None:
-    """Read the trained tensors. Raises :class:`callwright.RunError` if they cannot be read."""
+    """Read the trained tensors. Raises :class:`callwright.errors.RunError` if they cannot be read."""
     try:
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import evolve, frozen
 
-from callwright.attempt import Progress
-from callwright.corpus import Task
+from callwright.episodes.token_episode import Generated, Rollout, describe_rollouts, run_batch, score_rollout
 from callwright.errors import UsageError
-from callwright.evaluation import judge
-from callwright.program import Program
-from callwright.rollout import Generated, Rollout, describe_rollouts, run_batch, score_rollout
-from callwright.turn_limits import TurnLimits
+from callwright.language.program import Program
+from callwright.training.evaluation import judge
+from callwright.walk.attempt import Progress
+from callwright.walk.limits import TurnLimits
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer import rollouts
 from callwright_plugins.local_trainer.generation import Sampled, continue_contexts
 from callwright_plugins.local_trainer.options import Options
@@ -48,7 +48,9 @@ def longest(limits: TurnLimits | None, options: Options) -> int:
 
 @frozen(eq=False)
 class Engine:
-    """The policy as what :func:`callwright.rollout.run_batch` asks: a continuation of each context, in batches."""
+    """The policy as what :func:`callwright.episodes.token_episode.run_batch` asks: a continuation of each context, in
+    batches.
+    """
 
     policy: Policy
     temperature: float
@@ -90,7 +92,7 @@ def sample_episodes(
     """For each task ``options.group`` episodes, driven to their end turn by turn and scored.
 
     An episode whose machinery failed is begun again ``options.retries`` times, then masked. ``lap`` hears when sampling
-    is over. Raises :class:`callwright.rollout.PromptTooLong`.
+    is over. Raises :class:`callwright.episodes.token_episode.PromptTooLong`.
     """
     codec = policy.codec()
     started = []

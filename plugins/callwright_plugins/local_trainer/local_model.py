@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import torch
 
-from callwright.conversing import Start
-from callwright.corpus import Task
+from callwright.episodes.driving import Start
+from callwright.episodes.token_episode import Rollout, run_batch
 from callwright.errors import UsageError
 from callwright.plugins import Registry
-from callwright.rollout import Rollout, run_batch
-from callwright.sampler import Completion, SamplingRequest
+from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.checkpoints import FINAL
 from callwright_plugins.local_trainer.episodes import Engine
 from callwright_plugins.local_trainer.generation import generate
@@ -85,7 +85,8 @@ class LocalModelSampler:
 
     ``prompt``: ``chat`` (messages, through the chat template if there is one), ``compact`` (the short prompt of
     ``corpus``, which is a name or a corpus) or ``auto`` (as the model was trained). ``rows`` completions are sampled at
-    a time. Raises :class:`callwright.DataError` if there is no model in ``model``. The model is read when first asked.
+    a time. Raises :class:`callwright.errors.DataError` if there is no model in ``model``. The model is read when first
+    asked.
     """
 
     name = "local-model"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from callwright.component_options import OptionTable
+from callwright.options import OptionTable
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]

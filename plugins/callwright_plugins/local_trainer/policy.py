@@ -14,12 +14,12 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from callwright.chat_codec import ChatCodec, PlainCodec
-from callwright.corpus import Task
+from callwright.episodes.codec import ChatCodec, PlainCodec
+from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
-from callwright.rollout import Codec
-from callwright.runs import write_atomically
-from callwright.sampler import Message
+from callwright.training.run_folder import write_atomically
+from callwright.walk.sampling import Message
+from callwright.walk.tasks import Task
 
 #: Beside the model: which form of prompt it was trained with, and the corpus that makes it.
 NOTE: Final = "callwright_policy.json"
@@ -119,7 +119,7 @@ def weights(model: Any) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def set_weights(model: Any, tensors: Mapping[str, Tensor]) -> None:
-    """Copy tensors into a model. Raises :class:`callwright.DataError` if they are not those of this model."""
+    """Copy tensors into a model. Raises :class:`callwright.errors.DataError` if they are not those of this model."""
     parameters = dict(model.named_parameters())
     if parameters.keys() != tensors.keys():
         odd = sorted(parameters.keys() ^ tensors.keys())
@@ -148,7 +148,7 @@ def load_policy(
 ) -> Policy:
     """Read a Hugging Face directory; nothing is downloaded and no code of it is run.
 
-    Raises :class:`callwright.DataError` if it is not there or does not hold a causal language model.
+    Raises :class:`callwright.errors.DataError` if it is not there or does not hold a causal language model.
     """
     if not (folder / "config.json").is_file():
         raise DataError(f"{folder} is not a Hugging Face model directory: it has no config.json")

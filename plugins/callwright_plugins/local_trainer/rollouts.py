@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import frozen
 
-from callwright.attempt import Attempt, Progress
-from callwright.corpus import Task
+from callwright.episodes.token_episode import Rollout as Episode
 from callwright.errors import UsageError
-from callwright.evaluation import Verdict, judge
-from callwright.observations import observations
-from callwright.reward import Reward
-from callwright.rollout import Rollout as Episode
-from callwright.sampler import Completion
+from callwright.training.evaluation import Verdict, judge
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.fingerprints import observations
+from callwright.walk.reward import Reward
+from callwright.walk.sampling import Completion
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.generation import Sampled, generate
 from callwright_plugins.local_trainer.options import Options
 from callwright_plugins.local_trainer.policy import Policy

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callwright.component_options import read_options
-from callwright.progress import SILENT, Reporter
+from callwright.options import read_options
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.local_trainer.options import Options
 from callwright_plugins.local_trainer.randomness import steady
 from callwright_plugins.local_trainer.training import Training
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
-    from callwright.runs import Run
+    from callwright.training.run_folder import Run
 
 
 class LocalTrainer:

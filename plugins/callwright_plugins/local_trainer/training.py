@@ -12,14 +12,14 @@ import structlog
 import torch
 from attrs import evolve
 
-from callwright.algorithm import ActorCritic, Algorithm, TokenLevel
-from callwright.attempt import Progress
-from callwright.component_options import read_options
-from callwright.corpus import Task
 from callwright.errors import UsageError
-from callwright.evaluation import evaluate, summarise
-from callwright.progress import Reporter
-from callwright.runs import METRICS, ROLLOUTS, Run
+from callwright.options import read_options
+from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
+from callwright.training.evaluation import evaluate, summarise
+from callwright.training.reporter import Reporter
+from callwright.training.run_folder import METRICS, ROLLOUTS, Run
+from callwright.walk.attempt import Progress
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer import checkpoints
 from callwright_plugins.local_trainer.alarm import collapse
 from callwright_plugins.local_trainer.checkpoints import FINAL, REFERENCE, Phase, State
@@ -324,7 +324,10 @@ def _advancer(reporter: Reporter) -> Callable[[int], object]:
 
 
 def make_policy(pipeline: Pipeline, options: Options) -> Policy:
-    """The policy of the recipe's ``[model]`` table. Raises :class:`callwright.RecipeError` naming file and line."""
+    """The policy of the recipe's ``[model]`` table.
+
+    Raises :class:`callwright.errors.RecipeError` naming file and line.
+    """
     loaded, corpus = pipeline.loaded, pipeline.corpus
     given = loaded.recipe.model
     try:

@@ -9,7 +9,7 @@ import torch
 from attrs import evolve, field, frozen
 from torch import Tensor
 
-from callwright.algorithm import (
+from callwright.training.algorithm import (
     ActorCritic,
     AdaptiveKL,
     Algorithm,

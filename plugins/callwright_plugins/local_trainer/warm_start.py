@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import frozen
 
-from callwright.corpus import Task
 from callwright.errors import UsageError
-from callwright.program import Program
-from callwright.progress import SILENT, Reporter
-from callwright.turn_limits import TurnLimits
+from callwright.language.program import Program
+from callwright.training.reporter import SILENT, Reporter
+from callwright.walk.limits import TurnLimits
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.batches import pad_right
 from callwright_plugins.local_trainer.episodes import demonstrate
 from callwright_plugins.local_trainer.likelihood import FullSequences

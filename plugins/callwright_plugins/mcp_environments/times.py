@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
 
 MINUTE: Final = 60
 HOUR: Final = 3600

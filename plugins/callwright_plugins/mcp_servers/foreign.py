@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from callwright.dialects import inline_definitions
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright.errors import DataError, UnknownName
-from callwright.tool import ToolSpec
+from callwright.tools.schema_dialects import inline_definitions
+from callwright.tools.spec import ToolSpec
 from callwright_plugins.mcp_servers.connection import Refused, Reply
 from callwright_plugins.mcp_servers.wire import completed_tool
 
@@ -43,8 +43,8 @@ def read_listing(tools: Iterable[Mapping[str, Any]], hide: Sequence[str] = ()) -
     """The tools of a listing by the names that models are offered: letters, digits, ``_`` and ``-``, at most 64.
 
     ``hide`` are names of tools that are not offered. Definitions inside schemas are put where they are referred to.
-    Raises :class:`callwright.DataError` for a schema that is not valid and :class:`callwright.UnknownName` for a hidden
-    name that no tool has.
+    Raises :class:`callwright.errors.DataError` for a schema that is not valid and
+    :class:`callwright.errors.UnknownName` for a hidden name that no tool has.
     """
     found: dict[str, ForeignTool] = {}
     listed = []

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
 
 _TRIES: Final = 12
 _DEEPEST: Final = 5

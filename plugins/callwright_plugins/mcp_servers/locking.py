@@ -57,7 +57,7 @@ def write_lock(path: Path, name: str, command: str, description: Description) ->
 def check_lock(path: Path, name: str, command: str, description: Description) -> None:
     """Compare a server with the lock file; one that is not recorded yet is recorded.
 
-    Raises :class:`callwright.DataError` with every difference if its version or tools are others.
+    Raises :class:`callwright.errors.DataError` with every difference if its version or tools are others.
     """
     path = path / LOCK_FILE if path.is_dir() else path
     locked = _read(path)["servers"].get(name) if path.exists() else None

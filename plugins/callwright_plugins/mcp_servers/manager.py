@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import DataError, NameClash, UnknownName, UsageError
-from callwright.execution import call_session
-from callwright.program import Call
-from callwright.tool import ToolSpec
+from callwright.language.program import Call
+from callwright.tools.spec import ToolSpec
+from callwright.walk.execution import call_session
 from callwright_plugins.mcp_servers.portal import PORTAL
 from callwright_plugins.mcp_servers.sessions import SessionStore
 from callwright_plugins.mcp_servers.wrapped import MCPEnvironment, MCPSession
@@ -104,7 +104,7 @@ class MCPManager:
     def add(self, name: str, server: Environment | str | Mapping[str, Any], **options: Any) -> None:
         """Add an environment, the name of a registered one with its ``options``, or options of :class:`MCPEnvironment`.
 
-        Raises :class:`callwright.NameClash` if the name is taken.
+        Raises :class:`callwright.errors.NameClash` if the name is taken.
         """
         if name in self._entries:
             raise NameClash(f"there is a server named {name!r} already")
@@ -116,7 +116,7 @@ class MCPManager:
     def from_config(cls, path: str | Path, **options: Any) -> MCPManager:
         """The servers of a client's configuration file (``{"mcpServers": …}``), each with these options besides.
 
-        Raises :class:`callwright.DataError` if the file cannot be read.
+        Raises :class:`callwright.errors.DataError` if the file cannot be read.
         """
         path = Path(path)
         try:
@@ -249,7 +249,10 @@ class MCPManager:
         return id.rpartition(":")[0]
 
     def session(self, id: str) -> Session:
-        """The session of this id. Raises :class:`callwright.UnknownName`, and ``SessionGone`` if it was closed."""
+        """The session of this id.
+
+        Raises :class:`callwright.errors.UnknownName`, and ``SessionGone`` if it was closed.
+        """
         held = self.sessions.get(id)
         if held is None:
             raise UnknownName("session", id, ())

@@ -11,7 +11,7 @@ import click
 
 from callwright.cli.failures import visible
 from callwright.errors import UsageError
-from callwright.runs import read_jsonl
+from callwright.training.run_folder import read_jsonl
 
 if TYPE_CHECKING:
     from callwright_plugins.mcp_servers.probing import Finding, Report

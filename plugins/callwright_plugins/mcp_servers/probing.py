@@ -19,9 +19,9 @@ from uuid import uuid4
 from attrs import asdict, define, evolve, field, frozen
 
 from callwright.digests import digest_of
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright.errors import UsageError
-from callwright.schema import check_arguments
+from callwright.tools.validation import check_arguments
 from callwright_plugins.mcp_servers.connection import Connection, Description, Lost, Refused, Target
 from callwright_plugins.mcp_servers.foreign import ForeignTool, read_listing, read_refusal, read_reply
 from callwright_plugins.mcp_servers.inventing import Inventor

@@ -14,7 +14,7 @@ import click
 
 from callwright.cli.app import App
 from callwright.cli.options import key_values
-from callwright.environment import Environment
+from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.plugins import Registry
 

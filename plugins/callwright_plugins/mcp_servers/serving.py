@@ -16,10 +16,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import CallwrightError, InfrastructureFailure, UsageError
-from callwright.execution import call_session, copy_json
-from callwright.program import Call
+from callwright.language.program import Call
+from callwright.walk.execution import call_session, copy_json
 from callwright_plugins.mcp_servers.sessions import Held, SessionStore
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, listed_tool, need_mcp, result_of
 
@@ -197,7 +197,8 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 
 def make_server(service: Service) -> Server[str]:
-    """The server of the package ``mcp`` that answers out of ``service``. Raises :class:`callwright.MissingExtra`.
+    """The server of the package ``mcp`` that answers out of ``service``. Raises
+    :class:`callwright.errors.MissingExtra`.
 
     It is connected to as any: ``mcp.Client(server)`` in process, :func:`.transports.serve_stdio` and
     :func:`.transports.serve_http` otherwise.

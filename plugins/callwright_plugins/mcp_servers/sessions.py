@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from callwright.environment import Session
+from callwright.environments.protocol import Session
 from callwright.errors import CallwrightError, InfrastructureFailure, UsageError
 
 #: How many ids of sessions that were closed for want of room or use are remembered.

@@ -12,9 +12,9 @@ from typing import Any, Final, get_args
 
 from attrs import evolve, frozen
 
-from callwright.environment import Outcome, OutcomeKind
+from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.errors import MissingExtra
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
 
 #: In the ``_meta`` of a request: the session's id; with the first call also its scenario and seed. Also the name of the
 #: extension that a server declares and of the method that manages sessions.
@@ -35,7 +35,7 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def need_mcp(component: str) -> None:
-    """Raise :class:`callwright.MissingExtra` if the package ``mcp`` is not installed; it is not imported."""
+    """Raise :class:`callwright.errors.MissingExtra` if the package ``mcp`` is not installed; it is not imported."""
     if importlib.util.find_spec("mcp") is None:
         raise MissingExtra(component, "mcp", "mcp")
 

@@ -34,7 +34,10 @@ class Workspace:
 
     @classmethod
     def make(cls, template: Path | None, alias: str = "/workspace") -> Workspace:
-        """A new folder with what is in ``template``. Raises :class:`callwright.DataError` if that is no folder."""
+        """A new folder with what is in ``template``.
+
+        Raises :class:`callwright.errors.DataError` if that is no folder.
+        """
         path = Path(tempfile.mkdtemp(prefix="callwright-")).resolve()
         made = cls(path, alias)
         try:

@@ -14,11 +14,11 @@ from uuid import uuid4
 from attrs import define, field
 
 from callwright.digests import digest_of
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
-from callwright.execution import copy_json
-from callwright.schema import check_arguments
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import check_arguments
+from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.connection import Connection, Description, Lost, Refused, Reply, Target
 from callwright_plugins.mcp_servers.foreign import ForeignTool, read_listing, read_refusal, read_reply
 from callwright_plugins.mcp_servers.locking import check_lock, listing_hash
@@ -217,8 +217,8 @@ class MCPEnvironment:
     def start(self) -> None:
         """Start the server and read its tools; the rest of the pool is warmed in the background.
 
-        Raises :class:`callwright.InfrastructureFailure` if it does not start, and :class:`callwright.DataError` if its
-        tools are not those of the lock file or cannot be read.
+        Raises :class:`callwright.InfrastructureFailure` if it does not start, and :class:`callwright.errors.DataError`
+        if its tools are not those of the lock file or cannot be read.
         """
         PORTAL.run(self.astart())
 

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from callwright.errors import InfrastructureFailure, UsageError
-from callwright.openai_server import Connection, PromptTooLong, Server, Usage
-from callwright.sampler import Completion, SamplingRequest
+from callwright.machines.model_server import Connection, PromptTooLong, Server, Usage
+from callwright.walk.sampling import Completion, SamplingRequest
 from callwright_plugins.openai_sampler.native import native_messages, text_of
 
 
@@ -19,7 +19,7 @@ class OpenAISampler:
     ``max_completion_tokens``). ``tools="prompt"`` leaves the tools to the system message, as every other sampler does;
     ``"native"`` sends them as function definitions, and what the server returns as tool calls is written in the form
     ``hermes``, which the recipe must then use. ``logprobs`` asks for those of the sampled tokens. ``body`` is added to
-    every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.openai_server.Server`.
+    every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.machines.model_server.Server`.
 
     A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
     all retries loses its sample and no other one: its completions say so in ``lost``. ``usage`` counts requests,

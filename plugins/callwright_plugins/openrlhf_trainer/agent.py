@@ -2,7 +2,7 @@
 
 The generated entry module makes an ``AgentExecutor`` of :class:`Agent`. OpenRLHF calls ``execute`` once for each
 completion of a prompt, all of a prompt at the same time and on the same object, and takes ids, ranges and reward from
-what comes back. The episode itself is :class:`callwright.rollout.Rollout`, as everywhere else.
+what comes back. The episode itself is :class:`callwright.episodes.token_episode.Rollout`, as everywhere else.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, evolve
 
-from callwright.attempt import Progress
-from callwright.corpus import Task
+from callwright.episodes.token_episode import Codec, Generated, Rollout, run_one, score_rollout
 from callwright.errors import DataError, InfrastructureFailure, RunError
-from callwright.evaluation import Verdict, judge
-from callwright.observations import observations
-from callwright.reward import Reward
-from callwright.rollout import Codec, Generated, Rollout, run_one, score_rollout
-from callwright.runs import append_jsonl, write_atomically
+from callwright.training.evaluation import Verdict, judge
+from callwright.training.run_folder import append_jsonl, write_atomically
+from callwright.walk.attempt import Progress
+from callwright.walk.fingerprints import observations
+from callwright.walk.reward import Reward
+from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
@@ -45,7 +45,7 @@ MASKED_IN_A_ROW: Final = 16
 class Agent:
     """Drives episodes for OpenRLHF. ``config`` is the file that the trainer wrote beside the entry module.
 
-    Raises :class:`callwright.DataError` if it is not there: on a cluster, every node must see the run folder.
+    Raises :class:`callwright.errors.DataError` if it is not there: on a cluster, every node must see the run folder.
     """
 
     def __init__(self, config: str | Path) -> None:
@@ -265,7 +265,7 @@ class Agent:
 
 
 class _Asking:
-    """OpenRLHF's engine as what :func:`callwright.rollout.run_one` asks."""
+    """OpenRLHF's engine as what :func:`callwright.episodes.token_episode.run_one` asks."""
 
     def __init__(self, engine: Any, sampling_params: Any, ends: frozenset[int], max_length: int) -> None:
         self._engine, self._params = engine, sampling_params
@@ -336,7 +336,7 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
 
 
 def read_label(label: str) -> dict[str, Any]:
-    """The label of an exported row. Raises :class:`callwright.DataError` for anything else."""
+    """The label of an exported row. Raises :class:`callwright.errors.DataError` for anything else."""
     try:
         row = json.loads(label)
         row = {key: row[key] for key in ("task", "split", "row", "copies", "logged", "evaluation", "prompt")}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callwright.errors import UsageError
-from callwright.turn_limits import TurnLimits
+from callwright.walk.limits import TurnLimits
 from callwright_plugins.openrlhf_trainer.arguments import Argument, Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import Options
 

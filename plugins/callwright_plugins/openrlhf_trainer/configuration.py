@@ -11,13 +11,13 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
-from callwright.pipeline_recipe import load_recipe
 from callwright.plugins import PluginSource
-from callwright.rollout import Codec
-from callwright.runs import write_atomically
-from callwright.turn_limits import TurnLimits
+from callwright.recipe_file import load_recipe
+from callwright.training.run_folder import write_atomically
+from callwright.walk.limits import TurnLimits
 
 
 @frozen
@@ -48,7 +48,7 @@ class Configuration:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """A configuration that was written. Raises :class:`callwright.DataError` if it is none."""
+    """A configuration that was written. Raises :class:`callwright.errors.DataError` if it is none."""
     try:
         data = json.loads(path.read_bytes())
         limits = TurnLimits(**data.pop("limits"))
@@ -100,7 +100,7 @@ def make_codec(
 
     Raises :class:`callwright.UsageError` for the compact form of a corpus that has none.
     """
-    from callwright.chat_codec import ChatCodec, PlainCodec
+    from callwright.episodes.codec import ChatCodec, PlainCodec
 
     if form != "compact":
         return ChatCodec(tokenizer, template_options=template_options, ends=ends)

@@ -17,9 +17,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callwright.corpus import Task
 from callwright.errors import CallwrightError, DataError, UsageError
-from callwright.runs import write_atomically
+from callwright.training.run_folder import write_atomically
+from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.configuration import (
     Configuration,
     load_pipeline,
@@ -28,8 +28,8 @@ from callwright_plugins.openrlhf_trainer.configuration import (
 )
 
 if TYPE_CHECKING:
+    from callwright.episodes.token_episode import Codec
     from callwright.pipeline import Pipeline
-    from callwright.rollout import Codec
 
 #: Beside a model that was trained with a corpus's compact prompt, as the trainer ``local`` writes it.
 NOTE = "callwright_policy.json"
@@ -39,7 +39,7 @@ def export(folder: Path, tokenizer: Any = None, ends: Sequence[int] | None = Non
     """Write ``train.jsonl``, ``evaluation.jsonl`` and, last, ``prompts.json``, whose content is returned.
 
     ``tokenizer`` and ``ends`` are those of the configured model unless they are given. Raises
-    :class:`callwright.DataError` if no prompt is short enough or the model's tokenizer cannot be loaded.
+    :class:`callwright.errors.DataError` if no prompt is short enough or the model's tokenizer cannot be loaded.
     """
     configuration = read_configuration(folder / "config.json")
     pipeline = load_pipeline(configuration)
@@ -151,7 +151,7 @@ def prompt_form(configuration: Configuration) -> str:
 
 
 def load_tokenizer(model: str) -> Any:
-    """The tokenizer of a directory or of a name. Raises :class:`callwright.DataError` if there is none."""
+    """The tokenizer of a directory or of a name. Raises :class:`callwright.errors.DataError` if there is none."""
     from transformers import AutoTokenizer
 
     try:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from callwright.component_options import OptionTable
+from callwright.options import OptionTable
 
 #: Options of the trainer ``local`` that OpenRLHF has no counterpart for, and why nothing is lost or what is. They are
 #: accepted, so that ``--set trainer.name=openrlhf`` works on a recipe for it, and listed as unsupported.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from callwright.component_options import read_options
 from callwright.errors import ComponentError, UsageError
-from callwright.evaluation import Verdict, summarise
-from callwright.progress import SILENT, Reporter
-from callwright.runs import METRICS, ROLLOUTS, Run, write_atomically
+from callwright.options import read_options
+from callwright.training.evaluation import Verdict, summarise
+from callwright.training.reporter import SILENT, Reporter
+from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
 from callwright_plugins.openrlhf_trainer.arguments import Translation
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.following import Program

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.turn_limits import SINGLE_TURN, TurnLimits
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright_plugins.openrlhf_trainer.algorithms import response_limit, translate_algorithm, warm_up_ratio
 from callwright_plugins.openrlhf_trainer.arguments import Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Model, Options

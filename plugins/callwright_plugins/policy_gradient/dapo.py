@@ -26,8 +26,8 @@ from attrs import field, frozen
 from attrs.validators import optional
 from torch import Tensor
 
-from callwright.algorithm import LossOutput, TokenBatch
 from callwright.errors import UsageError
+from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import terms
 from callwright_plugins.policy_gradient.options import count, number, real, switch
 

@@ -21,7 +21,7 @@ from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
 from torch import Tensor
 
-from callwright.algorithm import LossOutput, TokenBatch
+from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import terms
 from callwright_plugins.policy_gradient.options import count_from_one, number, real
 

@@ -26,8 +26,8 @@ from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
 from torch import Tensor
 
-from callwright.algorithm import Experience, LossOutput, TokenBatch
 from callwright.errors import UsageError
+from callwright.training.algorithm import Experience, LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 

@@ -26,7 +26,7 @@ from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
 from torch import Tensor
 
-from callwright.algorithm import Experience, LossOutput, TokenBatch
+from callwright.training.algorithm import Experience, LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import terms
 from callwright_plugins.policy_gradient.options import number, one_of, real
 

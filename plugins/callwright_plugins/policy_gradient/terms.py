@@ -12,8 +12,8 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from callwright.algorithm import Experience, TokenBatch, ValueBatch
 from callwright.errors import UsageError
+from callwright.training.algorithm import Experience, TokenBatch, ValueBatch
 
 #: What the deviation of rewards is taken over: each prompt's group, all rewards of the batch, or none (no division).
 Std = Literal["group", "batch", "none"]

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from callwright.answer import values_equal
-from callwright.attempt import Attempt
-from callwright.episode import Episode
-from callwright.program import Program, plain
-from callwright.schema import Validation, validate
-from callwright.trace import Trace
+from callwright.episodes.episode import Episode
+from callwright.language.program import Program, plain
+from callwright.tools.validation import Validation, validate
+from callwright.walk.answers import values_equal
+from callwright.walk.attempt import Attempt
+from callwright.walk.trace import Trace
 from callwright_plugins.prove_rewards.truth import TRUTHS, TrueCall, Truth
 
 Matching = Literal["first-unused", "optimal"]

@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from callwright.attempt import Attempt
-from callwright.episode import Episode
-from callwright.reward import Evidence, RewardComponent, Score
+from callwright.episodes.episode import Episode
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins.prove_rewards.alignment import Alignment, Matching, agreement, align, covered_steps
 from callwright_plugins.prove_rewards.truth import TRUTHS, calls_due
 

@@ -8,17 +8,17 @@ from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
-from callwright.answer import values_equal
-from callwright.attempt import Attempt
-from callwright.corpus import Task
-from callwright.environment import Environment, Outcome, Session
-from callwright.episode import Episode
+from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.episodes.episode import Episode
 from callwright.errors import DataError, InfrastructureFailure
-from callwright.execution import execute
-from callwright.program import Program
-from callwright.reward import Evidence, RewardComponent, Score
-from callwright.tool import ToolSpec
-from callwright.trace import Trace
+from callwright.language.program import Program
+from callwright.tools.spec import ToolSpec
+from callwright.walk.answers import values_equal
+from callwright.walk.attempt import Attempt
+from callwright.walk.execution import execute
+from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright.walk.tasks import Task
+from callwright.walk.trace import Trace
 
 _REMEMBERED: Final = 1 << 14
 _MOST_SHOWN: Final = 8
@@ -47,7 +47,7 @@ class FinalState(RewardComponent):
         self._known: dict[tuple[int, int], tuple[Task, Left]] = {}
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0. Raises :class:`callwright.DataError` for a task without a reference program."""
+        """1 or 0. Raises :class:`callwright.errors.DataError` for a task without a reference program."""
         expected = self._expected(attempt.task, attempt.seed)
         if expected.masked is not None:
             return _masked(f"the reference program: {expected.masked}")

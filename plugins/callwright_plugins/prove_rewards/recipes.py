@@ -7,11 +7,11 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from callwright.attempt import Attempt
-from callwright.corpus import Task
 from callwright.errors import UnknownName
 from callwright.plugins import Registry
-from callwright.reward import Reward, RewardComponent, RewardRecipe, Term
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Reward, RewardComponent, RewardRecipe, Term
+from callwright.walk.tasks import Task
 from callwright_plugins.prove_rewards.alignment import Matching
 from callwright_plugins.prove_rewards.components import (
     Abstention,
@@ -47,12 +47,15 @@ class ProveRecipe(RewardRecipe):
         return max(1.0, super().high - 1.0)
 
     def check(self, tasks: Iterable[Task]) -> None:
-        """Read the steps of every task, before training. Raises :class:`callwright.DataError` for the first bad one."""
+        """Read the steps of every task, before training.
+
+        Raises :class:`callwright.errors.DataError` for the first bad one.
+        """
         for task in tasks:
             calls_due(task)
 
     def score_attempt(self, attempt: Attempt) -> Reward:
-        """Score an attempt or an episode. Raises also :class:`callwright.DataError` for a task without steps."""
+        """Score an attempt or an episode. Raises also :class:`callwright.errors.DataError` for a task without steps."""
         TRUTHS.of(attempt.task, attempt.seed)
         return super().score_attempt(attempt)
 

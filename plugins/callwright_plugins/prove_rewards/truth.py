@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from callwright.corpus import Task
 from callwright.errors import DataError
-from callwright.execution import execute
-from callwright.program import Program, plain, revive
+from callwright.language.program import Program, plain, revive
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Task
 
 #: The fact of a task that holds its steps, where they are not the calls of its reference program.
 FACT: Final = "steps"
@@ -47,7 +47,7 @@ class Truths:
         self._known: dict[tuple[int, int], tuple[Task, Truth]] = {}
 
     def of(self, task: Task, seed: int = 0) -> Truth:
-        """The ground truth. Raises :class:`callwright.DataError` if the task has none that can be read.
+        """The ground truth. Raises :class:`callwright.errors.DataError` if the task has none that can be read.
 
         The references of a reference program are replaced by what it gets when it runs with this seed.
         """
@@ -104,7 +104,7 @@ def from_program(task: Task, program: Program, seed: int) -> Truth:
 def from_steps(task_id: str, steps: Any) -> Truth:
     """From ``[{"calls": [{"name", "arguments"}], "after": [earlier steps]}]``; a step of one call may be that call.
 
-    Raises :class:`callwright.DataError` if it is not of this form.
+    Raises :class:`callwright.errors.DataError` if it is not of this form.
     """
     if not isinstance(steps, Sequence) or isinstance(steps, str):
         raise _bad(task_id, "they are not a list")

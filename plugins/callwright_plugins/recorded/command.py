@@ -9,10 +9,10 @@ from typing import Any
 import click
 from attrs import evolve
 
-from callwright.attempt import Attempt
 from callwright.errors import DataError, UsageError
 from callwright.plugins import Registry
-from callwright.runs import read_jsonl
+from callwright.training.run_folder import read_jsonl
+from callwright.walk.attempt import Attempt
 from callwright_plugins.recorded.recording import RecordingEnvironment
 
 

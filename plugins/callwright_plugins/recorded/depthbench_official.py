@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from callwright.corpus import Answer, Task
 from callwright.errors import DataError, UnknownName
-from callwright.program import Call, Program, Returns, revive
+from callwright.language.program import Call, Program, Returns, revive
+from callwright.walk.tasks import Answer, Task
 from callwright_plugins.recorded.environment import RecordedEnvironment, find_file, read_json
 
 #: Tools that read the scenario (the released code's ``tag``), and the parameter by which gold programs state it.
@@ -54,7 +54,7 @@ TRAINING_NO_CALLS: Final = range(660, 710)
 class DepthBenchOfficial:
     """Tasks of the released benchmark. All 163 tools are offered in each, as in the released code's checks.
 
-    ``data`` is the folder. Raises :class:`callwright.DataError` if it is not a copy of the benchmark.
+    ``data`` is the folder. Raises :class:`callwright.errors.DataError` if it is not a copy of the benchmark.
     """
 
     def __init__(self, data: str | Path) -> None:

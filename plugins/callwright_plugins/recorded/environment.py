@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from callwright.environment import Outcome, OutcomeKind
+from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.errors import DataError
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
 from callwright_plugins.recorded.fingerprint import fingerprint, remember
 
 DEFINITIONS: Final = "function_definitions.json"
@@ -44,7 +44,7 @@ class RecordedEnvironment:
     """Tools that answer what was recorded; a call that was not is an infrastructure error, never a wrong answer.
 
     ``data`` is the folder. ``scenario_tools`` maps tools that read the scenario to the parameter by which a call may
-    name another one. Raises :class:`callwright.DataError` for a folder that is not a recording.
+    name another one. Raises :class:`callwright.errors.DataError` for a folder that is not a recording.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ def find_file(folder: Path, name: str) -> Path | None:
 
 
 def open_text(path: Path) -> str:
-    """The text of a plain or compressed file. Raises :class:`callwright.DataError`."""
+    """The text of a plain or compressed file. Raises :class:`callwright.errors.DataError`."""
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
@@ -143,7 +143,7 @@ def open_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in a plain or compressed file. Raises :class:`callwright.DataError`."""
+    """The JSON value in a plain or compressed file. Raises :class:`callwright.errors.DataError`."""
     try:
         return json.loads(open_text(path))
     except ValueError as error:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from callwright.program import Reference
+from callwright.language.program import Reference
 
 #: Longer texts are replaced by their hash, at every level, so that a fingerprint depends on the content alone.
 _INLINE = 64

@@ -9,10 +9,10 @@ from typing import Any
 
 from attrs import define, field
 
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import InfrastructureFailure
-from callwright.runs import append_jsonl, write_atomically
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
+from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
 from callwright_plugins.recorded.fingerprint import fingerprint
 

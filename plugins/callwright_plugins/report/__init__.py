@@ -9,7 +9,7 @@ from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
 
 if TYPE_CHECKING:
-    from callwright.runs import Run
+    from callwright.training.run_folder import Run
 
 
 @hookimpl

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from callwright.runs import Run
+from callwright.training.run_folder import Run
 
 
 @click.command("report")

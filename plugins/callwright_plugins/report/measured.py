@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from callwright.errors import DataError
-from callwright.evaluation import Verdict, summarise
-from callwright.runs import Run
+from callwright.training.evaluation import Verdict, summarise
+from callwright.training.run_folder import Run
 from callwright_plugins.report.accuracy import failures
 from callwright_plugins.report.completions import completions
 from callwright_plugins.report.markup import percent, points, safe, section
@@ -26,7 +26,7 @@ def read_evaluation(run: Run) -> RunData:
     """Read an evaluation folder: ``recipe`` holds its settings, ``evaluation["after"]`` its result.
 
     An evaluation that was stopped has no result yet; then it is counted from the verdicts that are there. Raises
-    :class:`callwright.DataError` if the folder holds neither a run nor an evaluation.
+    :class:`callwright.errors.DataError` if the folder holds neither a run nor an evaluation.
     """
     if not (run.path / SETTINGS).is_file():
         raise DataError(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from callwright.runs import Run, write_atomically
+from callwright.training.run_folder import Run, write_atomically
 from callwright_plugins.report import measured
 from callwright_plugins.report.accuracy import accuracy
 from callwright_plugins.report.learning import learning
@@ -24,8 +24,9 @@ from callwright_plugins.report.verdict import Verdict, alarms, notices, verdict
 def write_report(run: Run, output: Path | None = None) -> Path:
     """Write the report of a run or an evaluation, finished or not, and return where it is.
 
-    Default: ``report.html`` in its folder. The same folder gives the same bytes. Raises :class:`callwright.DataError`
-    for a folder that is neither and :class:`callwright.RunError` if the file cannot be written.
+    Default: ``report.html`` in its folder. The same folder gives the same bytes. Raises
+    :class:`callwright.errors.DataError` for a folder that is neither and :class:`callwright.errors.RunError` if the
+    file cannot be written.
     """
     path = output or run.path / "report.html"
     trained = (run.path / "recipe.toml").is_file()

@@ -12,7 +12,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from callwright.errors import DataError
-from callwright.runs import METRICS, ROLLOUTS, Run
+from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 
 WARM_START: Final = "warm_start.jsonl"
 VERDICTS: Final = "verdicts.jsonl"
@@ -76,7 +76,7 @@ class RunData:
 
 
 def read_run(run: Run) -> RunData:
-    """Read a run folder. Raises :class:`callwright.DataError` only if it is none."""
+    """Read a run folder. Raises :class:`callwright.errors.DataError` only if it is none."""
     if not (run.path / "recipe.toml").is_file():
         raise DataError(f"{run.path} is not a run folder: it has no recipe.toml")
     data = RunData(run.path, run.command)

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
-from callwright.answer import answers_match
-from callwright.attempt import Attempt
-from callwright.corpus import Task
 from callwright.errors import DataError, UsageError
-from callwright.parser import Parser
+from callwright.language.parser import Parser
+from callwright.language.program import Call, Program
 from callwright.plugins import Registry
-from callwright.program import Call, Program
-from callwright.sampler import Completion, SamplingRequest
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
+from callwright.walk.answers import answers_match
+from callwright.walk.attempt import Attempt
+from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
 #: What is written once the calls of an episode were made.
@@ -40,8 +40,8 @@ class Scripted(ABC):
     ) -> list[list[Completion]]:
         """``[B][n]`` completions. The temperature plays no part. In an episode, later turns call nothing more.
 
-        Raises :class:`callwright.DataError` for a task without a reference program where one is needed, and
-        :class:`callwright.CannotExpress` for a program that the form cannot write.
+        Raises :class:`callwright.errors.DataError` for a task without a reference program where one is needed, and
+        :class:`callwright.errors.CannotExpress` for a program that the form cannot write.
         """
         return [
             [self._completion(request, f"{seed}/{request.task.id}/{draw}") for draw in range(n)] for request in requests
@@ -62,7 +62,7 @@ class Gold(Scripted):
     name = "gold"
 
     def program(self, task: Task, rng: Random) -> Program:
-        """The task's own program. Raises :class:`callwright.DataError` if it has none."""
+        """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
         if task.program is None:
             raise DataError(f"task {task.id!r} has no reference program, which the sampler {self.name!r} writes")
         return task.program

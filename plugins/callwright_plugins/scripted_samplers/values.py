@@ -8,9 +8,9 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any, Final
 
-from callwright.program import Reference
-from callwright.schema import TABLE
-from callwright.tool import ToolSpec
+from callwright.language.program import Reference
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import TABLE
 
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper")
 _TRIES: Final = 20

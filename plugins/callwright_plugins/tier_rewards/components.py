@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from callwright.answer import answers_match, first_difference
-from callwright.attempt import Attempt
-from callwright.corpus import Answer
-from callwright.reward import Evidence, RewardComponent, Score
-from callwright.schema import Mismatch
-from callwright.trace import Trace
+from callwright.tools.validation import Mismatch
+from callwright.walk.answers import answers_match, first_difference
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright.walk.tasks import Answer
+from callwright.walk.trace import Trace
 
 #: The paper's lambda_p: what one mismatch costs.
 PENALTY: Final = 0.25

@@ -6,7 +6,7 @@ those that are left, whether the answer is right or not (section 4.3, Table 2).
 
 from __future__ import annotations
 
-from callwright.reward import RewardRecipe, Term
+from callwright.walk.reward import RewardRecipe, Term
 from callwright_plugins.tier_rewards import released
 from callwright_plugins.tier_rewards.components import (
     Abstention,

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
-from callwright.attempt import Attempt
-from callwright.compiled import CompiledTool
-from callwright.corpus import Task
-from callwright.execution import ExecutionRules
-from callwright.program import PREFIX, Call, plain
-from callwright.reward import Evidence, RewardComponent, Score
-from callwright.schema import TABLE
-from callwright.tool import ToolSpec
-from callwright.trace import Trace
+from callwright.language.program import PREFIX, Call, plain
+from callwright.tools.compiled import CompiledTool
+from callwright.tools.spec import ToolSpec
+from callwright.tools.validation import TABLE
+from callwright.walk.attempt import Attempt
+from callwright.walk.execution import ExecutionRules
+from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright.walk.tasks import Task
+from callwright.walk.trace import Trace
 from callwright_plugins.tier_rewards.components import FULL, PENALTY, masked, unreadable
 
 #: A dangling reference is passed on as text, a missing field stands for the whole result, a failed call for null.

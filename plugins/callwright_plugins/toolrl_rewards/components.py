@@ -12,10 +12,10 @@ from typing import ClassVar, Final, Literal
 
 from attrs import field, frozen
 
-from callwright.answer import values_equal
-from callwright.attempt import Attempt
-from callwright.program import Program
-from callwright.reward import Evidence, RewardComponent, Score
+from callwright.language.program import Program
+from callwright.walk.answers import values_equal
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins.toolrl_rewards.assignment import assign
 from callwright_plugins.toolrl_rewards.differences import RawCall, explain_calls
 from callwright_plugins.toolrl_rewards.lazy_score import LazyScore

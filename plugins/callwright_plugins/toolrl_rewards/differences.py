@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from callwright.reward import Evidence
+from callwright.walk.reward import Evidence
 from callwright_plugins.toolrl_rewards.assignment import assign
 
 

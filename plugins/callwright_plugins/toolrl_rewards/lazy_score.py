@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from callwright.reward import Evidence, Score
+from callwright.walk.reward import Evidence, Score
 
 # The slots of a frozen class, which are set once, here.
 _slots: Mapping[str, Any] = vars(Score)

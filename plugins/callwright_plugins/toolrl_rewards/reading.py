@@ -19,9 +19,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from callwright.attempt import Attempt
-from callwright.parser import DEFAULT_LIMITS
-from callwright.program import Program
+from callwright.language.parser import DEFAULT_LIMITS
+from callwright.language.program import Program
+from callwright.walk.attempt import Attempt
 from callwright_plugins.toolrl_rewards.differences import RawCall
 from callwright_plugins.toolrl_rewards.truth import FACT, plain_arguments
 

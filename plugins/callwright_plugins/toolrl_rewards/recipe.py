@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from attrs import field, frozen
 
-from callwright.attempt import Attempt, Progress
-from callwright.corpus import Answer, Task
+from callwright.environments.functions import FunctionEnvironment
 from callwright.errors import DataError, UsageError
-from callwright.function_environment import FunctionEnvironment
-from callwright.parser import ParseFailure
-from callwright.program import Program
-from callwright.reward import Reward, RewardRecipe
+from callwright.language.parser import ParseFailure
+from callwright.language.program import Program
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.reward import Reward, RewardRecipe
+from callwright.walk.tasks import Answer, Task
 from callwright_plugins.toolrl_rewards.truth import FACT, BadGroundTruth, Truths
 
 _REMEMBERED = 4096
@@ -60,7 +60,7 @@ class ToolRLRecipe(RewardRecipe):
     def row_task(self, row: Mapping[str, Any]) -> Task:
         """The task of a row.
 
-        Raises :class:`callwright.DataError` if its ground truth is missing or cannot be read, or if it lacks the
+        Raises :class:`callwright.errors.DataError` if its ground truth is missing or cannot be read, or if it lacks the
         progress that a schedule needs.
         """
         text = row.get("ground_truth")

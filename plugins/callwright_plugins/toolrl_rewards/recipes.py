@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from callwright.errors import UnknownName
-from callwright.reward import RewardComponent, Term
+from callwright.walk.reward import RewardComponent, Term
 from callwright_plugins.toolrl_rewards import components as ours
 from callwright_plugins.toolrl_rewards import released as theirs
 from callwright_plugins.toolrl_rewards import scales

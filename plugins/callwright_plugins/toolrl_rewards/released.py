@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Literal
 
-from callwright.attempt import Attempt
-from callwright.reward import Evidence, RewardComponent, Score
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins.toolrl_rewards.assignment import assign
 from callwright_plugins.toolrl_rewards.differences import RawCall, explain_calls
 from callwright_plugins.toolrl_rewards.lazy_score import LazyScore

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
-from callwright.program import Program
+from callwright.language.program import Program
 from callwright_plugins.toolrl_rewards.truth import Truths, written
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from callwright.attempt import Progress
 from callwright.errors import UsageError
+from callwright.walk.attempt import Progress
 
 Range = tuple[float, float]
 

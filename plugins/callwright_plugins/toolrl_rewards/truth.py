@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from callwright.corpus import Task
 from callwright.errors import DataError
-from callwright.program import Call, Program, plain
+from callwright.language.program import Call, Program, plain
+from callwright.walk.tasks import Task
 
 #: The fact of a task that holds its ground truth in ToolRL's form.
 FACT: Final = "ground_truth"
@@ -84,7 +84,7 @@ def plain_arguments(program: Program, call: Call) -> dict[str, Any]:
 
 
 def _by_position(value: Any, position: dict[int, int]) -> Any:
-    from callwright.program import Reference
+    from callwright.language.program import Reference
 
     if isinstance(value, Reference):
         return Reference(position.get(value.call, value.call), value.path)

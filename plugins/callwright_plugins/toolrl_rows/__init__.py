@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from callwright.corpus import Task
 from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
-from callwright.sampler import Message
+from callwright.walk.sampling import Message
+from callwright.walk.tasks import Task
 
 #: The fact of a task that holds the messages of its row.
 MESSAGES = "messages"

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.corpus import Answer, Task
 from callwright.digests import digest_of
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright.errors import DataError, MissingExtra, UnknownName
-from callwright.program import Call, Program
-from callwright.tool import ToolSpec
+from callwright.language.program import Call, Program
+from callwright.tools.spec import ToolSpec
+from callwright.walk.tasks import Answer, Task
 
 NAME: Final = "toolrl-rows"
 #: One tool of the list in a system message.
@@ -44,8 +44,8 @@ class ToolRLRows:
     """A corpus of the rows in ``file``: splits ``train`` and ``test``.
 
     The test rows are those of ``test_file`` if there is one, else those that say so (``extra_info.split``), else every
-    fiftieth. Raises :class:`callwright.DataError` naming the file and the row for what cannot be read, and
-    :class:`callwright.MissingExtra` for parquet without pyarrow.
+    fiftieth. Raises :class:`callwright.errors.DataError` naming the file and the row for what cannot be read, and
+    :class:`callwright.errors.MissingExtra` for parquet without pyarrow.
     """
 
     name = NAME
@@ -80,13 +80,13 @@ class ToolRLRows:
         return {name: len(tasks) for name, tasks in self._splits.items()}
 
     def __getitem__(self, split: str) -> Sequence[Task]:
-        """The tasks of a split, in the order of the file. Raises :class:`callwright.UnknownName`."""
+        """The tasks of a split, in the order of the file. Raises :class:`callwright.errors.UnknownName`."""
         if split not in self._splits:
             raise UnknownName(f"split of {NAME}", split, self._splits)
         return self._splits[split]
 
     def task(self, task_id: str) -> Task:
-        """The task with this id (``train-17``). Raises :class:`callwright.UnknownName`."""
+        """The task with this id (``train-17``). Raises :class:`callwright.errors.UnknownName`."""
         split, _, number = task_id.rpartition("-")
         tasks = self._splits.get(split, ())
         if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) < len(tasks)):

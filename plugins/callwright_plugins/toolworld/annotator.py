@@ -14,9 +14,9 @@ from typing import Any, Final
 import attrs
 from attrs import field, frozen
 
-from callwright.corpus import Task
 from callwright.errors import UnknownName, UsageError
-from callwright.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference
+from callwright.walk.tasks import Task
 from callwright_plugins.toolworld.shortcuts import DOMAINS
 from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS
 from callwright_plugins.toolworld.world import pick

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import UnknownName, UsageError
-from callwright.program import Program
+from callwright.language.program import Program
+from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.toolworld import NAME
 from callwright_plugins.toolworld.annotator import Annotator
 from callwright_plugins.toolworld.environment import ToolWorld
@@ -74,13 +74,13 @@ class ToolWorldCorpus:
         return {name: len(tasks) for name, tasks in self._splits.items()}
 
     def __getitem__(self, split: str) -> Sequence[Task]:
-        """The tasks of a split. Raises :class:`callwright.UnknownName`."""
+        """The tasks of a split. Raises :class:`callwright.errors.UnknownName`."""
         if split not in self._splits:
             raise UnknownName(f"split of {NAME}", split, self._splits)
         return self._splits[split]
 
     def task(self, task_id: str) -> Task:
-        """The task with this id (``train-17``, ``evaluation-3``). Raises :class:`callwright.UnknownName`."""
+        """The task with this id (``train-17``, ``evaluation-3``). Raises :class:`callwright.errors.UnknownName`."""
         split, _, number = task_id.rpartition("-")
         tasks = self._splits.get(split, ())
         if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) < len(tasks)):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from callwright.environment import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
-from callwright.tool import FunctionTool, ToolError, ToolSpec
+from callwright.tools.spec import FunctionTool, ToolError, ToolSpec
 from callwright_plugins.toolworld import NAME, world
 from callwright_plugins.toolworld.tools import FUNCTIONS, Context
 

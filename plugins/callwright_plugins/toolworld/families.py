@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from callwright.program import Program, Reference
+from callwright.language.program import Program, Reference
 from callwright_plugins.toolworld.family import SLOTS, Draft, Family, Values, each
 
 Build = Callable[[Values], Program]

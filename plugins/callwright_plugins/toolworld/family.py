@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
-from callwright.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference
 from callwright_plugins.toolworld import world
 from callwright_plugins.toolworld.world import pick, shuffled
 

@@ -15,8 +15,8 @@ import re
 from functools import cache
 from typing import Final
 
-from callwright.corpus import Task
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
+from callwright.walk.tasks import Task
 from callwright_plugins.toolworld.annotator import SYNONYMS
 from callwright_plugins.toolworld.families import FAMILIES
 from callwright_plugins.toolworld.family import SLOTS

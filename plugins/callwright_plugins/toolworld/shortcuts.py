@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference
 from callwright_plugins.toolworld import world
 from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, TWINS, Context
 

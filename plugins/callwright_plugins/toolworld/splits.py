@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, overload
 
-from callwright.corpus import Task
+from callwright.walk.tasks import Task
 from callwright_plugins.toolworld import NAME
 from callwright_plugins.toolworld.families import FAMILIES
 from callwright_plugins.toolworld.family import Family

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from callwright.answer import answers_match
-from callwright.corpus import Answer, Task
-from callwright.execution import execute
-from callwright.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference
+from callwright.walk.answers import answers_match
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Answer, Task
 from callwright_plugins.toolworld.environment import ToolWorld, random_context, scenario_of
 from callwright_plugins.toolworld.family import Family, Values
 from callwright_plugins.toolworld.shortcuts import shortcuts

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.tool import FunctionTool, ToolError, ToolSpec
+from callwright.tools.spec import FunctionTool, ToolError, ToolSpec
 from callwright_plugins.toolworld import world
 from callwright_plugins.toolworld.world import Row, Table
 

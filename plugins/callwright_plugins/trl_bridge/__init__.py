@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 from callwright.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from callwright.corpus import Corpus, Task
-    from callwright.environment import Environment
-    from callwright.parser import Parser
+    from callwright.environments.protocol import Environment
+    from callwright.episodes.token_episode import Codec
+    from callwright.language.parser import Parser
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
-    from callwright.reward import RewardRecipe
-    from callwright.rollout import Codec
-    from callwright.turn_limits import TurnLimits
+    from callwright.walk.limits import TurnLimits
+    from callwright.walk.reward import RewardRecipe
+    from callwright.walk.tasks import Corpus, Task
     from callwright_plugins.trl_bridge.environments import ToolEnvironment
     from callwright_plugins.trl_bridge.rewards import RewardFunction
     from callwright_plugins.trl_bridge.rollouts import RolloutFunction

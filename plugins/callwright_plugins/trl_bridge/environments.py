@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from callwright.conversation import ConversedEpisode
-from callwright.corpus import Answer, Corpus, Task
-from callwright.environment import Environment
+from callwright.environments.protocol import Environment
+from callwright.episodes.conversation import ConversedEpisode
+from callwright.episodes.results import describe_step
 from callwright.errors import UnknownName, UsageError
-from callwright.observing import describe_step
-from callwright.parser import ParseFailure
+from callwright.language.parser import ParseFailure
+from callwright.language.program import Call, Program
 from callwright.pipeline import event_caller
 from callwright.plugins import Registry, default_registry
-from callwright.program import Call, Program
-from callwright.reward import RewardRecipe
-from callwright.sampler import Completion
-from callwright.trace import Step
+from callwright.walk.reward import RewardRecipe
+from callwright.walk.sampling import Completion
+from callwright.walk.tasks import Answer, Corpus, Task
+from callwright.walk.trace import Step
 from callwright_plugins.trl_bridge.signatures import tool_method
 
 #: What no answer can be known for: a session of an environment without a corpus.

@@ -11,8 +11,8 @@ from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList
 from trl.models import unwrap_model_for_generation
 
+from callwright.episodes.token_episode import Generated
 from callwright.errors import UsageError
-from callwright.rollout import Generated
 
 
 def check_trainer(trainer: Any) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, MissingExtra, UsageError
-from callwright.parser import Parser
+from callwright.language.parser import Parser
 from callwright.pipeline import Pipeline
 from callwright.plugins import Registry, default_registry
-from callwright.prompt import build_messages
+from callwright.walk.prompt import build_messages
+from callwright.walk.tasks import Corpus, Task
 
 FORMS: Final = ("chat", "text")
 #: The key of a prompt's last message that says which task it is of: a rollout function is told nothing but prompts.

@@ -7,17 +7,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from callwright.attempt import Progress
-from callwright.chat_codec import ChatCodec
-from callwright.conversation import ConversedEpisode
+from callwright.episodes.codec import ChatCodec
+from callwright.episodes.conversation import ConversedEpisode
+from callwright.episodes.token_episode import Rollout, score_rollout
 from callwright.errors import CannotExpress, DataError, UsageError
+from callwright.language.parser import Parser
+from callwright.language.program import Call, Program
 from callwright.opening import task_of
-from callwright.parser import Parser
 from callwright.pipeline import Pipeline, event_caller
-from callwright.program import Call, Program
-from callwright.reward import Reward
-from callwright.rollout import Rollout, score_rollout
-from callwright.sampler import Completion
+from callwright.walk.attempt import Progress
+from callwright.walk.reward import Reward
+from callwright.walk.sampling import Completion
 
 #: The column in which a rollout function hands on its episodes.
 ROLLOUT: Final = "rollout"

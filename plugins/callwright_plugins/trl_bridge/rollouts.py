@@ -8,15 +8,15 @@ from typing import Any
 
 from attrs import evolve
 
-from callwright.attempt import Progress
-from callwright.chat_codec import ChatCodec, PlainCodec
-from callwright.corpus import Task
+from callwright.episodes.codec import ChatCodec, PlainCodec
+from callwright.episodes.token_episode import Codec, describe_rollouts, run_batch
 from callwright.errors import DataError
 from callwright.opening import task_of
 from callwright.pipeline import Pipeline
-from callwright.rollout import Codec, describe_rollouts, run_batch
-from callwright.sampler import Message
-from callwright.turn_limits import SINGLE_TURN, TurnLimits
+from callwright.walk.attempt import Progress
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.sampling import Message
+from callwright.walk.tasks import Task
 from callwright_plugins.trl_bridge.generating import TrainerEngine, check_trainer
 from callwright_plugins.trl_bridge.prompts import MARK, compact_prompt
 from callwright_plugins.trl_bridge.rewards import ROLLOUT
@@ -30,7 +30,7 @@ class RolloutFunction:
     column ``rollout`` holds the episodes, for :func:`callwright_plugins.trl_bridge.reward`.
 
     Raises :class:`callwright.UsageError` for a trainer that it cannot sample with, and
-    :class:`callwright.DataError` for a prompt of no task.
+    :class:`callwright.errors.DataError` for a prompt of no task.
     """
 
     def __init__(

@@ -12,8 +12,8 @@ from operator import or_
 from typing import Any, Final, Literal
 
 from callwright.errors import UsageError
-from callwright.json_schema import without_marks
-from callwright.tool import ToolSpec
+from callwright.tools.reading import without_marks
+from callwright.tools.spec import ToolSpec
 
 #: What TRL calls itself.
 RESERVED: Final = frozenset({"reset", "get_reward"})

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from callwright.conversation import ConversedEpisode
-from callwright.corpus import Corpus, Task
+from callwright.episodes.conversation import ConversedEpisode
 from callwright.errors import CannotExpress, DataError
-from callwright.parser import Parser
+from callwright.language.parser import Parser
+from callwright.language.program import Call, Program
 from callwright.plugins import default_registry
-from callwright.program import Call, Program
-from callwright.reward import Reward, RewardRecipe
-from callwright.sampler import Completion
+from callwright.walk.reward import Reward, RewardRecipe
+from callwright.walk.sampling import Completion
+from callwright.walk.tasks import Corpus, Task
 
 #: The form in which calls that a server has parsed are written again: it has text without calls as an answer.
 NATIVE: Final = "hermes"
@@ -44,7 +44,7 @@ def score_messages(
     """The reward of the messages that a model wrote for a task.
 
     With a form the last one is the completion. Without, each is a turn of an episode: its calls are executed in a fresh
-    session of the task. Raises :class:`callwright.DataError` if the model wrote nothing.
+    session of the task. Raises :class:`callwright.errors.DataError` if the model wrote nothing.
     """
     registry = default_registry()
     reward: RewardRecipe = registry.create("reward recipe", recipe)

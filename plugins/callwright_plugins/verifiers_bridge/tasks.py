@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import verifiers.v1 as vf
 from pydantic import Field
 
-from callwright.attempt import Attempt
-from callwright.corpus import Task
 from callwright.errors import InfrastructureFailure, UsageError
-from callwright.evaluation import judge
 from callwright.plugins import default_registry
-from callwright.prompt import build_messages
-from callwright.reward import Reward
+from callwright.training.evaluation import judge
+from callwright.walk.attempt import Attempt
+from callwright.walk.prompt import build_messages
+from callwright.walk.reward import Reward
+from callwright.walk.tasks import Task
 from callwright_plugins.verifiers_bridge.scoring import make_corpus, score_messages
 from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
 
@@ -115,7 +115,7 @@ class Loading:
     config: Any
 
     def load(self) -> Iterator[CallwrightTask]:
-        """The tasks in their order. Raises :class:`callwright.UnknownName` for names that nobody registered."""
+        """The tasks in their order. Raises :class:`callwright.errors.UnknownName` for names that nobody registered."""
         config = self.config
         if not config.corpus:
             raise UsageError("the taskset has no corpus; set --env.taskset.corpus, or make it with taskset('…')")
@@ -153,7 +153,10 @@ def make_taskset(
     corpus_options: Mapping[str, Any] | None,
     name: str,
 ) -> Any:
-    """What :func:`callwright_plugins.verifiers_bridge.taskset` returns. Raises :class:`callwright.UnknownName`."""
+    """What :func:`callwright_plugins.verifiers_bridge.taskset` returns.
+
+    Raises :class:`callwright.errors.UnknownName`.
+    """
     registry = default_registry()
     registry.spec("corpus", corpus)
     registry.spec("reward recipe", recipe)

@@ -9,17 +9,17 @@ import verifiers.v1 as vf
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 
-from callwright.corpus import Task
-from callwright.environment import Session
+from callwright.environments.protocol import Session
+from callwright.episodes.results import describe_step
 from callwright.errors import UsageError
-from callwright.execution import call_session
-from callwright.json_schema import without_marks
-from callwright.observing import describe_step
+from callwright.language.program import Call
 from callwright.pipeline import event_caller
 from callwright.plugins import default_registry
-from callwright.program import Call
-from callwright.tool import ToolSpec
-from callwright.trace import Step
+from callwright.tools.reading import without_marks
+from callwright.tools.spec import ToolSpec
+from callwright.walk.execution import call_session
+from callwright.walk.tasks import Task
+from callwright.walk.trace import Step
 
 
 class CallwrightState(vf.State):  # type: ignore[misc]

@@ -18,12 +18,12 @@ from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
 
 if TYPE_CHECKING:
-    from callwright.corpus import Corpus
-    from callwright.environment import Environment
-    from callwright.parser import Parser
+    from callwright.environments.protocol import Environment
+    from callwright.language.parser import Parser
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
-    from callwright.reward import RewardRecipe
+    from callwright.walk.reward import RewardRecipe
+    from callwright.walk.tasks import Corpus
     from callwright_plugins.verl_bridge.scoring import ScoreFunction
 
 

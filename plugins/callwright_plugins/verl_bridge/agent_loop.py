@@ -10,13 +10,13 @@ from uuid import uuid4
 from attrs import asdict
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
 
-from callwright.attempt import Progress
-from callwright.chat_codec import ChatCodec
+from callwright.episodes.codec import ChatCodec
+from callwright.episodes.token_episode import Generated, Rollout, run_one, score_rollout
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.opening import task_of
-from callwright.rollout import Generated, Rollout, run_one, score_rollout
-from callwright.sampler import Message
-from callwright.turn_limits import TurnLimits
+from callwright.walk.attempt import Progress
+from callwright.walk.limits import TurnLimits
+from callwright.walk.sampling import Message
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
 

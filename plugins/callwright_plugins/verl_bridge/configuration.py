@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from callwright.environment import Environment
+from callwright.environments.protocol import Environment
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.plugins import Registry, default_registry
-from callwright.runs import write_atomically
+from callwright.training.run_folder import write_atomically
 
 TOOL = "callwright_plugins.verl_bridge.tools.EnvironmentTool"
 AGENT_LOOP = "callwright_plugins.verl_bridge.agent_loop.CallwrightAgentLoop"

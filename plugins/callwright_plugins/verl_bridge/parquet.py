@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, MissingExtra
-from callwright.parser import Parser
+from callwright.language.parser import Parser
 from callwright.plugins import Registry, default_registry
-from callwright.prompt import build_messages
+from callwright.walk.prompt import build_messages
+from callwright.walk.tasks import Corpus, Task
 
 
 def rows(
@@ -79,7 +79,7 @@ def write_parquet(
     seed: int,
     registry: Registry | None,
 ) -> int:
-    """What :func:`callwright_plugins.verl_bridge.export` does. Raises :class:`callwright.DataError`."""
+    """What :func:`callwright_plugins.verl_bridge.export` does. Raises :class:`callwright.errors.DataError`."""
     try:
         import pyarrow
         from pyarrow import parquet

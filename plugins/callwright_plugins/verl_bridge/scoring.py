@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from callwright.attempt import Progress
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.opening import open_pipeline, task_of
 from callwright.pipeline import Pipeline
-from callwright.reward import Reward
+from callwright.walk.attempt import Progress
+from callwright.walk.reward import Reward
 
 
 class ScoreFunction:

@@ -14,15 +14,15 @@ from verl.tools.schemas import (
     ToolResponse,
 )
 
-from callwright.environment import Environment, Session
+from callwright.environments.protocol import Environment, Session
+from callwright.episodes.results import describe_step
 from callwright.errors import UnknownName, UsageError
-from callwright.execution import call_session
-from callwright.observing import describe_step
+from callwright.language.program import Call
 from callwright.pipeline import event_caller
 from callwright.plugins import default_registry
-from callwright.program import Call
-from callwright.tool import ToolSpec
-from callwright.trace import Step
+from callwright.tools.spec import ToolSpec
+from callwright.walk.execution import call_session
+from callwright.walk.trace import Step
 
 
 class WholeParameters(OpenAIFunctionParametersSchema):  # type: ignore[misc]

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import field, frozen
 
+from callwright.episodes.token_episode import Generated
 from callwright.errors import InfrastructureFailure
-from callwright.openai_server import Connection, PromptTooLong, Server, Usage
-from callwright.rollout import Generated
+from callwright.machines.model_server import Connection, PromptTooLong, Server, Usage
 
 Made = Sequence[Generated | InfrastructureFailure]
 

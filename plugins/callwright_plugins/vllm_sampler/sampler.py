@@ -8,12 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
-from callwright.chat_codec import ChatCodec
-from callwright.conversing import Start
+from callwright.episodes.codec import ChatCodec
+from callwright.episodes.driving import Start
+from callwright.episodes.token_episode import Generated, Rollout, run_batch
 from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
-from callwright.openai_server import Server, Usage
-from callwright.rollout import Generated, Rollout, run_batch
-from callwright.sampler import Completion, SamplingRequest
+from callwright.machines.model_server import Server, Usage
+from callwright.walk.sampling import Completion, SamplingRequest
 from callwright_plugins.vllm_sampler.engines import Demand, OfflineEngine, ServerEngine
 from callwright_plugins.vllm_sampler.structured import structural_tags
 
@@ -171,7 +171,7 @@ class VLLMSampler:
 
 
 def read_tokenizer(folder: str) -> Any:
-    """The tokenizer of a directory, or of a name in the local cache. Raises :class:`callwright.DataError`."""
+    """The tokenizer of a directory, or of a name in the local cache. Raises :class:`callwright.errors.DataError`."""
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:

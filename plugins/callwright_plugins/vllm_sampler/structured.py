@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from callwright.errors import UsageError
-from callwright.json_schema import SENSITIVE, TABLE
-from callwright.tool import ToolSpec
+from callwright.tools.reading import SENSITIVE, TABLE
+from callwright.tools.spec import ToolSpec
 
 _REFERENCE: Final = {"type": "string", "pattern": r"^API_RESPONSE_[0-9]{1,3}.*$"}
 #: Keywords that are about models and people, not about values.

@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from callwright.envelope import excerpt
-from callwright.express import SURROGATE
-from callwright.parser import ParseFailure
+from callwright.language.envelope import excerpt
+from callwright.language.parser import ParseFailure
+from callwright.language.writable import SURROGATE
 
 #: White space of XML; other spaces are text.
 WHITE_SPACE: Final = " \t\r\n"

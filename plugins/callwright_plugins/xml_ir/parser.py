@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from callwright.envelope import read_envelope, write_envelope
-from callwright.express import check_program
-from callwright.instructions import tier_instructions
-from callwright.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
-from callwright.program import Program
+from callwright.language.envelope import read_envelope, write_envelope
+from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
+from callwright.language.program import Program
+from callwright.language.wording import tier_instructions
+from callwright.language.writable import check_program
 from callwright_plugins.xml_ir.document import find_start_tag, read_document
 from callwright_plugins.xml_ir.reader import Fault, Reader
 from callwright_plugins.xml_ir.writer import write_body
@@ -71,7 +71,7 @@ class XmlParser:
         return ParseFailure(fault.stage, fault.code, fault.message, (envelope.start + start, envelope.start + end))
 
     def render(self, program: Program) -> str:
-        """Write a completion, one line a call. Raises :class:`callwright.CannotExpress`."""
+        """Write a completion, one line a call. Raises :class:`callwright.errors.CannotExpress`."""
         check_program(program, self.limits, "ascending", "elements")
         return write_envelope(program, write_body(program), self.limits)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
-from callwright.envelope import excerpt
-from callwright.express import LONGEST_NUMBER
-from callwright.parser import FailureStage, ParseLimits
-from callwright.program import PREFIX, Call, Reference
+from callwright.language.envelope import excerpt
+from callwright.language.parser import FailureStage, ParseLimits
+from callwright.language.program import PREFIX, Call, Reference
+from callwright.language.writable import LONGEST_NUMBER
 from callwright_plugins.xml_ir.document import WHITE_SPACE
 from callwright_plugins.xml_ir.values import ARRAYS, OBJECTS, PLACEHOLDER, SCALARS, STRINGS
 

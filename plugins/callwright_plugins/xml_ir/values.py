@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from callwright.express import LONGEST_NUMBER
+from callwright.language.writable import LONGEST_NUMBER
 
 _INTEGER: Final = re.compile(r"[+-]?+[0-9]++")
 _NUMBER: Final = re.compile(r"[+-]?+(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from callwright.envelope import excerpt
 from callwright.errors import CannotExpress
-from callwright.program import Program, Reference
+from callwright.language.envelope import excerpt
+from callwright.language.program import Program, Reference
 from callwright_plugins.xml_ir.document import NOT_XML, WHITE_SPACE
 
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
@@ -17,7 +17,7 @@ _ATTRIBUTE: Final = str.maketrans(
 
 
 def write_body(program: Program) -> str:
-    """The body for a program; raises :class:`callwright.CannotExpress`."""
+    """The body for a program; raises :class:`callwright.errors.CannotExpress`."""
     tools = {call.id: call.tool for call in program.calls}
     lines = []
     for call in program.calls:

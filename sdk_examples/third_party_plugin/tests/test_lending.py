@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 import callwright as cw
+from callwright.plugins import load_plugins
 from callwright.testing import Check, checks_for
 
-COMPONENTS = [(kind, lazy.name) for kind, lazy in cw.load_plugins().components() if lazy.plugin == "lending"]
+COMPONENTS = [(kind, lazy.name) for kind, lazy in load_plugins().components() if lazy.plugin == "lending"]
 CHECKS = [
     pytest.param(kind, name, check, id=f"{name}-{check.name}")
     for kind, name in COMPONENTS
@@ -39,7 +40,7 @@ def score() -> Callable[[str], cw.Reward]:
 
     def of(body: str) -> cw.Reward:
         text = f'<think>.</think>\n<tool_call return="one">\n{body}\n</tool_call>'
-        return cw.recipe("tier-look-first").score(task, text)
+        return cw.reward("tier-look-first").score(task, text)
 
     return of
 

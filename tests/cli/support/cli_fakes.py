@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 import callwright as cw
-from callwright.errors import InfrastructureFailure, UnknownName
-from callwright.evaluation import evaluate, summarise
-from callwright.progress import SILENT, Reporter
+from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UnknownName
+from callwright.training.evaluation import evaluate, summarise
+from callwright.training.reporter import SILENT, Reporter
+from callwright.walk import answers_match
 
 
 @cw.tool(read_only=True)
@@ -105,7 +106,7 @@ class Result(cw.RewardComponent):
         trace = attempt.trace
         if trace is not None and trace.masked is not None:
             return cw.Score(0.0, evidence=(cw.Evidence("masked", trace.masked),), masked=trace.masked)
-        if trace is not None and cw.answers_match(attempt.task.answer, trace.returned):
+        if trace is not None and answers_match(attempt.task.answer, trace.returned):
             return cw.Score(1.0)
         found = list(trace.returned) if trace is not None else None
         return cw.Score(0.0, evidence=(cw.Evidence("wrong", f"returned {found}", expected=str(attempt.task.answer)),))
@@ -181,9 +182,9 @@ def fail(how: str) -> None:
         "memory": MemoryError(),
         "disk": OSError(28, "No space left on device", "out.jsonl"),
         "bug": RuntimeError("two\nlines"),
-        "escape": cw.DataError("a name with \x1b[31m in it"),
+        "escape": DataError("a name with \x1b[31m in it"),
         "interrupt": KeyboardInterrupt(),
-        "extra": cw.MissingExtra("the thing", "train", "torch"),
+        "extra": MissingExtra("the thing", "train", "torch"),
     }
     raise failures[how]
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 import callwright as cw
+from callwright.environments import Cursor, Limit, Page
 
 
 @cw.row("books", prefix="B")
@@ -29,7 +30,7 @@ def view(book: Book) -> BookView:
 
 
 @cw.tool(read_only=True, discovery=True)
-def list_books(world: cw.World, /, limit: cw.Limit = 20, cursor: cw.Cursor = "") -> cw.Page[BookView]:
+def list_books(world: cw.World, /, limit: Limit = 20, cursor: Cursor = "") -> Page[BookView]:
     """List books."""
     return cw.page(list(world.rows(Book)), view, limit, cursor)
 

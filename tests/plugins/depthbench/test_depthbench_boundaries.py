@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from callwright.execution import execute
-from callwright.schema import TABLE
+from callwright.tools.validation import TABLE
+from callwright.walk.execution import execute
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus
 from callwright_plugins.depthbench.environment import DepthBench
 from callwright_plugins.depthbench.specifications import specifications

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import DataError, UnknownName
+from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.depthbench.build import DATA, build, row_of
 from callwright_plugins.depthbench.corpus import FILE, DepthBenchCorpus
 from callwright_plugins.depthbench.families.absences import SUBSTITUTES, absences

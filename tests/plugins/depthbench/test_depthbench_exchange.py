@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import callwright_plugins.depthbench as plugin
 from callwright.errors import DataError, UsageError
 from callwright.plugins import load_plugins
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
 from callwright_plugins.depthbench.command import build, export, import_
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus
 from callwright_plugins.depthbench.exchange import read, rows_of, write

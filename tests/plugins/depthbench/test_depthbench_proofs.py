@@ -14,11 +14,11 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.answer import answers_match
-from callwright.corpus import Task
-from callwright.execution import execute
-from callwright.program import Call, Program, Reference, revive
-from callwright.schema import validate
+from callwright.language.program import Call, Program, Reference, revive
+from callwright.tools.validation import validate
+from callwright.walk.answers import answers_match
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Task
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus
 from callwright_plugins.depthbench.families.family import FILTERS
 from callwright_plugins.depthbench.families.slots import _pool_of
@@ -61,7 +61,7 @@ def test_every_reference_validates_and_executes_to_a_full_answer() -> None:
 
 
 def test_every_reordering_renumbering_and_commutation_scores_one_as_text() -> None:
-    parser, recipe = cw.parser("json"), cw.recipe("tier")
+    parser, recipe = cw.parser("json"), cw.reward("tier")
     tried = 0
     for task in TASKS:
         assert task.program is not None
@@ -72,7 +72,7 @@ def test_every_reordering_renumbering_and_commutation_scores_one_as_text() -> No
 
 
 def test_calling_nothing_is_right_at_depth_zero_only() -> None:
-    recipe = cw.recipe("tier")
+    recipe = cw.reward("tier")
     nothing = cw.parser("json").render(Program())
     for task in TASKS:
         assert (recipe.score(task, nothing, ir="json").total == 1.0) == (task.depth == 0)

@@ -10,11 +10,11 @@ import pytest
 
 import callwright as cw
 import callwright_plugins.depthbench as plugin
-from callwright.attempt import Attempt
-from callwright.corpus import Task
-from callwright.evaluation import judge
 from callwright.plugins import Registry, load_plugins
-from callwright.sampler import SamplingRequest
+from callwright.training.evaluation import judge
+from callwright.walk.attempt import Attempt
+from callwright.walk.sampling import SamplingRequest
+from callwright.walk.tasks import Task
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus
 
 CORPUS = DepthBenchCorpus()
@@ -73,4 +73,4 @@ def test_the_names_are_registered(registry: Registry) -> None:
     assert registry.create("corpus", plugin.NAME).name == plugin.NAME
     assert registry.create("environment", plugin.NAME).name == plugin.NAME
     assert {"corpus export", "corpus import", "corpus build"} <= set(registry.names("command"))
-    assert cw.recipe("tier").name == "tier"
+    assert cw.reward("tier").name == "tier"

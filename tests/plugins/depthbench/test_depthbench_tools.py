@@ -14,9 +14,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright.errors import UsageError
-from callwright.schema import TABLE
+from callwright.tools.validation import TABLE
 from callwright_plugins.depthbench.environment import DepthBench, DepthBenchSession
 from callwright_plugins.depthbench.families.singles import singles
 from callwright_plugins.depthbench.specifications import derive, specifications, text_of
@@ -474,7 +474,7 @@ def test_no_arguments_make_a_tool_raise() -> None:
 
 
 def test_the_session_is_one_of_the_core() -> None:
-    from callwright.environment import Environment, Session
+    from callwright.environments.protocol import Environment, Session
 
     assert isinstance(ENVIRONMENT, Environment)
     assert isinstance(ENVIRONMENT.open(USER), Session)

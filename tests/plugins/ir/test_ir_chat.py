@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseFailure, ParseLimits, Parser
-from callwright.program import Call, Program, Reference
+from callwright.language.parser import ParseFailure, ParseLimits, Parser
+from callwright.language.program import Call, Program, Reference
 from callwright_plugins.chat_ir.hermes import HermesParser
 from callwright_plugins.chat_ir.toolrl import ToolRLParser
 

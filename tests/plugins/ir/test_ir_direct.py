@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseFailure
-from callwright.program import Call, Program, Reference
+from callwright.language.parser import ParseFailure
+from callwright.language.program import Call, Program, Reference
 from callwright_plugins.direct_ir.parser import DirectParser
 
 PARSER = DirectParser()

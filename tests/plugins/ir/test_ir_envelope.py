@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from callwright.envelope import Envelope, read_envelope, write_envelope
 from callwright.errors import CannotExpress
-from callwright.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
-from callwright.program import Program
+from callwright.language.envelope import Envelope, read_envelope, write_envelope
+from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
+from callwright.language.program import Program
 
 THINK = "<think>why</think>\n"
 CALL = '<tool_call return="one">'

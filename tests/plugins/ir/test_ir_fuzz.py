@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.parser import ParseFailure, Parser
-from callwright.program import Program
+from callwright.language.parser import ParseFailure, Parser
+from callwright.language.program import Program
 from callwright_plugins.chat_ir.hermes import HermesParser
 from callwright_plugins.chat_ir.toolrl import ToolRLParser
 from callwright_plugins.direct_ir.parser import DirectParser

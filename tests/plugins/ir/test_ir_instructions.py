@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from callwright.parser import ParseLimits, Parser
+from callwright.language.parser import ParseLimits, Parser
+from callwright.language.program import Program
 from callwright.plugins import Registry
-from callwright.program import Program
 
 MODULES = ("json_ir", "xml_ir", "direct_ir", "chat_ir")
 FORMS = ("direct", "hermes", "json", "toolrl", "xml")

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseFailure, ParseLimits
-from callwright.program import Call, Program, Reference
+from callwright.language.parser import ParseFailure, ParseLimits
+from callwright.language.program import Call, Program, Reference
 from callwright_plugins.json_ir.parser import JsonParser
 
 PARSER = JsonParser()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from callwright.parser import ParseFailure, Parser
-from callwright.program import Program
+from callwright.language.parser import ParseFailure, Parser
+from callwright.language.program import Program
 from callwright_plugins.direct_ir.parser import DirectParser
 from callwright_plugins.json_ir.parser import JsonParser
 from callwright_plugins.xml_ir.parser import XmlParser

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callwright.errors import CannotExpress
-from callwright.parser import Parser
-from callwright.program import Call, Program, Reference, Returns
+from callwright.language.parser import Parser
+from callwright.language.program import Call, Program, Reference, Returns
 from callwright_plugins.chat_ir.hermes import HermesParser
 from callwright_plugins.chat_ir.toolrl import ToolRLParser
 from callwright_plugins.direct_ir.parser import DirectParser

@@ -7,8 +7,8 @@ from xml.dom import minidom
 import pytest
 
 from callwright.errors import CannotExpress
-from callwright.parser import ParseFailure, ParseLimits
-from callwright.program import Call, Program, Reference
+from callwright.language.parser import ParseFailure, ParseLimits
+from callwright.language.program import Call, Program, Reference
 from callwright_plugins.xml_ir.parser import XmlParser
 
 PARSER = XmlParser()

@@ -14,12 +14,13 @@ from click.testing import CliRunner, Result
 import callwright as cw
 from callwright.cli.app import App
 from callwright.cli.root import root
-from callwright.corpus import Answer, Task
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright.errors import InfrastructureFailure, UnknownName
-from callwright.observations import observations
-from callwright.program import Call, Program, Reference
-from callwright.tool import ToolSpec
+from callwright.language.program import Call, Program, Reference
+from callwright.plugins import load_plugins
+from callwright.tools.spec import ToolSpec
+from callwright.walk.fingerprints import observations
+from callwright.walk.tasks import Answer, Task
 from callwright_plugins import json_ir, lab, prove_rewards, tier_rewards, toolrl_rewards, toolworld
 
 
@@ -128,7 +129,7 @@ def registry(bank: Bank) -> cw.Registry:
         "toolworld": toolworld,
         "fakes": Fakes("fakes"),
     }
-    return cw.load_plugins(extra=modules, entry_points=False)
+    return load_plugins(extra=modules, entry_points=False)
 
 
 @pytest.fixture

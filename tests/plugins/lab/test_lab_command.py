@@ -12,8 +12,8 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
-from callwright.evaluation import judge
-from callwright.parser import Parser
+from callwright.language.parser import Parser
+from callwright.training.evaluation import judge
 from callwright_plugins.lab.ledger import open_ledger
 from callwright_plugins.lab.reading import Sample
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import callwright as cw
-from callwright.evaluation import judge
-from callwright.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference
+from callwright.training.evaluation import judge
 from callwright_plugins.lab.ledger import open_ledger
 from callwright_plugins.lab.probes import PROBES, Pool, in_order, variants
 from callwright_plugins.lab.probing import Probing, probe_tasks, spread

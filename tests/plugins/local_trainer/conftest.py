@@ -18,11 +18,11 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from callwright.attempt import Attempt
 from callwright.pipeline import Pipeline, build_pipeline
-from callwright.pipeline_recipe import parse_recipe
 from callwright.plugins import Registry, load_plugins
-from callwright.reward import Evidence, RewardComponent, Score
+from callwright.recipe_file import parse_recipe
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
 from callwright_plugins.local_trainer.policy import Policy
 from callwright_plugins.local_trainer.vocabulary import build_tokenizer

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from callwright import runs
-from callwright.attempt import Attempt
 from callwright.pipeline import build_pipeline, create_trainer
-from callwright.pipeline_recipe import load_recipe
 from callwright.plugins import load_plugins
-from callwright.reward import Evidence, RewardComponent, Score
+from callwright.recipe_file import load_recipe
+from callwright.training import run_folder as runs
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
 from callwright_plugins.local_trainer import checkpoints
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus

@@ -13,11 +13,12 @@ import torch
 from attrs import evolve
 from torch import Tensor
 
-from callwright import LossOutput, TokenBatch
-from callwright.algorithm import Experience
+# MOVED
 from callwright.pipeline import Pipeline
-from callwright.reward import RewardComponent
-from callwright.runs import Run
+from callwright.training import LossOutput, TokenBatch
+from callwright.training.algorithm import Experience
+from callwright.training.run_folder import Run
+from callwright.walk.reward import RewardComponent
 from callwright_plugins.local_trainer import checkpoints
 from callwright_plugins.local_trainer.critic import make_critic
 from callwright_plugins.local_trainer.optimisation import adamw

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from callwright.attempt import Attempt, Progress
-from callwright.corpus import Task
 from callwright.errors import RecipeError, UsageError
 from callwright.pipeline import Pipeline, create_trainer
-from callwright.reward import RewardComponent, Score
-from callwright.runs import Run
+from callwright.training.run_folder import Run
+from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.reward import RewardComponent, Score
+from callwright.walk.tasks import Task
 from callwright_plugins import toolrl_rewards
 from callwright_plugins.local_trainer.options import Options
 from callwright_plugins.local_trainer.rollouts import TaskStream

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from callwright.errors import DataError, UsageError
-from callwright.evaluation import evaluate, summarise
 from callwright.pipeline import Pipeline, create_trainer
-from callwright.runs import Run
-from callwright.sampler import Sampler, SamplingRequest
+from callwright.training.evaluation import evaluate, summarise
+from callwright.training.run_folder import Run
+from callwright.walk.sampling import Sampler, SamplingRequest
 from callwright_plugins.local_trainer.policy import Policy, load_policy, pick_device
 
 Make = Callable[[str], Policy]

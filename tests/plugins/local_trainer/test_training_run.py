@@ -13,14 +13,14 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from callwright.corpus import Task
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright.errors import RecipeError, UnknownName, UsageError
 from callwright.hookspecs import hookimpl
 from callwright.pipeline import Pipeline, create_trainer
 from callwright.plugins import Registry
-from callwright.reward import RewardComponent
-from callwright.runs import Run
+from callwright.training.run_folder import Run
+from callwright.walk.reward import RewardComponent
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.rollouts import TaskStream
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 from callwright_plugins.policy_gradient.dapo import DAPO

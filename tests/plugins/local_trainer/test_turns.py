@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from callwright import DataError, Outcome, UsageError
-from callwright.evaluation import evaluate
+from callwright import Outcome, UsageError
+from callwright.errors import DataError
 from callwright.pipeline import Pipeline, build_pipeline
-from callwright.pipeline_recipe import load_recipe, parse_recipe
 from callwright.plugins import Registry
-from callwright.reward import RewardComponent
-from callwright.runs import Run
-from callwright.turn_limits import TurnLimits
+from callwright.recipe_file import load_recipe, parse_recipe
+from callwright.training.evaluation import evaluate
+from callwright.training.run_folder import Run
+from callwright.walk.limits import TurnLimits
+from callwright.walk.reward import RewardComponent
 from callwright_plugins.local_trainer.episodes import Engine, demonstrate, longest, turn_limits
 from callwright_plugins.local_trainer.generation import continue_contexts, generate
 from callwright_plugins.local_trainer.local_model import LocalModelSampler, PolicySampler
@@ -201,7 +202,7 @@ def test_the_evaluation_is_of_episodes_too(trained: Run, small_corpus: Any, regi
 
 
 def test_the_sampler_converses_with_copies(trained: Run, make_turns: Callable[..., Pipeline]) -> None:
-    from callwright.sampler import SamplingRequest
+    from callwright.walk.sampling import SamplingRequest
     from callwright_plugins.local_trainer.policy import load_policy
 
     pipeline = make_turns()

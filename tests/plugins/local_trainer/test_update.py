@@ -11,7 +11,7 @@ import torch
 from attrs import evolve, frozen
 from torch import Tensor
 
-from callwright.algorithm import LossOutput, TokenBatch
+from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.local_trainer.generation import Sampled
 from callwright_plugins.local_trainer.optimisation import adamw, learning_rate
 from callwright_plugins.local_trainer.options import Options

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.banking import environment
 from callwright_plugins.mcp_environments.banking.iban import is_iban, make_iban, own_iban

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import NOW, StatefulSession
+from callwright.environments.stateful import NOW, StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.budget import environment
 from callwright_plugins.mcp_environments.budget.months import begins, later, next_day

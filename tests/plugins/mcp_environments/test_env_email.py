@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.email import environment
 from callwright_plugins.mcp_environments.email.delivery import mailbox, prefixed, size_of, total_size

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright_plugins.mcp_environments.filesystem import environment
 from callwright_plugins.mcp_environments.filesystem.rows import ROOT, Blob, Entry, Inode, Shell, Usage, User, blob_of
 

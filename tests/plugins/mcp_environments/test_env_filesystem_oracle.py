@@ -23,8 +23,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
-from callwright.tool import ToolError
+from callwright.environments.stateful import StatefulSession
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.filesystem import environment
 from callwright_plugins.mcp_environments.filesystem.archives import Member, pack, unpack
 from callwright_plugins.mcp_environments.filesystem.diffs import blocks, split_lines, unified

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.food_delivery import environment, service
 from callwright_plugins.mcp_environments.food_delivery import rows as food

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import NOW, StatefulSession
+from callwright.environments.stateful import NOW, StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.iot_devices import environment, house
 from callwright_plugins.mcp_environments.iot_devices import rows as home

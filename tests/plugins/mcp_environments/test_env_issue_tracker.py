@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright_plugins.mcp_environments.issue_tracker import environment
 from callwright_plugins.mcp_environments.issue_tracker.rows import (
     Change,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright_plugins.mcp_environments.maps import environment
 from callwright_plugins.mcp_environments.maps.geometry import EARTH_M, bearing_degrees, cell_at, distance_m
 from callwright_plugins.mcp_environments.maps.routing import Plan, search, seconds, usable

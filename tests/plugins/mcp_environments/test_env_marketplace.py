@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import NOW, Scenario, StatefulEnvironment, StatefulSession
+from callwright.environments.stateful import NOW, Scenario, StatefulEnvironment, StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.marketplace import environment
 from callwright_plugins.mcp_environments.marketplace.auctions import increment

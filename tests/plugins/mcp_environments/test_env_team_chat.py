@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.team_chat import environment
 from callwright_plugins.mcp_environments.team_chat.access import is_member, may_read

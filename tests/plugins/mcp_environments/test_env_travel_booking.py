@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.stateful import NOW, StatefulSession
+from callwright.environments.stateful import NOW, StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.times import iso, iso_date
 from callwright_plugins.mcp_environments.travel_booking import environment, fares

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from callwright.stateful import StatefulSession
+from callwright.environments.stateful import StatefulSession
 from callwright_plugins.mcp_environments.vehicle import environment
 from callwright_plugins.mcp_environments.vehicle.rows import (
     DOORS,

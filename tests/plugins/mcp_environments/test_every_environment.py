@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.execution import copy_json
-from callwright.json_schema import SENSITIVE, holds_mark
-from callwright.rows import table_of
+from callwright.environments.rows import table_of
 from callwright.testing import checks_for
 from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
+from callwright.tools.reading import SENSITIVE, holds_mark
+from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_environments import TOOLS
 
 #: Table 2 of the paper, transcribed once more than in the package, so that neither can drift alone.

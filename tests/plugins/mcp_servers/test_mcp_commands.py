@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import callwright as cw
+from callwright.errors import MissingExtra
 from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
 
 
@@ -153,7 +153,7 @@ def test_nothing_heavy_is_imported_before_it_is_used(code: str) -> None:
 def test_without_the_package_the_command_to_install_it_is_said(monkeypatch: pytest.MonkeyPatch, servers: Path) -> None:
     import importlib.util
 
-    from callwright.function_environment import FunctionEnvironment
+    from callwright.environments.functions import FunctionEnvironment
     from callwright_plugins.mcp_servers.connection import Target
     from callwright_plugins.mcp_servers.probing import probe
     from callwright_plugins.mcp_servers.serving import Service, make_server
@@ -165,7 +165,7 @@ def test_without_the_package_the_command_to_install_it_is_said(monkeypatch: pyte
         lambda: make_server(Service(FunctionEnvironment("none", []))),
         lambda: probe(Target(("server",))),
     ):
-        with pytest.raises(cw.MissingExtra, match=r"pip install 'callwright\[mcp\]'"):
+        with pytest.raises(MissingExtra, match=r"pip install 'callwright\[mcp\]'"):
             attempt()
 
 

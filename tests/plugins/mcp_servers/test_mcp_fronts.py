@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.execution import call_session, copy_json
 from callwright.testing.arguments import fitting_arguments, wrong_arguments
+from callwright.walk import execute
+from callwright.walk.execution import call_session, copy_json
 from callwright_plugins.mcp_servers.serving import Service, make_server
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
 
@@ -125,7 +126,7 @@ def test_programs_execute_alike(wrap: Callable[..., Any], shelf_world: ModuleTyp
         ),
         "all",
     )
-    assert cw.execute(program, wrapped, world.tools, scenario="full") == cw.execute(
+    assert execute(program, wrapped, world.tools, scenario="full") == execute(
         program, world, world.tools, scenario="full"
     )
 

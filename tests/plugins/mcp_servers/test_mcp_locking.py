@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-import callwright as cw
+from callwright.errors import DataError
 from callwright_plugins.mcp_servers.connection import Description
 from callwright_plugins.mcp_servers.locking import LOCK_FILE, check_lock, drift, listing_hash, write_lock
 
@@ -63,7 +63,7 @@ def test_every_difference_is_said(tmp_path: Path, now: Description, lines: list[
     write_lock(path, "files", "files .", SERVER)
     assert list(drift(json.loads(path.read_text())["servers"]["files"], now)) == lines
     before = path.read_bytes()
-    with pytest.raises(cw.DataError) as caught:
+    with pytest.raises(DataError) as caught:
         check_lock(path, "files", "files .", now)
     assert all(line in str(caught.value) for line in lines)
     assert path.read_bytes() == before
@@ -82,13 +82,13 @@ def test_every_difference_is_said(tmp_path: Path, now: Description, lines: list[
 def test_files_that_are_no_lock_files(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "mcp.lock"
     path.write_text(text)
-    with pytest.raises(cw.DataError, match=words):
+    with pytest.raises(DataError, match=words):
         check_lock(path, "files", "files .", SERVER)
     assert path.read_text() == text
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(cw.DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot be written"):
         check_lock(tmp_path / "no" / "mcp.lock", "files", "files .", SERVER)
 
 
@@ -97,7 +97,7 @@ def test_a_server_that_drifted_is_not_started(wrap: Callable[..., Any], tmp_path
     wrap("odd_server.py", "plain", lock=lock).start()
     wrap("odd_server.py", "plain", lock=lock).open().close()
     drifted = wrap("odd_server.py", "newer", lock=lock)
-    with pytest.raises(cw.DataError, match=r"server_version: '1' -> '9'"):
+    with pytest.raises(DataError, match=r"server_version: '1' -> '9'"):
         drifted.start()
     assert drifted.processes == 0
     wrap("odd_server.py", "newer", lock=lock, lock_name="another").start()

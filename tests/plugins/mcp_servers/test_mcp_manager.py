@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.errors import DataError, NameClash, UnknownName
 from callwright_plugins.mcp_servers.manager import MCPManager
 from callwright_plugins.mcp_servers.sessions import SessionGone
 
@@ -60,7 +61,7 @@ def test_sessions_by_id(manager: MCPManager) -> None:
     assert manager.health("notes")["notes"].sessions == 2
     assert manager.close(one)
     assert not manager.close(one)
-    with pytest.raises(cw.UnknownName, match="session"):
+    with pytest.raises(UnknownName, match="session"):
         manager.call(one, "list_notes", {})
 
 
@@ -99,7 +100,7 @@ def test_asyncio(manager: MCPManager) -> None:
 def test_stopping_closes_sessions_and_starting_again_works(manager: MCPManager) -> None:
     id, shelf = manager.open("notes"), manager.open("shelf")
     manager.stop("notes")
-    with pytest.raises(cw.UnknownName):
+    with pytest.raises(UnknownName):
         manager.call(id, "list_notes", {})
     assert manager.call(shelf, "list", {}).kind == "empty"
     assert manager.call(manager.open("notes"), "list_notes", {}).kind == "empty"
@@ -126,15 +127,15 @@ def test_registered_environments() -> None:
     manager.add("again", "toolworld-mini-v1")
     id = manager.open("again", "Paris|18|EUR|Oslo")
     assert manager.call(id, "GetLocation", {}).executed
-    with pytest.raises(cw.NameClash):
+    with pytest.raises(NameClash):
         manager.add("again", "toolworld-mini-v1")
-    with pytest.raises(cw.UnknownName):
+    with pytest.raises(UnknownName):
         MCPManager({"x": "no-such-environment"}).open("x")
     with pytest.raises(cw.UsageError, match="options belong"):
         manager.add("x", {"url": "http://127.0.0.1:9"}, scale=1)
     with pytest.raises(cw.UsageError, match="unexpected keyword"):
         MCPManager({"x": {"comand": ["a"]}}).open("x")
-    with pytest.raises(cw.UnknownName, match="server"):
+    with pytest.raises(UnknownName, match="server"):
         manager.open("worlds")
 
 
@@ -169,7 +170,7 @@ def test_servers_of_a_client_configuration(tmp_path: Path, servers: Path) -> Non
         assert manager.call(manager.open("notes"), "where", {}).value == "/workspace/inside and x"
     for text, words_ in (("{", "Expecting"), ("{}", "mcpServers"), ('{"mcpServers": {"a": {}}}', "neither a command")):
         path.write_text(text)
-        with pytest.raises(cw.DataError, match=words_):
+        with pytest.raises(DataError, match=words_):
             MCPManager.from_config(path)
 
 

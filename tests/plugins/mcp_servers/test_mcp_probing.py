@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.schema import check_arguments
+from callwright.tools.validation import check_arguments
 from callwright_plugins.mcp_servers.connection import Target
 from callwright_plugins.mcp_servers.inventing import Inventor
 from callwright_plugins.mcp_servers.probing import Report, probe

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import callwright as cw
+from callwright.errors import DataError
 from callwright_plugins.mcp_servers.workspace import Workspace
 
 
@@ -74,7 +74,7 @@ def test_filling_leaves_nothing_of_before(tmp_path: Path, pair: tuple[Workspace,
     (used.path / "sub").chmod(0o000)
     used.remove()
     assert not used.path.exists()
-    with pytest.raises(cw.DataError, match="not a folder"):
+    with pytest.raises(DataError, match="not a folder"):
         Workspace.make(tmp_path / "none")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.errors import DataError, UnknownName
 from callwright.testing.environments import (
     check_attributes,
     check_isolation,
@@ -20,6 +21,7 @@ from callwright.testing.environments import (
     check_same_seed,
     check_unknown_tool,
 )
+from callwright.walk import execute
 from callwright_plugins.mcp_servers.connection import Refused, Reply
 from callwright_plugins.mcp_servers.foreign import hollow, read_listing, read_refusal, read_reply
 from callwright_plugins.mcp_servers.portal import PORTAL
@@ -174,7 +176,7 @@ def test_scenarios_are_templates(wrap: Wrap, template: Path, tmp_path: Path) -> 
     environment = wrap("odd_server.py", "plain", "{workspace}", workspace_template=folders, pool=2)
     assert notes(environment.open("some")) == ["from the template"]
     assert notes(environment.open("none")) == []
-    with pytest.raises(cw.UnknownName, match="Did you mean 'some'"):
+    with pytest.raises(UnknownName, match="Did you mean 'some'"):
         environment.open("nome")
 
 
@@ -293,10 +295,10 @@ def test_a_replay_that_goes_otherwise_ends_the_session(wrap: Wrap) -> None:
 def test_a_crash_masks_the_sample(wrap: Wrap) -> None:
     environment = wrap("odd_server.py", "plain", retries=0)
     program = cw.Program((cw.Call(0, "add_note", {"text": "a"}), cw.Call(1, "crash"), cw.Call(2, "list_notes")))
-    trace = cw.execute(program, environment, environment.tools)
+    trace = execute(program, environment, environment.tools)
     assert [step.outcome.kind for step in trace.steps] == ["ok", "infrastructure_error"]
     assert trace.masked is not None
-    assert cw.execute(cw.Program((cw.Call(0, "list_notes"),)), environment, environment.tools).executed
+    assert execute(cw.Program((cw.Call(0, "list_notes"),)), environment, environment.tools).executed
 
 
 def test_a_call_that_hangs_is_timed_out(wrap: Wrap) -> None:
@@ -367,7 +369,7 @@ def test_hidden_tools_are_not_offered(wrap: Wrap) -> None:
     assert session.helper("wipe").kind == "ok"
     with pytest.raises(cw.UsageError, match="no hidden tool"):
         session.helper("add_note", {"text": "a"})
-    with pytest.raises(cw.UnknownName, match="tool to hide"):
+    with pytest.raises(UnknownName, match="tool to hide"):
         wrap("odd_server.py", "plain", hide=["wip"]).start()
 
 
@@ -471,7 +473,7 @@ def test_listings_of_older_drafts() -> None:
 
 
 def test_a_schema_that_nobody_can_check_is_said() -> None:
-    with pytest.raises(cw.DataError, match=r"hide=\['a'\]"):
+    with pytest.raises(DataError, match=r"hide=\['a'\]"):
         read_listing([{"name": "a", "inputSchema": {"type": "object", "properties": {"x": {"type": "thing"}}}}])
 
 

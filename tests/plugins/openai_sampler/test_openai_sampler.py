@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.evaluation import judge
+from callwright.training.evaluation import judge
 
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
 pytest.importorskip("aiolimiter", reason="needs the client: pip install 'callwright[openai]'")
@@ -166,7 +166,7 @@ def test_one_lost_request_masks_its_sample_only(serve: Any, tasks: list[cw.Task]
     assert "answered 503 2 times: overloaded" in (found[1][0].lost or "")
     attempt = cw.Attempt(tasks[1], found[1][0], cw.parser("json"))
     assert judge(attempt).masked
-    reward = cw.recipe("tier").score_attempt(attempt)
+    reward = cw.reward("tier").score_attempt(attempt)
     assert reward.total is None
     assert reward.masked == found[1][0].lost
     assert sampler.usage.failed == 1

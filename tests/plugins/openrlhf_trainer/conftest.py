@@ -13,7 +13,8 @@ import pytest
 import callwright as cw
 import callwright_plugins.openrlhf_trainer
 from callwright.pipeline import Pipeline, build_pipeline
-from callwright.pipeline_recipe import parse_recipe
+from callwright.plugins import load_plugins
+from callwright.recipe_file import parse_recipe
 
 #: Where ``callwright`` and ``callwright_plugins`` are imported from.
 SOURCES = (Path(cw.__file__).parents[1], Path(callwright_plugins.openrlhf_trainer.__file__).parents[2])
@@ -123,7 +124,7 @@ if __name__ == "__main__":
 @pytest.fixture(scope="session")
 def openrlhf_registry() -> cw.Registry:
     """Every installed plugin, and the trainer of this package if it is not among them."""
-    registry = cw.load_plugins()
+    registry = load_plugins()
     if "openrlhf" not in registry.names("trainer"):
         registry.add(callwright_plugins.openrlhf_trainer, name="openrlhf-trainer")
     return registry

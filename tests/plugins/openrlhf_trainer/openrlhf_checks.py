@@ -96,18 +96,18 @@ from openrlhf.trainer.ray import ppo_actor, vllm_engine  # noqa: E402
 from openrlhf.utils.agent import AgentInstanceBase, MultiTurnAgentExecutor, SingleTurnAgentExecutor  # noqa: E402
 from vllm import SamplingParams  # noqa: E402
 
-from callwright.algorithm import Experience as Batch  # noqa: E402
-from callwright.algorithm import TokenBatch, ValueBatch  # noqa: E402
+from callwright.episodes.token_episode import Generated, run_batch, score_rollout  # noqa: E402
 from callwright.errors import InfrastructureFailure  # noqa: E402
+from callwright.language.program import Program  # noqa: E402
 from callwright.pipeline import build_pipeline  # noqa: E402
-from callwright.pipeline_recipe import load_recipe, parse_recipe, shipped_recipes  # noqa: E402
 from callwright.plugins import default_registry  # noqa: E402
-from callwright.program import Program  # noqa: E402
-from callwright.progress import SILENT  # noqa: E402
-from callwright.rollout import Generated, run_batch, score_rollout  # noqa: E402
-from callwright.runs import Run  # noqa: E402
-from callwright.sampler import Completion  # noqa: E402
-from callwright.turn_limits import TurnLimits  # noqa: E402
+from callwright.recipe_file import load_recipe, parse_recipe, shipped_recipes  # noqa: E402
+from callwright.training.algorithm import Experience as Batch  # noqa: E402
+from callwright.training.algorithm import TokenBatch, ValueBatch  # noqa: E402
+from callwright.training.reporter import SILENT  # noqa: E402
+from callwright.training.run_folder import Run  # noqa: E402
+from callwright.walk.limits import TurnLimits  # noqa: E402
+from callwright.walk.sampling import Completion  # noqa: E402
 from callwright_plugins.local_trainer import episodes  # noqa: E402
 from callwright_plugins.local_trainer.generation import Sampled  # noqa: E402
 from callwright_plugins.local_trainer.options import Options as LocalOptions  # noqa: E402

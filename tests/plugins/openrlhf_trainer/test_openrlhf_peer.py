@@ -19,7 +19,7 @@ import pytest
 
 import callwright
 import callwright_plugins.openrlhf_trainer
-from callwright.pipeline_recipe import shipped_recipes
+from callwright.recipe_file import shipped_recipes
 from callwright_plugins.openrlhf_trainer.interpreter import VARIABLE
 
 pytestmark = pytest.mark.slow

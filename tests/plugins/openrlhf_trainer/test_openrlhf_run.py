@@ -15,7 +15,7 @@ import pytest
 
 from callwright.cli.formats import schema_of
 from callwright.errors import ComponentError, RunError, UsageError
-from callwright.runs import Run
+from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import callwright as cw
 from callwright.cli.app import App
 from callwright.cli.root import root as root_command
-from callwright.corpus import Task
 from callwright.errors import RecipeError, UnknownName, UsageError
 from callwright.pipeline import create_trainer
-from callwright.pipeline_recipe import load_recipe, shipped_recipes
-from callwright.trainer import Planning, Trainer
-from callwright.turn_limits import TurnLimits
+from callwright.recipe_file import load_recipe, shipped_recipes
+from callwright.training.trainer import Planning, Trainer
+from callwright.walk.limits import TurnLimits
+from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.export import draw
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
 from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line

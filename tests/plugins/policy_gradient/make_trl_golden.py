@@ -25,6 +25,9 @@ import torch
 from attrs import frozen
 from torch import Tensor
 
+from callwright.plugins import load_plugins
+from callwright.training import TokenBatch
+
 GOLDEN = Path(__file__).with_name("trl_golden.json")
 PAD, END = 30, 31
 
@@ -287,7 +290,7 @@ def main() -> None:
 
 def compare() -> None:
     """Print, for each case, the largest absolute difference of loss and gradient over 200 random batches."""
-    from callwright import TokenBatch, load_plugins
+    # MOVED
     from callwright_plugins import policy_gradient
 
     registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points=False)

@@ -9,9 +9,12 @@ import pytest
 import torch
 from attrs import evolve
 
-from callwright import LossOutput, TokenBatch, load_plugins
-from callwright.algorithm import Experience, ValueBatch
+from callwright.plugins import load_plugins
+
+# MOVED
 from callwright.testing.algorithms import ALGORITHM_CHECKS, check_algorithm
+from callwright.training import LossOutput, TokenBatch
+from callwright.training.algorithm import Experience, ValueBatch
 from callwright_plugins import policy_gradient
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.ppo import PPO

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from callwright import UsageError, load_plugins
+from callwright import UsageError
+from callwright.plugins import load_plugins
 from callwright_plugins import policy_gradient
 
 registry = load_plugins(extra={"policy-gradient": policy_gradient}, entry_points=False)

@@ -10,8 +10,11 @@ import attrs
 import pytest
 import torch
 
-from callwright import TokenBatch, load_plugins
-from callwright.algorithm import ValueBatch
+from callwright.plugins import load_plugins
+from callwright.training import TokenBatch
+
+# MOVED
+from callwright.training.algorithm import ValueBatch
 from callwright_plugins import policy_gradient
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.ppo import PPO

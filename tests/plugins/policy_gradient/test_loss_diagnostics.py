@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from callwright import TokenBatch
+from callwright.training import TokenBatch
+
+# MOVED
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.grpo import GRPO

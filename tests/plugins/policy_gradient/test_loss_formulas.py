@@ -12,7 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright import TokenBatch, UsageError
+from callwright import UsageError
+from callwright.training import TokenBatch
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.grpo import GRPO

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callwright import UsageError
-from callwright.algorithm import Experience
+from callwright.training.algorithm import Experience
 from callwright_plugins.policy_gradient.dr_grpo import DrGRPO
 from callwright_plugins.policy_gradient.ppo import PPO
 from callwright_plugins.policy_gradient.reinforce_plus_plus import ReinforcePlusPlus, ReinforcePlusPlusBaseline

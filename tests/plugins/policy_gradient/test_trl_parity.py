@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from callwright.algorithm import TokenBatch
+from callwright.training.algorithm import TokenBatch
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.grpo import GRPO

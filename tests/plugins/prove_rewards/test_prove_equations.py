@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.episode import Episode
+from callwright.episodes.episode import Episode
 
 
 @pytest.fixture(scope="module")
@@ -51,19 +51,19 @@ def attempt(world: Any, steps: list[Any], *turns: list[dict[str, Any]], answer: 
 
 
 def values(made: cw.Attempt, recipe: str = "prove", **options: Any) -> dict[str, float]:
-    reward = cw.recipe(recipe, **options).score_attempt(made)
+    reward = cw.reward(recipe, **options).score_attempt(made)
     return {name: weighted.score.value for name, weighted in reward.scores.items()}
 
 
 def total(made: cw.Attempt, recipe: str = "prove") -> float | None:
-    return cw.recipe(recipe).score_attempt(made).total
+    return cw.reward(recipe).score_attempt(made).total
 
 
 def test_everything_right_is_worth_one_point_three(world: Any) -> None:
     steps = [{"calls": [FIND, PRICE]}, {"calls": [BOOK], "after": [0]}]
     for made in (attempt(world, steps, [FIND, PRICE, BOOK]), attempt(world, steps, [PRICE, FIND], [BOOK], [])):
         assert total(made) == pytest.approx(1.3)
-    assert cw.recipe("prove").high == pytest.approx(1.3)
+    assert cw.reward("prove").high == pytest.approx(1.3)
 
 
 def test_validity_is_graded_in_thirds(world: Any) -> None:
@@ -76,7 +76,7 @@ def test_validity_is_graded_in_thirds(world: Any) -> None:
         assert values(attempt(world, [FIND], [call]))["validity"] == pytest.approx(share / 3)
     five = attempt(world, [FIND], [unknown, unfit, missing, failing, FIND])
     assert values(five)["validity"] == pytest.approx(7 / 15)
-    codes = [e.code for e in cw.recipe("prove").score_attempt(five).scores["validity"].score.evidence]
+    codes = [e.code for e in cw.reward("prove").score_attempt(five).scores["validity"].score.evidence]
     assert codes == ["name", "type", "missing", "execution_error"]
 
 
@@ -132,7 +132,7 @@ def test_abstention_and_calling_nothing(recipe: str, world: Any) -> None:
     assert total(attempt(world, [], [], [], answer=()), recipe) == 1.0
     assert total(attempt(world, [], [], [FIND], answer=()), recipe) == 0.0
     task = attempt(world, [], [], answer=()).task
-    assert cw.recipe(recipe).score(task, "no program").total == 0.0
+    assert cw.reward(recipe).score(task, "no program").total == 0.0
 
 
 @pytest.mark.parametrize(
@@ -141,13 +141,13 @@ def test_abstention_and_calling_nothing(recipe: str, world: Any) -> None:
 )
 def test_an_ablation_drops_one_term_and_keeps_the_other_weights(recipe: str, lost: float, world: Any) -> None:
     assert total(attempt(world, [FIND, BOOK], [FIND, BOOK]), recipe) == pytest.approx(1.3 - lost)
-    assert cw.recipe(recipe).high == pytest.approx(max(1.0, 1.3 - lost))  # an abstention earns 1
+    assert cw.reward(recipe).high == pytest.approx(max(1.0, 1.3 - lost))  # an abstention earns 1
 
 
 def test_every_lost_point_has_a_reason(world: Any) -> None:
     steps = [FIND, {**BOOK, "after": [0]}]
     wrong = {"name": "book", "arguments": {"city": "Oslo", "nights": 3}}
-    reward = cw.recipe("prove").score_attempt(attempt(world, steps, [wrong, FIND, PRICE, PRICE]))
+    reward = cw.reward("prove").score_attempt(attempt(world, steps, [wrong, FIND, PRICE, PRICE]))
     for name, weighted in reward.scores.items():
         assert weighted.score.full == (not weighted.score.evidence), name
     text = reward.explain()

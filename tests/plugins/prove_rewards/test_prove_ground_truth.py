@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.environment import Outcome
-from callwright.episode import Episode
+from callwright.environments.protocol import Outcome
+from callwright.episodes.episode import Episode
+from callwright.errors import DataError
 from callwright_plugins.prove_rewards.alignment import Made, agreement, best, covered_steps, first_unused, fits
 from callwright_plugins.prove_rewards.truth import TrueCall, Truth
 
@@ -82,7 +83,7 @@ def text(*calls: tuple[str, dict[str, Any]]) -> str:
 
 
 def test_steps_and_edges_of_a_reference_program() -> None:
-    prove = cw.recipe("prove")
+    prove = cw.reward("prove")
     assert prove.score(task(), PARSER.render(GOLD)).total == pytest.approx(1.3)
     turns = [text(("add", {"item": "pen"})), text(("add", {"item": "ink"})), text(("remove", {"id": 1}))]
     assert prove.score_attempt(Episode(task(), PARSER, turns)).total == pytest.approx(1.3)
@@ -105,32 +106,32 @@ def test_steps_and_edges_of_a_reference_program() -> None:
     ],
 )
 def test_bad_steps_are_named(steps: Any, reason: str) -> None:
-    with pytest.raises(cw.DataError, match=f"task 't': the fact 'steps' cannot be read: .*{reason}"):
-        cw.recipe("prove").score(task(None, steps=steps), text())
-    with pytest.raises(cw.DataError, match=reason):
-        cw.recipe("prove").check([task(), task(None, steps=steps)])
+    with pytest.raises(DataError, match=f"task 't': the fact 'steps' cannot be read: .*{reason}"):
+        cw.reward("prove").score(task(None, steps=steps), text())
+    with pytest.raises(DataError, match=reason):
+        cw.reward("prove").check([task(), task(None, steps=steps)])
 
 
 def test_a_task_without_ground_truth_is_refused() -> None:
-    with pytest.raises(cw.DataError, match="neither a reference program nor"):
-        cw.recipe("prove").score(task(None), text())
+    with pytest.raises(DataError, match="neither a reference program nor"):
+        cw.reward("prove").score(task(None), text())
 
 
 def test_infrastructure_failures_mask() -> None:
     for recipe in ("prove", "prove-no-validity", "prove-state", "state"):
-        reward = cw.recipe(recipe).score(task(), text(("add", {"item": "pen"}), ("lost", {})))
+        reward = cw.reward(recipe).score(task(), text(("add", {"item": "pen"}), ("lost", {})))
         assert reward.total is None
         assert "connection lost" in (reward.masked or "")
     episode = Episode(task(), PARSER, [text(("add", {"item": "pen"})), text(("lost", {}))])
     for recipe in ("prove", "tier-efficiency", "state"):
-        assert cw.recipe(recipe).score_attempt(episode).total is None
-    closed = cw.recipe("state").score(task(scenario="closed"), text())
+        assert cw.reward(recipe).score_attempt(episode).total is None
+    closed = cw.reward("state").score(task(scenario="closed"), text())
     assert closed.total is None
     assert "the shop is closed" in (closed.masked or "")
 
 
 def test_final_state() -> None:
-    state = cw.recipe("state")
+    state = cw.reward("state")
     assert state.score(task(), PARSER.render(GOLD)).total == 1.0
     turns = [text(("add", {"item": "pen"}), ("total", {})), text(("add", {"item": "ink"}), ("remove", {"id": 1}))]
     assert state.score_attempt(Episode(task(), PARSER, turns)).total == 1.0
@@ -144,13 +145,13 @@ def test_final_state() -> None:
     assert state.score(task(cw.Program()), text()).total == 1.0
     assert state.score(task(cw.Program()), text(("total", {}))).total == 1.0
     assert state.score(task(), "no program").total == 0.0
-    combined = cw.recipe("prove-state")
+    combined = cw.reward("prove-state")
     assert combined.score(task(), PARSER.render(GOLD)).total == pytest.approx(2.3)
     assert combined.high == pytest.approx(2.3)
 
 
 def test_efficiency_composes_with_any_recipe() -> None:
-    tier, both = cw.recipe("tier"), cw.recipe("tier-efficiency")
+    tier, both = cw.reward("tier"), cw.reward("tier-efficiency")
     assert both.name == "tier-efficiency"
     one = cw.Program((cw.Call(0, "total", {}),))
     for extra, penalty in ((0, 0.0), (1, 0.0), (2, 0.15 * 0.25), (4, 0.15 * 0.75)):
@@ -158,10 +159,10 @@ def test_efficiency_composes_with_any_recipe() -> None:
         wanted = tier.score(task(one), completion).total
         assert both.score(task(one), completion).total == pytest.approx(wanted - penalty)
     assert both.high == tier.high == 1.0
-    other = cw.recipe("tier-efficiency", base="toolrl", weight=1.0)
+    other = cw.reward("tier-efficiency", base="toolrl", weight=1.0)
     assert other.name == "toolrl-efficiency"
     assert other.score(task(one), text(*[("total", {})] * 3)).total == pytest.approx(
-        cw.recipe("toolrl").score(task(one), text(*[("total", {})] * 3)).total - 0.25
+        cw.reward("toolrl").score(task(one), text(*[("total", {})] * 3)).total - 0.25
     )
 
 
@@ -169,8 +170,8 @@ def test_first_unused_and_optimal_matching() -> None:
     wanted = [{"name": "add", "arguments": {"item": "pen"}}, {"name": "add", "arguments": {"item": "ink"}}]
     swapped = text(("add", {"item": "ink"}), ("add", {"item": "pen"}))
     known = task(None, steps=wanted)
-    assert cw.recipe("prove").score(known, swapped).scores["argument"].score.value == 0.0
-    assert cw.recipe("prove", matching="optimal").score(known, swapped).scores["argument"].score.value == 1.0
+    assert cw.reward("prove").score(known, swapped).scores["argument"].score.value == 0.0
+    assert cw.reward("prove", matching="optimal").score(known, swapped).scores["argument"].score.value == 1.0
 
 
 def test_optimal_matching_equals_trying_everything() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.errors import DataError, UnknownName
 from callwright_plugins.recorded.depthbench_official import TRAINING_TOOLS, DepthBenchOfficial
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,7 +88,7 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     task = corpus.task("3")
     assert (task.depth, task.chain, task.structure, task.scenario) == (2, 2, "linear", "D")
     assert set(task.tools) == set(DEFINITIONS)
-    tier = cw.recipe("tier")
+    tier = cw.reward("tier")
     assert tier.score(task, completion(CHAIN)).total == pytest.approx(1.0)
     assert tier.score(corpus.task("660"), completion({})).total == pytest.approx(1.0)
     assert tier.score(task, completion({"0": {"GetTime": {}}})).total is None
@@ -100,7 +101,7 @@ def test_a_clone_parses_and_validates(tmp_path: Path, named: str) -> None:
     attempt = cw.Attempt(task, completion(CHAIN), cw.parser("json"))
     assert attempt.validation is not None
     assert attempt.validation.valid
-    reward = cw.recipe("tier").score_attempt(attempt)
+    reward = cw.reward("tier").score_attempt(attempt)
     assert reward.total is None
     assert reward.masked is not None
     assert "not_recorded" in reward.masked
@@ -110,18 +111,18 @@ def test_a_clone_parses_and_validates(tmp_path: Path, named: str) -> None:
 
 
 def test_what_is_no_copy_of_it_is_said(tmp_path: Path) -> None:
-    with pytest.raises(cw.DataError, match=r"neither queries\.json nor full_dataset\.json"):
+    with pytest.raises(DataError, match=r"neither queries\.json nor full_dataset\.json"):
         DepthBenchOfficial(tmp_path)
-    with pytest.raises(cw.DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         DepthBenchOfficial(tmp_path / "absent")
     (tmp_path / "queries.json").write_text(json.dumps(QUERIES))
-    with pytest.raises(cw.DataError, match=r"has no function_definitions\.json"):
+    with pytest.raises(DataError, match=r"has no function_definitions\.json"):
         DepthBenchOfficial(tmp_path)
     (tmp_path / "function_definitions.json").write_text(json.dumps(DEFINITIONS))
     (tmp_path / "queries.json").write_text(json.dumps({"1": {"prompt": "?"}}))
-    with pytest.raises(cw.DataError, match="query '1' cannot be read"):
+    with pytest.raises(DataError, match="query '1' cannot be read"):
         DepthBenchOfficial(tmp_path).task("1")
-    with pytest.raises(cw.UnknownName):
+    with pytest.raises(UnknownName):
         DepthBenchOfficial(tmp_path).task("2")
 
 

@@ -13,7 +13,8 @@ from attrs import define, evolve, field
 from click.testing import CliRunner
 
 import callwright as cw
-from callwright.errors import InfrastructureFailure
+from callwright.errors import DataError, InfrastructureFailure
+from callwright.pipeline import build_pipeline
 from callwright_plugins.recorded.command import record
 from callwright_plugins.recorded.environment import RecordedEnvironment
 from callwright_plugins.recorded.fingerprint import fingerprint, remember
@@ -118,7 +119,7 @@ def test_an_unrecorded_call_masks_the_sample(tmp_path: Path) -> None:
     )
     text = '<think>\n\n</think>\n<tool_call return="one">\n{"0": {"pay": {"amount": 30}}}\n</tool_call>'
     for recipe in ("tier", "simple", "tier-released", "tier-no-parse"):
-        reward = cw.recipe(recipe).score(task, text)
+        reward = cw.reward(recipe).score(task, text)
         assert reward.total is None
         assert reward.masked is not None
         assert "not_recorded" in reward.masked
@@ -134,8 +135,8 @@ def test_the_programs_own_failure_is_not_masked(tmp_path: Path) -> None:
     task = cw.Task(id="t", query="?", tools=world.tools, answer=cw.Answer((1,)), environment=world, scenario="100")
     calls = '{"0": {"pay": {"amount": 300}}, "1": {"pay": {"amount": 1}}}'
     text = f'<think>\n\n</think>\n<tool_call return="one">\n{calls}\n</tool_call>'
-    assert cw.recipe("tier").score(task, text).total == pytest.approx(0.4)
-    assert cw.recipe("simple").score(task, text).total is None
+    assert cw.reward("tier").score(task, text).total == pytest.approx(0.4)
+    assert cw.reward("simple").score(task, text).total is None
 
 
 def test_infrastructure_failures_are_not_recorded(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_infrastructure_failures_are_not_recorded(tmp_path: Path) -> None:
 def test_bad_recordings_are_named(tmp_path: Path, change: Callable[[Path], Any], says: str) -> None:
     (tmp_path / "function_definitions.json").write_text(json.dumps({"f": {"parameters": {}}}))
     change(tmp_path)
-    with pytest.raises(cw.DataError, match=says):
+    with pytest.raises(DataError, match=says):
         RecordedEnvironment(tmp_path)
 
 
@@ -198,7 +199,7 @@ def test_the_command_records_programs_and_calls(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads(result.output)["programs"] == corpus.splits["evaluation"]
     world = RecordedEnvironment(folder)
-    parser, tier = cw.parser("json"), cw.recipe("tier")
+    parser, tier = cw.parser("json"), cw.reward("tier")
     for task in corpus["evaluation"]:
         assert task.program is not None
         replayed = evolve(task, environment=world)
@@ -213,7 +214,7 @@ def test_the_command_records_programs_and_calls(tmp_path: Path) -> None:
 
 def test_a_recipe_runs_on_a_recording(tmp_path: Path) -> None:
     """The environment of a recipe takes the place of the corpus' own; here it has recorded one program."""
-    from callwright.pipeline_recipe import parse_recipe
+    from callwright.recipe_file import parse_recipe
 
     corpus = cw.corpus("toolworld-mini-v1")
     recording = RecordingEnvironment(corpus.environment, tmp_path)
@@ -223,7 +224,7 @@ def test_a_recipe_runs_on_a_recording(tmp_path: Path) -> None:
     assert other.program is not None
     assert cw.Attempt(evolve(kept, environment=recording), parser.render(kept.program), parser).trace is not None
     text = f'[corpus]\nname = "toolworld-mini-v1"\n[environment]\nname = "recorded"\ndata = "{tmp_path}"\n'
-    pipeline = cw.build_pipeline(parse_recipe(text), cw.default_registry(), with_algorithm=False)
+    pipeline = build_pipeline(parse_recipe(text), cw.default_registry(), with_algorithm=False)
     tasks = {task.id: task for task in pipeline.tasks("evaluation")}
     scored = [
         pipeline.score(pipeline.attempt(tasks[task.id], parser.render(task.program))).total  # type: ignore[arg-type]

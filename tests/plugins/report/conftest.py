@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callwright.evaluation import wilson
+from callwright.training.evaluation import wilson
 
 RECIPE = """name = "tier-mini"
 description = "A small policy from scratch on the CPU: warm start, then GRPO with the full TIER reward."

@@ -14,8 +14,8 @@ from attrs import asdict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callwright.evaluation import Verdict, summarise
-from callwright.runs import Run
+from callwright.training.evaluation import Verdict, summarise
+from callwright.training.run_folder import Run
 from callwright_plugins.report.completions import explain, pick
 from callwright_plugins.report.measured import read_evaluation
 from callwright_plugins.report.page import write_report

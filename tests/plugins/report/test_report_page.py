@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from callwright.cli.app import App
 from callwright.cli.root import root as root_command
 from callwright.errors import DataError, RunError
-from callwright.runs import Run
+from callwright.plugins import load_plugins
+from callwright.training.run_folder import Run
 from callwright_plugins.report import callwright_run_finished
 from callwright_plugins.report.page import write_report
 
@@ -331,10 +332,9 @@ def test_the_hook_writes_the_report(make_run: MakeRun) -> None:
 
 
 def test_the_command(make_run: MakeRun, tmp_path: Path) -> None:
-    import callwright as cw
     import callwright_plugins.report
 
-    registry = cw.load_plugins(extra={"report": callwright_plugins.report}, entry_points=False)
+    registry = load_plugins(extra={"report": callwright_plugins.report}, entry_points=False)
 
     def invoke(*words: str) -> Any:
         return CliRunner().invoke(root_command, ["report", *words], obj=App(registry=registry), catch_exceptions=False)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.runs import Run
+from callwright.training.run_folder import Run
 from callwright_plugins.report.charts import Frame, Line, chart, label, smoothed, thinned, ticks
 from callwright_plugins.report.examples import pick
 from callwright_plugins.report.markup import cut, percent, points, safe
@@ -132,14 +132,14 @@ def test_masked_rollouts_are_no_examples(make_run: MakeRun) -> None:
 
 
 def wilson_change(before: int, after: int, n: int) -> Change:
-    from callwright.evaluation import wilson
+    from callwright.training.evaluation import wilson
 
     return Change("x", n, (before / n, *wilson(before, n)), (after / n, *wilson(after, n)))
 
 
 def test_bounds_of_a_gain_are_newcombes() -> None:
     # Newcombe (1998), table II, example (a): 56/70 against 48/80: 0.2, 95% interval 0.0524 to 0.3339 (method 10).
-    from callwright.evaluation import wilson
+    from callwright.training.evaluation import wilson
 
     change = Change("x", 70, (48 / 80, *wilson(48, 80)), (56 / 70, *wilson(56, 70)))
     bounds = change.bounds

@@ -17,6 +17,9 @@ import callwright_plugins.json_ir
 import callwright_plugins.scripted_samplers
 import callwright_plugins.xml_ir
 from callwright.errors import DataError, UnknownName, UsageError
+from callwright.plugins import load_plugins
+from callwright.tools import validate
+from callwright.training import judge
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments, random_value
 
 
@@ -59,7 +62,7 @@ def registry() -> cw.Registry:
         "xml-ir": callwright_plugins.xml_ir,
         "scripted-samplers": callwright_plugins.scripted_samplers,
     }
-    return cw.load_plugins(extra=modules, entry_points=False)
+    return load_plugins(extra=modules, entry_points=False)
 
 
 def texts(sampler: cw.Sampler, tasks: list[cw.Task], n: int = 1, seed: int = 0) -> list[list[str]]:
@@ -69,9 +72,7 @@ def texts(sampler: cw.Sampler, tasks: list[cw.Task], n: int = 1, seed: int = 0) 
 
 def verdicts(registry: cw.Registry, sampler: cw.Sampler, tasks: list[cw.Task]) -> list[cw.Verdict]:
     parser = registry.create("parser", "json")
-    return [
-        cw.judge(cw.Attempt(task, text, parser)) for task, (text,) in zip(tasks, texts(sampler, tasks), strict=True)
-    ]
+    return [judge(cw.Attempt(task, text, parser)) for task, (text,) in zip(tasks, texts(sampler, tasks), strict=True)]
 
 
 @pytest.mark.parametrize("ir", ["json", "xml"])
@@ -134,7 +135,7 @@ def test_random_valid_calls_fit_their_schemas(registry: cw.Registry) -> None:
         program = parser.parse(text)
         assert isinstance(program, cw.Program)
         assert len(program.calls) == 3
-        assert cw.validate(program, TOOLS).valid
+        assert validate(program, TOOLS).valid
         seen.update(call.tool for call in program.calls)
     assert seen == {"step", "back"}
 
@@ -173,7 +174,7 @@ def test_hash_seeds_play_no_part() -> None:
     code = (
         "import callwright as cw\n"
         "from callwright_plugins import json_ir, scripted_samplers, toolworld\n"
-        "r = cw.load_plugins(extra={'j': json_ir, 's': scripted_samplers, 't': toolworld}, entry_points=False)\n"
+        "r = load_plugins(extra={'j': json_ir, 's': scripted_samplers, 't': toolworld}, entry_points=False)\n"
         "tasks = r.create('corpus', 'toolworld-mini-v1')['evaluation'][:40]\n"
         "for name in ('noisy-gold', 'random-valid'):\n"
         "    for row in r.create('sampler', name).sample([cw.SamplingRequest((), task) for task in tasks]):\n"

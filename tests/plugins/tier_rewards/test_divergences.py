@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.environment import Outcome
-from callwright.tool import ToolSpec
+from callwright.environments.protocol import Outcome
+from callwright.tools.spec import ToolSpec
 
 TABLE = {"type": "array", "items": {"type": "object"}}
 SPECS = {
@@ -121,7 +121,7 @@ def text(calls: Any, returns: str = "one") -> str:
 
 
 def score(of: cw.Task, calls: Any, returns: str = "one", recipe: str = "tier", ir: str = "json") -> cw.Reward:
-    return cw.recipe(recipe).score(of, text(calls, returns), ir=ir)
+    return cw.reward(recipe).score(of, text(calls, returns), ir=ir)
 
 
 def value(reward: cw.Reward, name: str) -> float:
@@ -170,7 +170,7 @@ def test_dangling_reference_is_malformed(reference: str) -> None:
 def test_ids() -> None:
     shifted = text(GOOD).replace('"2":', '"30":').replace('"1":', '"20":').replace('"0":', '"10":')
     shifted = shifted.replace("API_RESPONSE_1", "API_RESPONSE_20").replace("API_RESPONSE_0", "API_RESPONSE_10")
-    assert cw.recipe("tier").score(task(BEST), shifted).total == 1.0
+    assert cw.reward("tier").score(task(BEST), shifted).total == 1.0
     backwards = dict(reversed(list(GOOD.items())))
     assert score(task(BEST), backwards).total == 1.0
     assert score(task(BEST), '{"0": {"Locate": {}}, "0": {"Locate": {}}}').total == 0
@@ -254,7 +254,7 @@ def test_reference_has_the_type_of_its_result() -> None:
 
 def test_enumerations_are_not_graded() -> None:
     attempt = cw.Attempt(task(BEST), text({"0": {"Find": {"place": "Rome", "mode": "sideways"}}}), cw.parser("json"))
-    reward = cw.recipe("tier").score_attempt(attempt)
+    reward = cw.reward("tier").score_attempt(attempt)
     assert value(reward, "types") == value(reward, "parameters") == 1
     assert attempt.validation is not None
     assert [mismatch.path for mismatch in attempt.validation.values] == ["mode"]
@@ -316,7 +316,7 @@ def test_ablations_are_renormalised(recipe: str, partial: float) -> None:
 
 def test_thought_may_mention_the_tag() -> None:
     said = text(GOOD).replace("so", "I write a <tool_call> block & think 1 < 2")
-    assert cw.recipe("tier").score(task(BEST), said).total == 1.0
+    assert cw.reward("tier").score(task(BEST), said).total == 1.0
 
 
 def test_plain_text_in_strings() -> None:

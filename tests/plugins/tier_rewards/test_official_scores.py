@@ -63,7 +63,7 @@ def test_gold_completions_are_full() -> None:
     import callwright as cw
 
     module = load(ROOT / "benchmarks" / "official_scores.py")
-    corpus, tier, parser = cw.corpus("depthbench-official", data=str(DATA)), cw.recipe("tier"), cw.parser("json")
+    corpus, tier, parser = cw.corpus("depthbench-official", data=str(DATA)), cw.reward("tier"), cw.parser("json")
     styles = set()
     for row in module.official_rows(DATA):
         if row["ir"] == "json" and row["kind"] in ("gold", "gold_explicit_tag"):

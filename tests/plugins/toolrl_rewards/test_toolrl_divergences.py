@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.errors import DataError
+from callwright.walk import Progress
 from callwright_plugins.toolrl_rewards.reading import read_text
 from callwright_plugins.toolrl_rewards.truth import BadGroundTruth
 
@@ -31,7 +33,7 @@ def text(*calls: Any, thought: str = "so", response: str | None = None) -> str:
 
 
 def scores(recipe: str, completion: str, truth: str, **options: Any) -> dict[str, float]:
-    reward = cw.recipe(recipe, **options).score_pair(completion, truth)
+    reward = cw.reward(recipe, **options).score_pair(completion, truth)
     return {name: weighted.score.value for name, weighted in reward.scores.items()}
 
 
@@ -68,7 +70,7 @@ def test_one_malformed_line() -> None:
     assert correct(RELEASED, broken, truth) == -3.0
     # names 1/2, the first call whole (1 + 2), S = 1 + 2 + 3
     assert correct(PAPER, broken, truth) == pytest.approx(6 * 3.5 / 6 - 3)
-    reward = cw.recipe(PAPER).score_pair(broken, truth)
+    reward = cw.reward(PAPER).score_pair(broken, truth)
     assert [evidence.code for evidence in reward.scores["correctness"].score.evidence] == ["not_json", "missing_call"]
 
 
@@ -132,7 +134,7 @@ def test_where_nothing_is_due() -> None:
     for completion, ours in ((text(response="Sorry."), 3.0), (text(ONE), -3.0), (text("oops"), -3.0)):
         assert correct(RELEASED, completion, truth) == 0.0
         assert correct(PAPER, completion, truth) == ours
-    assert cw.recipe(PAPER).score_pair(text(response="Sorry."), truth).total == 4.0
+    assert cw.reward(PAPER).score_pair(text(response="Sorry."), truth).total == 4.0
 
 
 def test_order_of_calls() -> None:
@@ -191,24 +193,24 @@ def test_calls_without_parameters() -> None:
 def test_length() -> None:
     truth = text(ONE)
     thought = "word " * 300
-    paper = cw.recipe("toolrl-length").score_pair(text(ONE, thought=thought), truth)
+    paper = cw.reward("toolrl-length").score_pair(text(ONE, thought=thought), truth)
     assert paper.scores["length"].score.value == 300 / 512
-    released = cw.recipe("toolrl-released-withlength").score_pair(text(ONE, thought=thought), truth)
+    released = cw.reward("toolrl-released-withlength").score_pair(text(ONE, thought=thought), truth)
     assert released.scores["length"].score.value == 0.59
-    assert cw.recipe("toolrl-length").score_pair(text(ONE, thought="word " * 600), truth).total == 5.0
+    assert cw.reward("toolrl-length").score_pair(text(ONE, thought="word " * 600), truth).total == 5.0
 
 
-def progress(step: int, total: int = 105) -> cw.Progress:
-    return cw.Progress(step, total)
+def progress(step: int, total: int = 105) -> Progress:
+    return Progress(step, total)
 
 
 def test_dynamic_length_targets() -> None:
     completion, truth = text(ONE, thought="word " * 256), text(ONE)
     for step, target in ((0, 512), (105, 1024)):
-        reward = cw.recipe("toolrl-dynamic-length").score_pair(completion, truth, progress(step))
+        reward = cw.reward("toolrl-dynamic-length").score_pair(completion, truth, progress(step))
         assert reward.scores["length"].score.value == pytest.approx(256 / target)
     for step, target in ((0, 384), (105, 640)):
-        released = cw.recipe("toolrl-released-withlength_dynamic")
+        released = cw.reward("toolrl-released-withlength_dynamic")
         reward = released.score_pair(completion, truth, progress(step))
         assert reward.scores["length"].score.value == pytest.approx(round(256 / target, 2))
 
@@ -228,7 +230,7 @@ def test_dynamic_length_targets() -> None:
     ],
 )
 def test_scales(recipe: str, step: int, format_range: tuple[float, float], correct_range: tuple[float, float]) -> None:
-    scorer, truth = cw.recipe(recipe), text(ONE)
+    scorer, truth = cw.reward(recipe), text(ONE)
     best = scorer.score_pair(text(ONE), truth, progress(step)).scores
     worst = scorer.score_pair("nothing", truth, progress(step)).scores
     for name, (low, high) in (("format", format_range), ("correctness", correct_range)):
@@ -241,9 +243,9 @@ def test_scales(recipe: str, step: int, format_range: tuple[float, float], corre
 )
 def test_a_schedule_needs_the_progress(recipe: str) -> None:
     with pytest.raises(cw.UsageError, match="'step' and 'total_steps'"):
-        cw.recipe(recipe).score_pair(text(ONE), text(ONE))
-    with pytest.raises(cw.DataError, match="'step' and 'total_steps'"):
-        cw.recipe(recipe).row_task({"id": "1", "ground_truth": text(ONE)})
+        cw.reward(recipe).score_pair(text(ONE), text(ONE))
+    with pytest.raises(DataError, match="'step' and 'total_steps'"):
+        cw.reward(recipe).row_task({"id": "1", "ground_truth": text(ONE)})
 
 
 def test_granularities() -> None:
@@ -258,7 +260,7 @@ def test_granularities() -> None:
 
 
 def test_every_ground_truth_is_checked_before_training() -> None:
-    recipe = cw.recipe(PAPER)
+    recipe = cw.reward(PAPER)
     for bad, reason in (
         (text("oops"), "not JSON"),
         ("plain", "it has no"),
@@ -267,7 +269,7 @@ def test_every_ground_truth_is_checked_before_training() -> None:
         task = recipe.row_task({"id": "good", "ground_truth": text(ONE)})
         with pytest.raises(BadGroundTruth, match=reason):
             recipe.check([task, cw.Task("bad", "", {}, cw.Answer(), task.environment, facts={"ground_truth": bad})])
-    with pytest.raises(cw.DataError, match="no 'ground_truth'"):
+    with pytest.raises(DataError, match="no 'ground_truth'"):
         recipe.row_task({"id": "1"})
 
 
@@ -276,7 +278,7 @@ def test_programs_in_other_forms_are_scored_too() -> None:
     gold = cw.Program((cw.Call(3, "a", {}), cw.Call(5, "b", {"x": cw.Reference(3)})))
     task = cw.Task("t", "", {}, cw.Answer((1,)), cw.environment("none", tools=[]), program=gold)
     renumbered = cw.Program((cw.Call(0, "a", {}), cw.Call(1, "b", {"x": cw.Reference(0)})))
-    recipe = cw.recipe(PAPER)
+    recipe = cw.reward(PAPER)
     assert recipe.score(task, parser.render(renumbered)).total == 4.0
     assert recipe.score(task, "no program at all").total == -3.0
     assert recipe.score(task, parser.render(cw.Program((cw.Call(0, "a", {}),)))).total == pytest.approx(
@@ -303,7 +305,7 @@ def test_programs_in_other_forms_are_scored_too() -> None:
 )
 @pytest.mark.parametrize("recipe", [RELEASED, PAPER, "toolrl-released-intermediate", "toolrl-coarse"])
 def test_no_text_of_a_model_raises(recipe: str, completion: str) -> None:
-    reward = cw.recipe(recipe).score_pair(completion, text(ONE, OTHER))
+    reward = cw.reward(recipe).score_pair(completion, text(ONE, OTHER))
     assert reward.total is not None
     json.dumps(reward.to_json())
 
@@ -315,7 +317,7 @@ def test_reading_takes_time_in_proportion() -> None:
 
 
 def test_evidence_is_found_when_it_is_asked_for() -> None:
-    score = cw.recipe(PAPER).score_pair(text(EMPTY), text(ONE)).scores["correctness"].score
+    score = cw.reward(PAPER).score_pair(text(EMPTY), text(ONE)).scores["correctness"].score
     assert isinstance(score, cw.Score)
     assert [evidence.code for evidence in score.evidence] == ["missing_call", "extra_call"]
     assert score.evidence is score.evidence

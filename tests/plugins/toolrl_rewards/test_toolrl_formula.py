@@ -76,7 +76,7 @@ def text(calls: list[Call]) -> str:
 @pytest.mark.parametrize("granularity", ["full", "finegrained", "intermediate", "coarse"])
 @pytest.mark.parametrize(("any_name", "counted"), [(True, True), (True, False), (False, True)])
 def test_correctness_is_the_formula(granularity: str, any_name: bool, counted: bool) -> None:
-    recipe = cw.recipe(
+    recipe = cw.reward(
         "toolrl" if granularity == "full" else f"toolrl-{granularity}",
         pairs="any" if any_name else "same-name",
         extra_calls="counted" if counted else "free",
@@ -97,7 +97,7 @@ def test_the_order_of_predicted_calls_does_not_matter() -> None:
         truth, predicted = some_calls(rng, 4), some_calls(rng, 5)
         shuffled = rng.sample(predicted, len(predicted))
         for name in ("toolrl", "toolrl-finegrained", "toolrl-intermediate", "toolrl-coarse"):
-            recipe = cw.recipe(name)
+            recipe = cw.reward(name)
             one, other = (recipe.score_pair(text(calls), text(truth)).total for calls in (predicted, shuffled))
             assert one == pytest.approx(other, abs=1e-9)
 
@@ -106,8 +106,8 @@ def test_the_best_matching_is_no_worse_than_the_greedy_one() -> None:
     rng, better = random.Random(6), 0
     for _ in range(300):
         truth, predicted = text(some_calls(rng, 4)), text(some_calls(rng, 4))
-        optimal = cw.recipe("toolrl").score_pair(predicted, truth).total
-        greedy = cw.recipe("toolrl", matching="greedy").score_pair(predicted, truth).total
+        optimal = cw.reward("toolrl").score_pair(predicted, truth).total
+        greedy = cw.reward("toolrl", matching="greedy").score_pair(predicted, truth).total
         assert optimal >= greedy - 1e-9
         better += optimal > greedy + 1e-9
     assert better > 10

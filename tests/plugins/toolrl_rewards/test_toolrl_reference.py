@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.errors import DataError
+from callwright.walk import Progress
 from callwright_plugins.toolrl_rewards.recipes import ABLATIONS, VARIANTS
 from callwright_plugins.toolrl_rewards.truth import BadGroundTruth
 
@@ -49,18 +51,18 @@ def test_every_row_of_every_variant_and_matching_policy_is_equal(
 
 
 def test_refused_ground_truths_are_named_when_they_are_loaded(rows: list[dict[str, Any]]) -> None:
-    recipe = cw.recipe("toolrl-released-default")
+    recipe = cw.reward("toolrl-released-default")
     bad = [row for row in rows if "error" in row["scores"]["default"]]
     assert len(bad) == 8
     for row in bad:
         with pytest.raises(BadGroundTruth, match="cannot be read: line 1 of its calls is not JSON") as caught:
             recipe.row_task(row)
-        assert isinstance(caught.value, cw.DataError)
+        assert isinstance(caught.value, DataError)
         assert caught.value.task == row["id"]
 
 
 def test_the_paper_recipe_reads_what_the_released_one_refuses(rows: list[dict[str, Any]]) -> None:
-    recipe = cw.recipe("toolrl")
+    recipe = cw.reward("toolrl")
     for row in rows:
         if row["perturbation"] == "gt_think_mentions_tags__self":
             assert recipe.score_pair(row["completion"], row["ground_truth"]).total == 4.0
@@ -68,10 +70,10 @@ def test_the_paper_recipe_reads_what_the_released_one_refuses(rows: list[dict[st
 
 @pytest.mark.parametrize("name", ["toolrl", "toolrl-as-printed", *(f"toolrl-{change}" for change in ABLATIONS)])
 def test_paper_recipes_stay_in_range_and_explain_every_lost_point(name: str, rows: list[dict[str, Any]]) -> None:
-    recipe = cw.recipe(name)
+    recipe = cw.reward(name)
     kinds: Counter[str] = Counter()
     for row in rows[::4]:
-        reward = recipe.score_pair(row["completion"], row["ground_truth"], cw.Progress(row["step"], row["total_steps"]))
+        reward = recipe.score_pair(row["completion"], row["ground_truth"], Progress(row["step"], row["total_steps"]))
         assert recipe.low <= reward.total <= recipe.high
         assert reward.total == pytest.approx(sum(weighted.contribution for weighted in reward.scores.values()))
         for weighted in reward.scores.values():
@@ -85,18 +87,18 @@ def test_paper_recipes_stay_in_range_and_explain_every_lost_point(name: str, row
 
 @pytest.mark.parametrize("variant", sorted(VARIANTS))
 def test_released_recipes_explain_every_lost_point(variant: str, rows: list[dict[str, Any]]) -> None:
-    recipe = cw.recipe(f"toolrl-released-{variant}")
+    recipe = cw.reward(f"toolrl-released-{variant}")
     for row in rows[::16]:
         if "error" in row["scores"][variant]:
             continue
-        reward = recipe.score_pair(row["completion"], row["ground_truth"], cw.Progress(row["step"], row["total_steps"]))
+        reward = recipe.score_pair(row["completion"], row["ground_truth"], Progress(row["step"], row["total_steps"]))
         for weighted in reward.scores.values():
             assert weighted.score.full == (not weighted.score.evidence), (row["id"], weighted)
 
 
 def test_the_paper_formula_equals_the_reference_where_nothing_is_repaired(rows: list[dict[str, Any]]) -> None:
     """One call each, same name, no bools: there the paper's formula and the released code are the same."""
-    recipe, compared = cw.recipe("toolrl"), 0
+    recipe, compared = cw.reward("toolrl"), 0
     for row in rows:
         block = row["matching"]
         if block is None or (block["n_gt"], block["n_pred"]) != (1, 1) or block["any_ne_named"]:

@@ -33,7 +33,7 @@ def test_rows_with_their_ground_truth_need_no_corpus(tmp_path: Path) -> None:
     result, written = score(tmp_path, rows, "--recipe", "toolrl")
     assert result.exit_code == 0
     assert [(one["id"], one["total"]) for one in written] == [("a", 4.0), (2, 3.0), ("c", -3.0)]
-    recipe = cw.recipe("toolrl")
+    recipe = cw.reward("toolrl")
     for given, one in zip(rows, written, strict=True):
         reward = recipe.score_pair(given["completion"], given["ground_truth"])
         assert one == {"id": given["id"], **json.loads(json.dumps(reward.to_json()))}

@@ -70,7 +70,7 @@ def test_the_body_is_what_splitting_leaves() -> None:
 
 @pytest.mark.parametrize("recipe", ["toolrl", "toolrl-released-default", "toolrl-released-intermediate_refined"])
 def test_any_soup_is_scored_and_explained(recipe: str) -> None:
-    scorer = cw.recipe(recipe)
+    scorer = cw.reward(recipe)
     truth = '<think>t</think>\n<tool_call>\n{"name": "f", "parameters": {}}\n</tool_call>'
     totals = set()
     for soup in soups(1500, seed=10):

@@ -11,8 +11,8 @@ import pytest
 import callwright as cw
 from callwright.errors import DataError, UnknownName
 from callwright.plugins import Registry, load_plugins
-from callwright.prompt import build_messages
 from callwright.testing import check_component
+from callwright.walk.prompt import build_messages
 from callwright_plugins import chat_ir, toolrl_rewards, toolrl_rows
 from callwright_plugins.toolrl_rows.corpus import ToolRLRows
 
@@ -79,7 +79,7 @@ def test_the_ground_truth_is_right_under_toolrl_and_in_an_evaluation(
     parser = registry.create("parser", "toolrl")
     attempt = cw.Attempt(task, truth, parser)
     assert reward.score_attempt(attempt).total == 4.0
-    from callwright.evaluation import judge
+    from callwright.training.evaluation import judge
 
     assert judge(attempt).answer
     wrong = truth.replace("Rome", "Lima") if number else TRUTH

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from callwright.corpus import Task
-from callwright.program import Program, plain
+from callwright.language.program import Program, plain
+from callwright.walk.tasks import Task
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 from callwright_plugins.toolworld.environment import ToolWorld
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from callwright.corpus import Task
 from callwright.errors import UnknownName, UsageError
-from callwright.program import Program, Reference
+from callwright.language.program import Program, Reference
+from callwright.walk.tasks import Task
 from callwright_plugins.toolworld.annotator import SYNONYMS
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 

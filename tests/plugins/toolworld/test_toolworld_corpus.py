@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from callwright.corpus import Corpus, Task
 from callwright.errors import UnknownName, UsageError
-from callwright.execution import execute
 from callwright.plugins import load_plugins
+from callwright.walk.execution import execute
+from callwright.walk.tasks import Corpus, Task
 from callwright_plugins import toolworld
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 from callwright_plugins.toolworld.environment import ToolWorld
@@ -101,7 +101,7 @@ def test_every_reference_program_gives_the_answer(evaluation: list[Task], train:
 
 
 def test_reference_programs_fit_the_schemas(evaluation: list[Task]) -> None:
-    from callwright.schema import validate
+    from callwright.tools.validation import validate
 
     assert all(task.program is not None and validate(task.program, task.tools).valid for task in evaluation)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callwright.environment import Environment, Session
+from callwright.environments.protocol import Environment, Session
 from callwright.errors import UsageError
 from callwright.plugins import load_plugins
 from callwright_plugins import toolworld
@@ -114,7 +114,7 @@ def test_calls_change_neither_their_arguments_nor_the_world(world: ToolWorld) ->
 _PROBE = """
 import hashlib, json, sys
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
-from callwright.program import plain
+from callwright.language.program import plain
 corpus = ToolWorldCorpus(evaluation_size=6)
 def shown(task, program):
     calls = [[call.id, call.tool, plain(call.arguments)] for call in program.calls]

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from callwright.tool import ToolSpec
+from callwright.tools.spec import ToolSpec
 from callwright_plugins.toolworld.annotator import Annotator
 from callwright_plugins.toolworld.environment import ToolWorld
 from callwright_plugins.toolworld.tools import TWINS

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from callwright.corpus import Task
-from callwright.parser import Parser
+from callwright.language.parser import Parser
+from callwright.language.program import Program
 from callwright.plugins import load_plugins
-from callwright.program import Program
+from callwright.walk.tasks import Task
 from callwright_plugins import json_ir, toolworld
 from callwright_plugins.toolworld.annotator import SYNONYMS
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus

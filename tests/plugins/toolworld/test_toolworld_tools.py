@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.environment import Outcome
+from callwright.environments.protocol import Outcome
 from callwright_plugins.toolworld import world as data
 from callwright_plugins.toolworld.environment import ToolWorld, read_scenario
 from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, TWINS

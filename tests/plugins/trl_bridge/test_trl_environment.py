@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.json_schema import without_marks
+from callwright.errors import UnknownName
+from callwright.tools.reading import without_marks
 from callwright_plugins import trl_bridge
 from callwright_plugins.trl_bridge.signatures import tool_method
 
@@ -178,7 +179,7 @@ def test_names_that_trl_has_itself_are_refused() -> None:
     instance = trl_bridge.environment_factory(environment, tools=["look"])()
     instance.reset()
     assert json.loads(instance.look(at="stars")) == {"id": 0, "name": "look", "result": "stars"}
-    with pytest.raises(cw.UnknownName, match="tool of mine"):
+    with pytest.raises(UnknownName, match="tool of mine"):
         trl_bridge.environment_factory(environment, tools=["lock"])
     odd = cw.ToolSpec("odd", "", {"type": "object", "properties": {"from": {"type": "string"}}})
     with pytest.raises(cw.UsageError, match="no parameter named 'from'"):
@@ -219,12 +220,12 @@ def test_an_environment_may_own_the_reward() -> None:
     getattr(instance, call.tool)(**call.arguments)
     assert instance.get_reward() == 1.0
     instance.reset(task_id=task.id)
-    assert instance.get_reward() == cw.recipe("tier").score(task, cw.parser("json").render(cw.Program())).total
+    assert instance.get_reward() == cw.reward("tier").score(task, cw.parser("json").render(cw.Program())).total
     with pytest.raises(cw.UsageError, match="give environment_factory a corpus"):
         trl_bridge.environment_factory("banking", "tier")
     with pytest.raises(cw.UsageError, match="no column 'task_id'"):
         instance.reset(prompt="")
-    with pytest.raises(cw.UnknownName, match="corpus or environment"):
+    with pytest.raises(UnknownName, match="corpus or environment"):
         trl_bridge.environment_factory("bankin")
 
 

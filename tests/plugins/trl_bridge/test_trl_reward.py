@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.prompt import build_messages
+from callwright.errors import DataError, RecipeError, UnknownName
+from callwright.walk.prompt import build_messages
 from callwright_plugins import trl_bridge
 
 CORPUS = cw.corpus("toolworld-mini-v1", train_size=24, evaluation_size=2)
@@ -24,7 +25,7 @@ IDS = [task.id for task in TASKS]
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.sampled_from(GOLD), st.text(max_size=40))), max_size=5))
 def test_plain_and_conversational_completions_earn_what_the_recipe_gives(drawn: list[tuple[int, str]]) -> None:
-    function, recipe = trl_bridge.reward("tier", corpus=CORPUS), cw.recipe("tier")
+    function, recipe = trl_bridge.reward("tier", corpus=CORPUS), cw.reward("tier")
     expected = [recipe.score(TASKS[number], text, ir="json").total for number, text in drawn]
     ids = [IDS[number] for number, _ in drawn]
     texts = [text for _, text in drawn]
@@ -35,7 +36,7 @@ def test_plain_and_conversational_completions_earn_what_the_recipe_gives(drawn: 
 
 def test_names_objects_and_pipelines_mean_the_same() -> None:
     by_name = trl_bridge.reward("tier", corpus="toolworld-mini-v1", ir="json")
-    by_object = trl_bridge.reward(cw.recipe("tier"), corpus=cw.corpus("toolworld-mini-v1"), ir=FORM)
+    by_object = trl_bridge.reward(cw.reward("tier"), corpus=cw.corpus("toolworld-mini-v1"), ir=FORM)
     by_recipe = trl_bridge.reward("tier-mini")
     pipeline = trl_bridge.reward(by_recipe.pipeline)
     texts = [*GOLD, "no"]
@@ -110,7 +111,7 @@ def test_calls_that_trl_took_apart_are_turns_of_one_session() -> None:
     ]
     program = cw.Program((cw.Call(0, call.tool, arguments),), "one", "One call will do.")
     episode = cw.Episode(task, hermes, [hermes.render(program), "There it is."])
-    expected = cw.recipe("tier").score_attempt(episode)
+    expected = cw.reward("tier").score_attempt(episode)
     function = trl_bridge.reward("tier", corpus=CORPUS, ir="hermes")
     assert function.rewards([""], [taken_apart], None, task_id=[task.id])[0].to_json() == expected.to_json()
     assert expected.total == 1.0
@@ -136,7 +137,7 @@ def test_with_a_tokenizer_completions_are_read_from_their_ids(tokenizer: Any) ->
     ids = [[*gold, tokenizer.eos_token_id], [*gold, tokenizer.bos_token_id, tokenizer.eos_token_id]]
     assert function(["", ""], [GOLD[3], GOLD[3]], ids, task_id=[IDS[3]] * 2)[0] == 1.0
     with_special = function.rewards(["", ""], [GOLD[3], GOLD[3]], ids, task_id=[IDS[3]] * 2)[1]
-    assert with_special.to_json() == cw.recipe("tier").score(TASKS[3], GOLD[3] + tokenizer.bos_token).to_json()
+    assert with_special.to_json() == cw.reward("tier").score(TASKS[3], GOLD[3] + tokenizer.bos_token).to_json()
     with pytest.raises(cw.UsageError, match="no completion_ids"):
         function([""], [GOLD[3]], None, task_id=[IDS[3]])
 
@@ -145,17 +146,17 @@ def test_what_is_missing_is_said() -> None:
     function = trl_bridge.reward("tier", corpus=CORPUS)
     with pytest.raises(cw.UsageError, match="no column 'task_id'"):
         function([""], [""], None)
-    with pytest.raises(cw.UnknownName, match="task of toolworld"):
+    with pytest.raises(UnknownName, match="task of toolworld"):
         function([""], [""], None, task_id=["train-99"])
-    with pytest.raises(cw.DataError, match="not 7"):
+    with pytest.raises(DataError, match="not 7"):
         function([""], [""], None, task_id=[7])
     with pytest.raises(cw.UsageError, match="pass corpus="):
         trl_bridge.reward("tier")
     with pytest.raises(cw.UsageError, match="needs a corpus"):
-        trl_bridge.reward(cw.recipe("tier"))
-    with pytest.raises(cw.RecipeError, match="no such file"):
+        trl_bridge.reward(cw.reward("tier"))
+    with pytest.raises(RecipeError, match="no such file"):
         trl_bridge.reward("tire-mini")
-    with pytest.raises(cw.UnknownName, match="Did you mean 'tier'"):
+    with pytest.raises(UnknownName, match="Did you mean 'tier'"):
         trl_bridge.reward("tirr", corpus=CORPUS)
     with pytest.raises(cw.UsageError, match="'chat' or 'text'"):
         trl_bridge.dataset(CORPUS, form="chatty")
@@ -191,7 +192,7 @@ def test_without_trl_the_package_to_install_is_named(hidden: str, call: str) -> 
     code = (
         f"import sys; sys.modules[{hidden!r}] = None\n"
         "import callwright as cw\nfrom callwright_plugins import trl_bridge\n"
-        f"try: trl_bridge.{call}\nexcept cw.MissingExtra as error: print(error)"
+        f"try: trl_bridge.{call}\nexcept MissingExtra as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip().endswith("pip install 'callwright[trl]'"), done.stderr

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import callwright as cw
+from callwright.errors import DataError
 from callwright_plugins import trl_bridge
 
 
@@ -33,7 +34,7 @@ def test_exact_tier_trains_on_the_cpu(small_corpus: Any, make_trainer: Callable[
     before = {name: tensor.clone() for name, tensor in trainer.model.named_parameters()}
     trainer.train()
     assert len(function.heard) == 3
-    recipe = cw.recipe("tier")
+    recipe = cw.reward("tier")
     seen = set()
     for completions, _, columns, given in function.heard:
         for task_id, text, value in zip(columns["task_id"], completions, given, strict=True):
@@ -94,7 +95,7 @@ def test_the_trainer_trains_on_episodes(small_corpus: Any, make_trainer: Callabl
     )
     trainer.train()
     logs = [row for row in trainer.state.log_history if "reward" in row]
-    recipe = cw.recipe("tier")
+    recipe = cw.reward("tier")
     for row, (_, ids, columns, given) in zip(logs, function.heard, strict=True):
         episodes = columns["rollout"]
         assert [one.task.id for one in episodes] == columns["task_id"]
@@ -194,7 +195,7 @@ def test_vllm_of_the_trainer_is_sampled_from_by_ids(
     assert asked[0] == ([drawn["prompt_ids"][0]], None, 1)
     assert asked[1][0] == [[*drawn["prompt_ids"][0], *drawn["completion_ids"][0][: -len(gold)]]]
     assert drawn["logprobs"][0][: len(gold)] == [-0.25 * at for at in range(len(gold))]
-    assert cw.recipe("tier").score_attempt(episode.episode).total == 1.0
+    assert cw.reward("tier").score_attempt(episode.episode).total == 1.0
     short = trl_bridge.rollout_func("tier", corpus=small_corpus, limits=cw.TurnLimits(assistant_turns=1, turn_tokens=5))
     drawn = short([data["prompt"][3]], trainer)
     assert drawn["completion_ids"] == [gold[:5]]
@@ -246,9 +247,9 @@ def test_prompts_of_no_task_are_said(small_corpus: Any, make_trainer: Callable[.
     rollouts = trl_bridge.rollout_func("tier", corpus=small_corpus)
     data = trl_bridge.dataset(small_corpus, form="text", limit=4)
     trainer = make_trainer(trl_bridge.reward("tier", corpus=small_corpus), data)
-    with pytest.raises(cw.DataError, match="this prompt is of no task"):
+    with pytest.raises(DataError, match="this prompt is of no task"):
         rollouts(["what?"], trainer)
-    with pytest.raises(cw.DataError, match="has no 'task_id'"):
+    with pytest.raises(DataError, match="has no 'task_id'"):
         rollouts([[{"role": "user", "content": "what?"}]], trainer)
-    with pytest.raises(cw.DataError, match="not an episode of rollout_func"):
+    with pytest.raises(DataError, match="not an episode of rollout_func"):
         trl_bridge.reward("tier", corpus=small_corpus)([""], [""], None, rollout=["x"])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.errors import DataError
 from callwright_plugins import verifiers_bridge
 from callwright_plugins.verifiers_bridge.scoring import make_corpus, own_name, score_messages
 
@@ -33,7 +34,7 @@ def test_a_completion_in_a_form_is_scored_as_its_text(name: str) -> None:
     gold = cw.parser("json").render(TASK.program)
     for text in (gold, "no", ""):
         found = score_messages(name, TASK, [said("earlier"), said(text)], ir="json")
-        assert found.to_json() == cw.recipe(name).score(TASK, text).to_json()
+        assert found.to_json() == cw.reward(name).score(TASK, text).to_json()
 
 
 def test_a_thought_that_the_server_took_out_is_put_back() -> None:
@@ -50,7 +51,7 @@ def test_calls_that_the_server_took_apart_are_turns_of_an_episode() -> None:
     arguments = __import__("json").dumps(dict(call.arguments))
     hermes = cw.parser("hermes")
     texts = [hermes.render(cw.Program((cw.Call(0, call.tool, dict(call.arguments)),))), "There."]
-    expected = cw.recipe("tier").score_attempt(cw.Episode(ONE_CALL, hermes, texts))
+    expected = cw.reward("tier").score_attempt(cw.Episode(ONE_CALL, hermes, texts))
     for tool in (call.tool, f"mcp__callwright__{call.tool}"):
         found = score_messages("tier", ONE_CALL, [said(None, (tool, arguments)), said("There.")], ir=None)
         assert found.to_json() == expected.to_json()
@@ -69,7 +70,7 @@ def test_odd_arguments_of_a_model_never_raise(arguments: str) -> None:
 def test_a_lost_rollout_has_no_total() -> None:
     assert score_messages("tier", TASK, [said("x")], ir=None, lost="the server is down").total is None
     assert score_messages("tier", TASK, [], ir="json", lost="the server is down").masked == "the server is down"
-    with pytest.raises(cw.DataError, match="nothing to score"):
+    with pytest.raises(DataError, match="nothing to score"):
         score_messages("tier", TASK, [], ir="json")
 
 
@@ -84,7 +85,7 @@ def test_without_verifiers_the_package_to_install_is_named() -> None:
     code = (
         "import sys; sys.modules['verifiers'] = sys.modules['verifiers.v1'] = None\n"
         "import callwright as cw\nfrom callwright_plugins import verifiers_bridge\n"
-        f"try: verifiers_bridge.taskset({NAME!r})\nexcept cw.MissingExtra as error: print(error)"
+        f"try: verifiers_bridge.taskset({NAME!r})\nexcept MissingExtra as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip().endswith("pip install 'callwright[verifiers]'"), done.stderr

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.prompt import build_messages
+from callwright.errors import UnknownName
+from callwright.walk.prompt import build_messages
 from callwright_plugins import verifiers_bridge
 
 with warnings.catch_warnings():  # they warn of what is theirs while they are imported
@@ -114,11 +115,11 @@ def test_the_example_of_the_page_prints_what_the_page_says(capsys: pytest.Captur
 
 
 def test_names_that_nobody_registered_are_said_at_once() -> None:
-    with pytest.raises(cw.UnknownName, match="Did you mean 'tier'"):
+    with pytest.raises(UnknownName, match="Did you mean 'tier'"):
         verifiers_bridge.taskset(NAME, "tire")
-    with pytest.raises(cw.UnknownName, match="corpus named 'depthbench'"):
+    with pytest.raises(UnknownName, match="corpus named 'depthbench'"):
         verifiers_bridge.taskset("depthbench")
-    with pytest.raises(cw.UnknownName, match="split of"):
+    with pytest.raises(UnknownName, match="split of"):
         list(made(split="test"))
 
 
@@ -129,7 +130,7 @@ def test_verifiers_scores_with_the_recipe(name: str) -> None:
         for text in (cw.parser("json").render(own.program), "no idea"):
             trace = trace_of(task, vf.UserMessage(content=own.query), vf.AssistantMessage(content=text))
             asyncio.run(task.score(trace))
-            expected = cw.recipe(name).score(own, text)
+            expected = cw.reward(name).score(own, text)
             assert trace.reward == expected.total
             assert dict(trace.metrics) == {f"{name}/{term}": one.score.value for term, one in expected.scores.items()}
             assert trace.info["callwright"] == expected.explain()

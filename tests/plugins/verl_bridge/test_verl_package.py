@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.episodes import ChatCodec, Generated, Rollout
+from callwright.errors import DataError
 from callwright_plugins import verl_bridge
 
 with warnings.catch_warnings():  # they warn of what is theirs while they are imported
@@ -205,17 +207,17 @@ def test_an_episode_of_the_agent_loop_is_a_rollout(tokenizer: Any) -> None:
     replies = calls()
     server = Server(tokenizer, *replies)
     output = episode(server, tokenizer, recipe="tier", corpus=NAME)
-    ours = cw.Rollout(TASK, cw.parser("json"), cw.ChatCodec(tokenizer), tuple(row()["raw_prompt"]))
+    ours = Rollout(TASK, cw.parser("json"), ChatCodec(tokenizer), tuple(row()["raw_prompt"]))
     for text in replies:
         ids = (*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id)
         assert server.asked.pop(0)[1] == list(ours.context)
-        ours.advance(cw.Generated(ids, tuple(-0.5 - at for at in range(len(ids)))))
+        ours.advance(Generated(ids, tuple(-0.5 - at for at in range(len(ids)))))
     assert ours.over
     assert output.prompt_ids == list(ours.prompt_ids)
     assert output.response_ids == list(ours.response_ids)
     assert output.response_mask == list(ours.mask)
     assert output.response_logprobs == pytest.approx(list(ours.logprobs))
-    reward = cw.recipe("tier").score_attempt(ours.episode)
+    reward = cw.reward("tier").score_attempt(ours.episode)
     assert output.reward_score == reward.total == 1.0
     extra = output.extra_fields["reward_extra_info"]
     assert extra["score"] == 1.0
@@ -254,7 +256,7 @@ def test_a_pipeline_recipe_brings_its_turns(tokenizer: Any, tmp_path: Path) -> N
 
 
 def test_a_prompt_is_never_cut(tokenizer: Any) -> None:
-    with pytest.raises(cw.DataError, match="more than the 100 of prompt_length"):
+    with pytest.raises(DataError, match="more than the 100 of prompt_length"):
         episode(Server(tokenizer), tokenizer, configuration(prompt_length=100), recipe="tier", corpus=NAME)
 
 

@@ -14,8 +14,10 @@ from attrs import evolve
 from click.testing import CliRunner
 
 import callwright as cw
+from callwright.errors import DataError, RecipeError, UnknownName
 from callwright.opening import open_pipeline
-from callwright.prompt import build_messages
+from callwright.plugins import load_plugins
+from callwright.walk.prompt import build_messages
 from callwright_plugins import verl_bridge
 from callwright_plugins.verl_bridge.scoring import compute_score
 
@@ -39,7 +41,7 @@ class Down:
 @pytest.mark.parametrize("text", [*GOLD, "", "no", GOLD[3].replace("location", "place")])
 @pytest.mark.parametrize("name", ["tier", "toolrl", "prove"])
 def test_a_score_is_what_the_recipe_gives(name: str, text: str) -> None:
-    function, recipe = verl_bridge.compute_score(name, corpus=CORPUS), cw.recipe(name)
+    function, recipe = verl_bridge.compute_score(name, corpus=CORPUS), cw.reward(name)
     for task in TASKS:
         reward = recipe.score(task, text)
         found = function(NAME, text, task.id, {})
@@ -105,17 +107,17 @@ def test_schedules_get_the_step_if_the_data_says_it() -> None:
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(cw.UsageError, match=r"set reward_kwargs\.corpus \(data_source 'ours'"):
         compute_score("ours", "", "train-0", {})
-    with pytest.raises(cw.UnknownName, match="task of"):
+    with pytest.raises(UnknownName, match="task of"):
         compute_score(NAME, "", "train-x", {})
-    with pytest.raises(cw.DataError, match="id of a task"):
+    with pytest.raises(DataError, match="id of a task"):
         compute_score(NAME, "", {"answer": 1}, {})
-    with pytest.raises(cw.RecipeError, match="no such file"):
+    with pytest.raises(RecipeError, match="no such file"):
         compute_score(NAME, "", "train-0", {}, recipe="tir")
-    with pytest.raises(cw.UnknownName, match="environment named 'bankin'"):
+    with pytest.raises(UnknownName, match="environment named 'bankin'"):
         verl_bridge.tool_config("bankin", "x.yaml")
     with pytest.raises(cw.UsageError, match="is not registered"):
         verl_bridge.tool_config(cw.environment("mine", tools=[]), "x.yaml")
-    with pytest.raises(cw.UnknownName, match="tool of banking"):
+    with pytest.raises(UnknownName, match="tool of banking"):
         verl_bridge.tool_config("banking", "x.yaml", tools=["fly"])
 
 
@@ -151,7 +153,7 @@ def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
     from callwright.cli.app import App
     from callwright_plugins.verl_bridge.command import verl_export
 
-    registry = cw.load_plugins()
+    registry = load_plugins()
     path, other = tmp_path / "a.parquet", tmp_path / "b.parquet"
     arguments = [NAME, str(path), "--limit", "3", "--agent", "callwright", "--corpus-option", "train_size=9"]
     done = CliRunner().invoke(verl_export, arguments, obj=App(registry=registry))
@@ -163,10 +165,10 @@ def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
 
 def test_an_empty_split_and_a_bad_path_are_said(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs the extra 'data'")
-    with pytest.raises(cw.DataError, match="is empty"):
+    with pytest.raises(DataError, match="is empty"):
         verl_bridge.export(cw.corpus(NAME, train_size=0), tmp_path / "x.parquet")
     (tmp_path / "file").write_text("")
-    with pytest.raises(cw.DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot be written"):
         verl_bridge.export(CORPUS, tmp_path / "file" / "x.parquet")
 
 

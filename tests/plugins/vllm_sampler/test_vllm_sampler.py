@@ -17,8 +17,9 @@ import jsonschema_rs
 import pytest
 
 import callwright as cw
-from callwright.conversing import converse
-from callwright.turn_limits import TurnLimits
+from callwright.episodes.driving import converse
+from callwright.errors import DataError
+from callwright.walk.limits import TurnLimits
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
@@ -284,7 +285,7 @@ def test_wrong_options(tmp_path: Path) -> None:
         cw.sampler("vllm", model="m", max_new_tokens=0)
     with pytest.raises(cw.UsageError, match="a server has its own"):
         cw.sampler("vllm", model="m", base_url="http://x", engine={"a": 1})
-    with pytest.raises(cw.DataError, match="no tokenizer"):
+    with pytest.raises(DataError, match="no tokenizer"):
         _ = cw.sampler("vllm", model=str(tmp_path), base_url="http://x").codec  # type: ignore[attr-defined]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
-from callwright.program import Call, Program, Reference, Returns
+from callwright.language.program import Call, Program, Reference, Returns
 from callwright_plugins.depthbench.families.phrasing import BACKGROUND, FRAMES, GREETINGS, Form, sentence, surfaces
 from callwright_plugins.depthbench.families.slots import KINDS, Values, kind_of
 from callwright_plugins.depthbench.tools import SPLIT, TOOLS

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
 from callwright_plugins.depthbench.toolkit import (
     REFERENCE_ONLY,
     CityName,

@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.banking.access import (
     ATTEMPTS,
     TOKEN_LIFE,

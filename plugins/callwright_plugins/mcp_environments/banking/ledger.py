@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.banking.iban import is_own
 from callwright_plugins.mcp_environments.banking.rows import Account, FxRate, Payee, Transaction
 from callwright_plugins.mcp_environments.times import DAY, iso

@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.banking.access import need_account, need_customer
 from callwright_plugins.mcp_environments.banking.ledger import need_rate
 from callwright_plugins.mcp_environments.banking.parameters import AccountId, Currency

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.banking.iban import make_iban, own_iban
 from callwright_plugins.mcp_environments.banking.rows import (
     CLOCK,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import UTC, datetime
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.banking.access import need_account
 from callwright_plugins.mcp_environments.banking.ledger import pay
 from callwright_plugins.mcp_environments.banking.rows import CLOCK, NEVER, BankClock, Payee, ScheduledPayment

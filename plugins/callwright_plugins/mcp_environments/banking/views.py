@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.banking.ledger import limit_left, payee_status
 from callwright_plugins.mcp_environments.banking.rows import (
     Account,

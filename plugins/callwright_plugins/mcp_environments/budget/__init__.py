@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from callwright.environments.stateful import StatefulEnvironment, Toolsets
     from callwright.plugins import Registry
-    from callwright.stateful import StatefulEnvironment, Toolsets
 
 
 def environment(
@@ -27,7 +27,7 @@ def environment(
     registry: Registry | None = None,
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.stateful import StatefulEnvironment
+    from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.budget.rows import ROWS
     from callwright_plugins.mcp_environments.budget.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.budget.tools import TOOLS

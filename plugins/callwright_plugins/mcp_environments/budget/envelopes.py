@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.budget.months import horizon, later, span
 from callwright_plugins.mcp_environments.budget.rows import CLOCK, Budget, Category, Expense, Month, SessionClock
 

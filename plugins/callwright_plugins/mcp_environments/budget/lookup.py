@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.budget.envelopes import budget_of, carried, income, need_category, unallocated
 from callwright_plugins.mcp_environments.budget.months import chosen, is_locked
 from callwright_plugins.mcp_environments.budget.recurring import current

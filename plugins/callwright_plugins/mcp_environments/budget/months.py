@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.budget.rows import CLOCK, SessionClock
 from callwright_plugins.mcp_environments.times import DAY, WEEK, iso_date, month_of
 

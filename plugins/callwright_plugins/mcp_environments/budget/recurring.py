@@ -5,8 +5,8 @@ Tools that write first enter what has fallen due; tools that only read look at a
 
 from __future__ import annotations
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.budget.envelopes import check_cap, enter, need_category
 from callwright_plugins.mcp_environments.budget.months import next_day
 from callwright_plugins.mcp_environments.budget.rows import CLOCK, NEVER, RecurringRule, SessionClock

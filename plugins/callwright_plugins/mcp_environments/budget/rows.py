@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 #: The key of the only row of :class:`SessionClock`, and a time that never comes (the end of the year 9999).
 CLOCK: Final = "clock"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.budget.months import begins, later, span
 from callwright_plugins.mcp_environments.budget.rows import (
     CLOCK,

@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.budget.envelopes import (
     available,
     budget_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.budget.envelopes import available, budget_of, carried
 from callwright_plugins.mcp_environments.budget.months import is_locked, next_day
 from callwright_plugins.mcp_environments.budget.rows import Category, Expense, RecurringRule

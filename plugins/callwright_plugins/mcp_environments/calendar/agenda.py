@@ -8,8 +8,8 @@ from typing import Final
 
 from attrs import frozen
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.calendar.recurrence import LATEST, is_start, starts, starts_within, zone_of
 from callwright_plugins.mcp_environments.calendar.rows import (
     Calendar,

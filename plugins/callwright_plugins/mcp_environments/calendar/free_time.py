@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.calendar.agenda import busy
 from callwright_plugins.mcp_environments.calendar.recurrence import zone_of
 from callwright_plugins.mcp_environments.calendar.rows import Person

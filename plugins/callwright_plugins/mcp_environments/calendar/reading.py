@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.calendar.agenda import (
     Occurrence,
     access,

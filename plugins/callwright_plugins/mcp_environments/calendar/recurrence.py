@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.calendar.rows import RecurrenceRule
 
 #: Times that calls may name: 1970 to 2100.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 
 @row("people", prefix="P", index=("email",))

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
 
-from callwright.rows import table_of
-from callwright.stateful import NOW, Scenario
+from callwright.environments.rows import table_of
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.calendar.recurrence import first_start, zone_of
 from callwright_plugins.mcp_environments.calendar.rows import (
     Calendar,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.tool import FunctionTool
+from callwright.tools.spec import FunctionTool
 from callwright_plugins.mcp_environments.calendar.changing import CHANGING
 from callwright_plugins.mcp_environments.calendar.invitations import INVITATIONS
 from callwright_plugins.mcp_environments.calendar.reading import READING

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.calendar.agenda import Occurrence, access, my_zone, occurrences
 from callwright_plugins.mcp_environments.calendar.recurrence import LATEST, zone_of
 from callwright_plugins.mcp_environments.calendar.rows import (

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.crm.records import known_contact, me
 from callwright_plugins.mcp_environments.crm.rows import (
     Activity,

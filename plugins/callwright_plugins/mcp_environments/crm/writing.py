@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.crm.reading import ContactId, DealId, LeadId
 from callwright_plugins.mcp_environments.crm.records import (
     known_contact,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.email.rows import Attachment, Folder, Label, Message, MessageState
 from callwright_plugins.mcp_environments.times import parse_day
 

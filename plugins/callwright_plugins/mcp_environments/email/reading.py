@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.email.delivery import folder_named, label_named, mailbox, message_and_state
 from callwright_plugins.mcp_environments.email.queries import letter_of, query_tests
 from callwright_plugins.mcp_environments.email.rows import Contact, Folder, Label, Message, MessageState, Thread

@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import frozen
 
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
 
 _BLOCK: Final = 512
 _TYPES: Final = {"file": b"0", "link": b"2", "dir": b"5"}

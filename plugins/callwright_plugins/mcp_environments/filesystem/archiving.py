@@ -8,8 +8,8 @@ from typing import Annotated, Final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.filesystem.archives import Member, pack, unpack
 from callwright_plugins.mcp_environments.filesystem.changing import LINK_MODE
 from callwright_plugins.mcp_environments.filesystem.copying import Overwrite, existing_name

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.filesystem.changing import LINK_MODE, named, named_existing, resolved
 from callwright_plugins.mcp_environments.filesystem.paths import (
     PASS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.filesystem.rows import UMASK
 
 _OCTAL: Final = re.compile(r"[0-7]{1,4}")

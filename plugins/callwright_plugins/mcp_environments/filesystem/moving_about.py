@@ -6,8 +6,8 @@ from typing import Final
 
 from typing_extensions import TypedDict
 
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.filesystem.paths import PASS, Path, check, directory, inode, me, path_of, shell
 from callwright_plugins.mcp_environments.filesystem.rows import Inode
 from callwright_plugins.mcp_environments.filesystem.views import PathView

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from attrs import frozen
 from pydantic import Field
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.filesystem.rows import ROOT, SHELL, Entry, Inode, Shell, User
 
 READ, WRITE, PASS = 4, 2, 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from callwright.tool import ToolError
+from callwright.tools.spec import ToolError
 
 #: How much a search may cost: characters searched times the weight of the pattern. About half a second at worst.
 BUDGET: Final = 20_000_000

@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.filesystem.archives import is_archive
 from callwright_plugins.mcp_environments.filesystem.diffs import blocks, split_lines, unified
 from callwright_plugins.mcp_environments.filesystem.paths import (

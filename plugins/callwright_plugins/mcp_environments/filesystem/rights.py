@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.filesystem.modes import changed_mode
 from callwright_plugins.mcp_environments.filesystem.paths import Path, existing, inode, me, path_of, shell
 from callwright_plugins.mcp_environments.filesystem.rows import Inode, Usage, User

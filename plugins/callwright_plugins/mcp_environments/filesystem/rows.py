@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Final
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 #: The directory that is its own parent.
 ROOT: Final = "N00001"

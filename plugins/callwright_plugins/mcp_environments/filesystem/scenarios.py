@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any, Final
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.filesystem import texts
 from callwright_plugins.mcp_environments.filesystem.archives import Member, pack
 from callwright_plugins.mcp_environments.filesystem.rows import (

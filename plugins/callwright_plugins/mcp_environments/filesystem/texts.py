@@ -6,7 +6,7 @@ import json
 from random import Random
 from typing import Final
 
-from callwright.stateful import NOW
+from callwright.environments.stateful import NOW
 from callwright_plugins.mcp_environments.people import CITIES, company, full_name
 from callwright_plugins.mcp_environments.times import DAY, iso, iso_date
 

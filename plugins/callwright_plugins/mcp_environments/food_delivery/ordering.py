@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.food_delivery.basket import BasketId, open_basket
 from callwright_plugins.mcp_environments.food_delivery.browsing import rating_of
 from callwright_plugins.mcp_environments.food_delivery.rows import (

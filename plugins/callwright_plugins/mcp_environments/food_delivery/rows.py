@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 BasketState = Literal["open", "ordered", "discarded"]
 OrderStatus = Literal["placed", "confirmed", "preparing", "picked_up", "delivered", "cancelled"]

@@ -7,8 +7,8 @@ from typing import Final
 
 from attrs import frozen
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.food_delivery.rows import (
     Address,
     Basket,

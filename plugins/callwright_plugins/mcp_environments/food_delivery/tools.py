@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.tool import FunctionTool
+from callwright.tools.spec import FunctionTool
 from callwright_plugins.mcp_environments.food_delivery.basket import BASKET
 from callwright_plugins.mcp_environments.food_delivery.browsing import BROWSING
 from callwright_plugins.mcp_environments.food_delivery.ordering import ORDERING

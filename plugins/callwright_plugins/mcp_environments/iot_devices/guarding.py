@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.iot_devices.house import (
     able,
     check_code,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import zlib
 from typing import Any, Final
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.iot_devices.rows import (
     ALARM,
     Alarm,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 Kind = Literal["light", "plug", "fan", "thermostat", "cover", "lock", "sensor"]
 Capability = Literal["switch", "brightness", "color", "color_temperature", "speed", "mode", "position", "lock", "sense"]

@@ -6,7 +6,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.iot_devices.house import RANGES, draws, reading
 from callwright_plugins.mcp_environments.iot_devices.rows import (
     Capability,

@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.issue_tracker.rows import (
     Change,
     Comment,

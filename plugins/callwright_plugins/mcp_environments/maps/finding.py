@@ -10,9 +10,9 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.maps.geometry import Location, cell_at, distance_m, point_of
 from callwright_plugins.mcp_environments.maps.rows import Category, Place
 from callwright_plugins.mcp_environments.times import DAY, iso, parse_time

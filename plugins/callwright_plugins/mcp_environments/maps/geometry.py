@@ -9,8 +9,8 @@ from typing import Annotated, Final
 from attrs import frozen
 from pydantic import Field
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.maps.rows import CELL, Cell, Node, Place, Profile, SavedPlace
 
 #: Mean radius of the earth, in metres.

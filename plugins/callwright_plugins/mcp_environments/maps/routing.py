@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.maps.rows import Edge, Node
 
 Mode = Literal["drive", "walk", "bicycle", "transit"]

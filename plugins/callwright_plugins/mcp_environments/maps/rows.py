@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 #: Cells are squares of this many degrees.
 CELL: Final = 0.05

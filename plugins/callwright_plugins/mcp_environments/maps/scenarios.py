@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
 
-from callwright.stateful import Scenario
+from callwright.environments.stateful import Scenario
 from callwright_plugins.mcp_environments.maps.geometry import distance_m
 from callwright_plugins.mcp_environments.maps.rows import CELL, Category, Cell, Edge, Node, Place, Profile, SavedPlace
 from callwright_plugins.mcp_environments.people import CITIES, LAST

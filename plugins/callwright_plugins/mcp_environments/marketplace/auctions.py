@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.marketplace.rows import (
     CLOCK,
     ME,

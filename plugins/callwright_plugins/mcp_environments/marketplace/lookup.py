@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.marketplace.auctions import current, me
 from callwright_plugins.mcp_environments.marketplace.rows import Bid, Feedback, Listing, Sale, User, Wallet
 from callwright_plugins.mcp_environments.marketplace.views import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 #: The keys of the only rows of :class:`Profile` and :class:`AuctionClock`, the wallet that gets fees, and no time.
 ME: Final = "me"

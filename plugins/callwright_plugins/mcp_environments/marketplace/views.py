@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.marketplace.auctions import leading, least_bid
 from callwright_plugins.mcp_environments.marketplace.rows import Bid, Feedback, Listing, Sale, User
 from callwright_plugins.mcp_environments.times import iso

@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.payments.rows import Customer, Delivery, Invoice, Payment, Webhook
 from callwright_plugins.mcp_environments.payments.views import (
     DeliveryView,

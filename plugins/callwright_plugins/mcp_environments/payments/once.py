@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.payments.rows import IdempotencyKey
 from callwright_plugins.mcp_environments.times import DAY, iso
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.payments.rows import (
     Customer,
     Delivery,

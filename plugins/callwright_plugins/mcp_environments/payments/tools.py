@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.payments.lookup import LOOKUP, InvoiceId, need_customer, need_invoice
 from callwright_plugins.mcp_environments.payments.once import once
 from callwright_plugins.mcp_environments.payments.rows import Customer, Invoice, LineItem, Payment, Refund, Webhook

@@ -7,8 +7,8 @@ from ipaddress import ip_address
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.payments.rows import Delivery, Receiver, Webhook
 from callwright_plugins.mcp_environments.times import MINUTE
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from callwright.environments.stateful import StatefulEnvironment, Toolsets
     from callwright.plugins import Registry
-    from callwright.stateful import StatefulEnvironment, Toolsets
 
 
 def environment(
@@ -29,7 +29,7 @@ def environment(
     registry: Registry | None = None,
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.stateful import StatefulEnvironment
+    from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.retail_chain.rows import ROWS
     from callwright_plugins.mcp_environments.retail_chain.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.retail_chain.tools import TOOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import hypot
 from typing import Final
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 
 @row("stores", prefix="S")

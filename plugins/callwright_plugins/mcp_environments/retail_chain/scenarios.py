@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.people import CITIES, full_name
 from callwright_plugins.mcp_environments.retail_chain.inventory import travel_seconds
 from callwright_plugins.mcp_environments.retail_chain.rows import Item, Reservation, Sale, Stock, Store, Transfer

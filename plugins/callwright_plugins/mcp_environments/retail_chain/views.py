@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.retail_chain.inventory import expected, reserved
 from callwright_plugins.mcp_environments.retail_chain.rows import Item, Reservation, Stock, Store, Transfer
 from callwright_plugins.mcp_environments.times import iso

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.shopping.cart import Method
 from callwright_plugins.mcp_environments.shopping.pricing import Price, cart_of, check_address, price_cart
 from callwright_plugins.mcp_environments.shopping.rows import (

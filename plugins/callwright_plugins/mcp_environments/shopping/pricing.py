@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.shopping.rows import (
     CART,
     Address,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Final
 
-from callwright.rows import table_of
-from callwright.stateful import NOW, Scenario
+from callwright.environments.rows import table_of
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.people import CITIES, FIRST, LAST, email_of, full_name, person
 from callwright_plugins.mcp_environments.shopping.pricing import postage, shares
 from callwright_plugins.mcp_environments.shopping.rows import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.tool import FunctionTool
+from callwright.tools.spec import FunctionTool
 from callwright_plugins.mcp_environments.shopping.cart import CART_TOOLS
 from callwright_plugins.mcp_environments.shopping.catalogue import CATALOGUE
 from callwright_plugins.mcp_environments.shopping.ordering import ORDERING

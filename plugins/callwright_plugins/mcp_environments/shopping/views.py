@@ -6,7 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.shopping.pricing import Line, Price, cart_of
 from callwright_plugins.mcp_environments.shopping.rows import (
     Category,

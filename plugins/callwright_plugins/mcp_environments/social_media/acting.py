@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.social_media.reading import PostId, UserId
 from callwright_plugins.mcp_environments.social_media.rows import Block, Comment, Follow, Like, Post, User
 from callwright_plugins.mcp_environments.social_media.views import (

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.social_media.rows import Comment, Follow, Post, User
 from callwright_plugins.mcp_environments.social_media.views import (
     CommentView,

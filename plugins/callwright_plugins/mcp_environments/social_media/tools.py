@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.tool import FunctionTool
+from callwright.tools.spec import FunctionTool
 from callwright_plugins.mcp_environments.social_media.acting import ACTING
 from callwright_plugins.mcp_environments.social_media.reading import READING
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.social_media.rows import Comment, Follow, Like, Post, User
 from callwright_plugins.mcp_environments.social_media.visibility import Reader, closed, follows, my_id, reader_of
 from callwright_plugins.mcp_environments.times import iso

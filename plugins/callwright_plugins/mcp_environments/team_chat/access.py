@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.team_chat.rows import Channel, Membership, Message, Profile, User
 
 _MENTION: Final = re.compile(r"(?<![\w@.])@([a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)")

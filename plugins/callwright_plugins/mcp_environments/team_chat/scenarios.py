@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, Final
 
-from callwright.rows import table_of
-from callwright.stateful import NOW, Scenario
+from callwright.environments.rows import table_of
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.people import FIRST, person
 from callwright_plugins.mcp_environments.team_chat.rows import (
     Channel,

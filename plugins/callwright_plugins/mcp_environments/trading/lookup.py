@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.trading.book import waiting
 from callwright_plugins.mcp_environments.trading.hours import is_open, next_close, next_open

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.people import COMPANIES, company
 from callwright_plugins.mcp_environments.times import DAY, HOUR, MINUTE, iso_date
 from callwright_plugins.mcp_environments.trading.hours import CLOSES, OPENS, is_trading_day, next_close

@@ -6,7 +6,7 @@ happened.
 
 from __future__ import annotations
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.times import iso_date
 from callwright_plugins.mcp_environments.trading.book import arrive, reserve
 from callwright_plugins.mcp_environments.trading.hours import next_close

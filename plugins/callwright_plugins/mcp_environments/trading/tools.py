@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.tool import ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.times import DAY, iso
 from callwright_plugins.mcp_environments.trading.book import matches, next_seq, refuse_own, reserve, trade
 from callwright_plugins.mcp_environments.trading.hours import is_open, next_close, next_open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.trading.rows import Alert, Fill, Order, Position, PriceBar, Symbol
 

@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.times import DAY, HOUR, MINUTE, iso
 from callwright_plugins.mcp_environments.travel_booking.rows import (
     Cabin,

@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.times import DAY, HOUR, iso, iso_date, parse_day
 from callwright_plugins.mcp_environments.travel_booking.party import (
     ADULT,

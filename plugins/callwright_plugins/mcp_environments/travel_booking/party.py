@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final, Literal
 
-from callwright.tool import ToolError
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.times import DAY, iso_date
 from callwright_plugins.mcp_environments.travel_booking.rows import (
     Airport,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 FareClass = Literal["basic", "standard", "flex", "business"]
 Cabin = Literal["economy", "business"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Final
 
-from callwright.rows import table_of
-from callwright.stateful import NOW, Scenario
+from callwright.environments.rows import table_of
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.people import email_of, person
 from callwright_plugins.mcp_environments.times import DAY, HOUR, MINUTE, iso_date, parse_day
 from callwright_plugins.mcp_environments.travel_booking.fares import places

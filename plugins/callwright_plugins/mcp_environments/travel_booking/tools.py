@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from callwright.tool import FunctionTool
+from callwright.tools.spec import FunctionTool
 from callwright_plugins.mcp_environments.travel_booking.flights import FLIGHTS
 from callwright_plugins.mcp_environments.travel_booking.hotels import HOTELS
 from callwright_plugins.mcp_environments.travel_booking.journeys import JOURNEYS

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from callwright.world import World
+from callwright.environments.world import World
 from callwright_plugins.mcp_environments.vehicle.rows import Route, Vehicle
 
 #: mypy does not see that a row is an attrs class.

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.vehicle.driving import running, standing
 from callwright_plugins.mcp_environments.vehicle.motion import active_route, settled
 from callwright_plugins.mcp_environments.vehicle.rows import KM, LITRE, Destination, Refuelling, Route

@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.vehicle.motion import active_route, state
 from callwright_plugins.mcp_environments.vehicle.rows import Climate, Destination, Door, Dtc, Route, Tire

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
 
-from callwright.stateful import NOW, Scenario
+from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.people import CITIES, company, full_name
 from callwright_plugins.mcp_environments.times import DAY, HOUR
 from callwright_plugins.mcp_environments.vehicle.rows import (

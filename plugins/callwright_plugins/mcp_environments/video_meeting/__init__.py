@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from callwright.environments.stateful import StatefulEnvironment, Toolsets
     from callwright.plugins import Registry
-    from callwright.stateful import StatefulEnvironment, Toolsets
 
 
 def environment(
@@ -30,7 +30,7 @@ def environment(
     registry: Registry | None = None,
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.stateful import StatefulEnvironment
+    from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.video_meeting.rows import ROWS
     from callwright_plugins.mcp_environments.video_meeting.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.video_meeting.tools import TOOLS

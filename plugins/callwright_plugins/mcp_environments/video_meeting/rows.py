@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.rows import row
+from callwright.environments.rows import row
 
 
 @frozen

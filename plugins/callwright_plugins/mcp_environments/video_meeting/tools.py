@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from callwright.paging import Cursor, Limit, Page, page
-from callwright.tool import FunctionTool, ToolError, tool
-from callwright.world import World
+from callwright.environments.paging import Cursor, Limit, Page, page
+from callwright.environments.world import World
+from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.times import iso, parse_time
 from callwright_plugins.mcp_environments.video_meeting.rights import (
     inside,

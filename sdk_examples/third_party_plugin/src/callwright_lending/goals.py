@@ -1,6 +1,6 @@
 """A toolset for an environment of somebody else: savings goals for Callwright's ``banking``.
 
-    cw.environment("banking", toolsets=["banking-goals"])
+cw.environment("banking", toolsets=["banking-goals"])
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 import callwright as cw
+from callwright.environments import FunctionEnvironment
 
 TITLES = {"birds": ["Wings", "The Nest", "Feathers"], "maps": ["Coastlines", "The Atlas"], "tea": ["Leaves"]}
 
@@ -61,6 +62,6 @@ def give_back(library: Library, /, title: str, member: str) -> str:
     return f"{title} is back"
 
 
-def lending() -> cw.FunctionEnvironment:
+def lending() -> FunctionEnvironment:
     """The factory that the plugin names."""
-    return cw.FunctionEnvironment("lending-v1", [find_books, borrow, give_back], state=fill)
+    return FunctionEnvironment("lending-v1", [find_books, borrow, give_back], state=fill)

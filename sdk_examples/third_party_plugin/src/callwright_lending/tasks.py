@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import callwright as cw
+from callwright.errors import UnknownName
+from callwright.walk import execute
 from callwright_lending.library import lending
 
 #: Split, scenario, query, reference program.
@@ -36,7 +38,7 @@ class LendingCorpus:
         self.environment = lending()
         self._tasks: dict[str, cw.Task] = {}
         for number, (split, scenario, query, program) in enumerate(TASKS):
-            trace = cw.execute(program, self.environment, self.environment.tools, scenario=scenario)
+            trace = execute(program, self.environment, self.environment.tools, scenario=scenario)
             task = cw.Task(
                 id=f"{split}-{number}",
                 query=query,
@@ -59,13 +61,13 @@ class LendingCorpus:
         return {split: len(self[split]) for split in ("train", "evaluation")}
 
     def __getitem__(self, split: str) -> Sequence[cw.Task]:
-        """The tasks of a split. Raises :class:`callwright.UnknownName`."""
+        """The tasks of a split. Raises :class:`callwright.errors.UnknownName`."""
         if split not in ("train", "evaluation"):
-            raise cw.UnknownName(f"split of {self.name}", split, ("train", "evaluation"))
+            raise UnknownName(f"split of {self.name}", split, ("train", "evaluation"))
         return [task for task in self._tasks.values() if task.split == split]
 
     def task(self, task_id: str) -> cw.Task:
-        """The task with this id. Raises :class:`callwright.UnknownName`."""
+        """The task with this id. Raises :class:`callwright.errors.UnknownName`."""
         if task_id not in self._tasks:
-            raise cw.UnknownName(f"task of {self.name}", task_id, self._tasks)
+            raise UnknownName(f"task of {self.name}", task_id, self._tasks)
         return self._tasks[task_id]

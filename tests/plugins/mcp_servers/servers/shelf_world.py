@@ -10,7 +10,8 @@ from typing import Any
 
 import callwright as cw
 from callwright.digests import digest_of
-from callwright.schema import check_arguments
+from callwright.errors import UnknownName
+from callwright.tools.validation import check_arguments
 
 PUT = cw.ToolSpec(
     "put",
@@ -141,7 +142,7 @@ class ShelfWorld:
 
     def open(self, scenario: str = "", seed: int = 0) -> Shelf:
         if scenario not in ("", "full"):
-            raise cw.UnknownName("scenario", scenario, ("", "full"))
+            raise UnknownName("scenario", scenario, ("", "full"))
         shelf = Shelf({"vase": seed + 1} if scenario == "full" else {})
         self.opened.append(shelf)
         return shelf

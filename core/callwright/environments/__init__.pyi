@@ -1,0 +1,17 @@
+from callwright.environments.functions import FunctionEnvironment as FunctionEnvironment
+from callwright.environments.paging import Cursor as Cursor
+from callwright.environments.paging import Limit as Limit
+from callwright.environments.paging import Page as Page
+from callwright.environments.paging import page as page
+from callwright.environments.protocol import Environment as Environment
+from callwright.environments.protocol import Outcome as Outcome
+from callwright.environments.protocol import Session as Session
+from callwright.environments.rows import row as row
+from callwright.environments.stateful import Scenario as Scenario
+from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment
+from callwright.environments.stateful import StatefulSession as StatefulSession
+from callwright.environments.tool_names import OfferedTool as OfferedTool
+from callwright.environments.tool_names import offer as offer
+from callwright.environments.tool_names import openai_tools as openai_tools
+from callwright.environments.world import Base as Base
+from callwright.environments.world import World as World

@@ -1,0 +1,55 @@
+"""Offering tools of several environments together: names qualified only where they collide, and legal everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from callwright.environments.protocol import Environment
+from callwright.tools.spec import ToolSpec
+
+#: What OpenAI-compatible servers accept as the name of a function.
+_LONGEST: Final = 64
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@frozen
+class OfferedTool:
+    """A tool under the name by which a model is offered it, and where its calls go."""
+
+    spec: ToolSpec
+    environment: Environment
+    #: The tool's name in its environment.
+    original: str
+
+
+def offer(*environments: Environment) -> Mapping[str, OfferedTool]:
+    """The visible tools of all environments by name, in their order.
+
+    A name that two environments share becomes ``email__search_messages`` and ``team_chat__search_messages``; others
+    stay as they are. Characters that a function's name may not have become ``_``, and names are cut to 64 characters;
+    a number at the end keeps them apart where that makes two alike.
+    """
+    visible = [
+        (environment, spec) for environment in environments for spec in environment.tools.values() if not spec.hidden
+    ]
+    shared = Counter(spec.name for _, spec in visible)
+    offered: dict[str, OfferedTool] = {}
+    for environment, spec in visible:
+        full = spec.name if shared[spec.name] == 1 else f"{environment.name}__{spec.name}"
+        name = legal = _ILLEGAL.sub("_", full)[:_LONGEST]
+        number = 1
+        while name in offered:
+            number += 1
+            name = f"{legal[: _LONGEST - len(str(number)) - 1]}_{number}"
+        offered[name] = OfferedTool(spec if name == spec.name else evolve(spec, name=name), environment, spec.name)
+    return offered
+
+
+def openai_tools(*environments: Environment) -> list[dict[str, Any]]:
+    """The visible tools as OpenAI function definitions, under the names that :func:`offer` gives them."""
+    return [tool.spec.to_openai() for tool in offer(*environments).values()]

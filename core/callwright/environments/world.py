@@ -1,0 +1,574 @@
+"""Worlds: the state of a session as an overlay over rows that all sessions of a scenario share.
+
+A :class:`Base` is built once for a scenario, seed and scale, and never changes. A :class:`World` holds what one session
+has made different: it opens in about a microsecond, costs a few kilobytes, and is reset by dropping the difference.
+
+Every change is also written to a journal, so that a call that fails half-way is undone, and the digest of the whole
+state is brought up to date from the rows that changed since it was last asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from random import Random
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from callwright.environments.rows import check_row, key_text, row_from_json, row_json, table_of
+from callwright.errors import DataError, UsageError
+from callwright.tools.spec import ToolError
+
+R = TypeVar("R")
+T = TypeVar("T")
+Key = Any
+_ABSENT: Final = object()
+_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+class Base:
+    """The frozen rows of one scenario, with the time at which its sessions begin (seconds of the Unix clock, UTC).
+
+    ``kinds`` are row classes whose tables are there even where the scenario has no rows of them.
+
+    Raises :class:`callwright.errors.DataError` for two rows of one key, and for a row that holds anything that can
+    change.
+    """
+
+    def __init__(self, rows: Iterable[Any], *, now: int, seed: int = 0, kinds: Iterable[type[Any]] = ()) -> None:
+        self.now = now
+        self.seed = seed
+        tables: dict[type[Any], dict[Key, Any]] = {kind: {} for kind in kinds}
+        for row in rows:
+            kind = type(row)
+            table = table_of(kind)
+            check_row(row)
+            key = table.key_of(row)
+            if tables.setdefault(kind, {}).setdefault(key, row) is not row:
+                raise DataError(f"two rows of {table.name!r} have the key {key_text(key)!r}")
+        self._tables = tables
+        self.tables: Mapping[type[Any], Mapping[Key, Any]] = MappingProxyType(tables)
+        self._indexes: dict[tuple[type[Any], str], dict[Any, dict[Key, Any]]] = {}
+        self._positions: dict[type[Any], dict[Key, int]] = {}
+        self._fingerprints: dict[tuple[type[Any], Key], int] = {}
+        self._derived: dict[Any, Any] = {}
+        self._total: int | None = None
+
+    def rows(self, kind: type[R]) -> Mapping[Key, R]:
+        """The rows of a table by key; empty where the scenario has none."""
+        return self._tables.get(kind, _NOTHING)
+
+    def rows_with(self, kind: type[R], field: str, value: Any) -> Mapping[Key, R]:
+        """The rows whose ``field`` is ``value`` by key, in the order of the table. The index is made once."""
+        index = self._indexes.get((kind, field))
+        if index is None:
+            index = {}
+            for key, row in self.rows(kind).items():
+                index.setdefault(getattr(row, field), {})[key] = row
+            self._indexes[kind, field] = index
+        return index.get(value, _NOTHING)
+
+    def fingerprint(self, kind: type[Any], key: Key) -> int:
+        """The fingerprint of a row; 0 for one that is not there."""
+        found = self._fingerprints.get((kind, key))
+        if found is None:
+            row = self.rows(kind).get(key)
+            found = self._fingerprints[kind, key] = 0 if row is None else table_of(kind).fingerprint(row)
+        return found
+
+    def position(self, kind: type[Any], key: Key) -> int:
+        """Where a row stands in its table; after the last for one that is new."""
+        positions = self._positions.get(kind)
+        if positions is None:
+            positions = self._positions[kind] = {key: number for number, key in enumerate(self.rows(kind))}
+        return positions.get(key, len(positions))
+
+    @property
+    def total(self) -> int:
+        """The sum of the fingerprints of all rows; computed once."""
+        if self._total is None:
+            self._total = self.count_again()
+        return self._total
+
+    def count_again(self) -> int:
+        """The sum of the fingerprints as the rows are now: if it differs from ``total``, somebody changed a row."""
+        return sum(
+            fingerprint(row)
+            for kind, rows in self.tables.items()
+            for fingerprint in (table_of(kind).fingerprint,)
+            for row in rows.values()
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """Everything, as JSON: what :func:`load_base` reads."""
+        return World(self).dump()
+
+
+def load_base(kinds: Iterable[type[Any]], dumped: Mapping[str, Any], *, seed: int = 0) -> Base:
+    """The base that a dump describes: ``{"now": …, "tables": {name: [row, …]}}``.
+
+    Raises :class:`callwright.errors.DataError` for a table or a row that ``kinds`` do not know.
+    """
+    tables = dumped.get("tables")
+    now = dumped.get("now")
+    if not isinstance(tables, Mapping) or type(now) is not int:
+        raise DataError('a state must be {"now": seconds, "tables": {name: [row, …]}}')
+    known = {table_of(kind).name: kind for kind in kinds}
+    rows: list[Any] = []
+    for name, listed in tables.items():
+        if name not in known:
+            raise DataError(f"there is no table {name!r}; the tables are {', '.join(known)}")
+        if not isinstance(listed, list) or not all(isinstance(value, Mapping) for value in listed):
+            raise DataError(f"the table {name!r} must be a list of rows")
+        rows += [row_from_json(known[name], value) for value in listed]
+    return Base(rows, now=now, seed=seed, kinds=[known[name] for name in tables])
+
+
+class World:
+    """What the tools of a session see: tables of rows, a clock, new ids, and random numbers of its own.
+
+    Rows are named by their class: ``world.get(Account, "A00017")``. Tables are read in the order of the scenario, with
+    new rows after them in the order of their keys, so that what a tool lists depends on the state alone.
+    """
+
+    __slots__ = (
+        "_ahead",
+        "_changed",
+        "_counters",
+        "_digest",
+        "_digest_before",
+        "_draws",
+        "_fingerprints",
+        "_journal",
+        "_now",
+        "_total",
+        "_touched",
+        "_warning",
+        "base",
+    )
+
+    def __init__(self, base: Base) -> None:
+        self.base = base
+        self._now = base.now
+        self._draws = 0
+        self._changed: dict[type[Any], dict[Key, Any]] = {}  # a row, or None for one of the base that was dropped
+        self._counters: dict[type[Any], int] = {}
+        self._journal: list[Callable[[], None]] | None = []
+        self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
+        self._total: int | None = None
+        self._fingerprints: dict[tuple[type[Any], Key], int] = {}  # of the rows that differed from the base then
+        self._warning: tuple[str, str] | None = None
+        self._ahead: tuple[Callable[[World], None], World] | None = None
+        self._digest: str | None = None  # of the state as it is, if nothing changed since it was computed
+        self._digest_before: str | None = None  # of the state when the call at hand began
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The session's time, in seconds of the Unix clock (UTC). It moves only when :meth:`advance` moves it."""
+        return self._now
+
+    def get(self, kind: type[R], key: Key) -> R | None:
+        """The row with this key, or ``None``."""
+        changed = self._changed.get(kind)
+        if changed is not None and key in changed:
+            return changed[key]  # type: ignore[no-any-return]
+        return self.base._tables.get(kind, _NOTHING).get(key)
+
+    def need(self, kind: type[R], key: Key, code: str = "NOT_FOUND", message: str = "") -> R:
+        """The row with this key; a call that names another one fails with ``code``."""
+        changed = self._changed.get(kind)
+        row: R | None
+        if changed is not None and key in changed:
+            row = changed[key]
+        else:
+            row = self.base._tables.get(kind, _NOTHING).get(key)
+        if row is None:
+            raise ToolError(code, message or f"there is no {key_text(key)!r} in {table_of(kind).name}")
+        return row
+
+    def rows(self, kind: type[R]) -> Iterator[R]:
+        """Every row of a table, as the table is now: what is changed on the way does not show."""
+        changed = self._changed.get(kind)
+        base: Mapping[Key, R] = self.base.rows(kind)
+        if not changed:
+            return iter(base.values())
+        return iter(_overlaid(list(base.values()), base, changed, self.base, kind))
+
+    def find(self, kind: type[R], /, **equals: Any) -> list[R]:
+        """The rows whose fields have these values, in the order of the table; quick if one of the fields is indexed."""
+        index = table_of(kind).index
+        for field in equals:
+            if field in index:
+                break
+        else:
+            return _having(self.rows(kind), equals)
+        value = equals.pop(field)
+        rows: Mapping[Key, R] = self.base.rows_with(kind, field, value)
+        changed = self._changed.get(kind)
+        if not changed:
+            return _having(rows.values(), equals) if equals else list(rows.values())
+        rows = dict(rows)
+        others: list[tuple[Key, R]] = []
+        for key, row in changed.items():
+            if row is None or getattr(row, field) != value:
+                rows.pop(key, None)
+            elif key in rows:
+                rows[key] = row  # keeps its place
+            else:
+                others.append((key, row))
+        if others:
+            base, position = self.base.rows(kind), self.base.position
+            others += rows.items()
+            others.sort(key=lambda pair: (position(kind, pair[0]), pair[0] if pair[0] not in base else ""))
+            return _having(map(itemgetter(1), others), equals)
+        return _having(rows.values(), equals)
+
+    def count(self, kind: type[Any], /, **equals: Any) -> int:
+        """How many rows have these values."""
+        changed, base = self._changed.get(kind), self.base.rows(kind)
+        if not equals:
+            if not changed:
+                return len(base)
+            return len(base) + sum(-1 if row is None else key not in base for key, row in changed.items())
+        if len(equals) == 1 and not changed:
+            ((field, value),) = equals.items()
+            if field in table_of(kind).index:
+                return len(self.base.rows_with(kind, field, value))
+        return len(self.find(kind, **equals))
+
+    def table(self, kind: type[R]) -> Mapping[Key, R]:
+        """The rows of a table by key, in no promised order: to look up many of them. Nobody may change it."""
+        changed = self._changed.get(kind)
+        base: Mapping[Key, R] = self.base.rows(kind)
+        if not changed:
+            return base
+        rows = dict(base)
+        rows.update(changed)
+        return {key: row for key, row in rows.items() if row is not None} if None in changed.values() else rows
+
+    def derived(self, compute: Callable[[World], T], *kinds: type[Any]) -> T:
+        """``compute(world)``, which reads these tables and nothing else: counts, means, a road graph.
+
+        For the tables as the scenario has them it is computed once and remembered by the function; once the session
+        has changed one of them, in every call. Nobody may change what is returned.
+        """
+        if any(kind in self._changed for kind in kinds):
+            return compute(self)
+        found = self.base._derived.get(compute, _ABSENT)
+        if found is _ABSENT:
+            found = self.base._derived[compute] = compute(World(self.base))
+        return found  # type: ignore[no-any-return]
+
+    def prepared(
+        self, kind: type[R], prepare: Callable[[R], T], order: Callable[[R], Any] | None = None
+    ) -> Sequence[T]:
+        """``prepare(row)`` of every row, in the order of the table or in that of the keys that ``order`` gives.
+
+        Rows with equal keys stay in the order of the table. For the rows of the scenario it is computed once and
+        remembered by the two functions, which therefore must look at nothing but the row: name them at module level.
+        A search that lower-cases texts, or sorts by time, does so once and not in every call. Nobody may change what
+        is returned.
+        """
+        base: Mapping[Key, R] = self.base.rows(kind)
+        at_first: tuple[list[Any], list[T]] | None = self.base._derived.get((kind, prepare, order))
+        if at_first is None:
+            keys: list[Any] = []
+            rows = list(base.values())
+            if order is not None:
+                place = [(order(row), number) for number, row in enumerate(rows)]
+                keys = sorted(place)
+                rows = [rows[number] for _, number in keys]
+            at_first = self.base._derived[kind, prepare, order] = (keys, [prepare(row) for row in rows])
+        changed = self._changed.get(kind)
+        if not changed:
+            return at_first[1]
+        if order is None:
+            return _overlaid(
+                list(at_first[1]),
+                base,
+                {key: None if row is None else prepare(row) for key, row in changed.items()},
+                self.base,
+                kind,
+            )
+        return _reordered(at_first, base, changed, prepare, order, self.base, kind)
+
+    def ahead(self, settle: Callable[[World], None]) -> World:
+        """What this world will be once ``settle`` has run on it, without changing it: for tools that only read where
+        time brings changes. It is worked out once and remembered until something changes; nobody may write to it."""
+        if self._ahead is None or self._ahead[0] is not settle:
+            later = self.fork()
+            settle(later)
+            self._ahead = (settle, later)
+        return self._ahead[1]
+
+    # Writing ----------------------------------------------------------------------------------------------------------
+
+    def put(self, row: R) -> R:
+        """Put a row in its place, in place of the one with its key if there is one. Returns it."""
+        kind = type(row)
+        hash(row)  # a list or a dict inside would be shared with whoever made it; this raises a TypeError
+        self._set(kind, table_of(kind).key_of(row), row)
+        return row
+
+    def update(self, row: R, **changes: Any) -> R:
+        """Put a copy of a row with some fields changed in its place. Returns the copy."""
+        kind = type(row)
+        table = table_of(kind)
+        values = list(table.values_of(row))
+        for name, value in changes.items():
+            place = table.places.get(name)
+            if place is None:
+                raise UsageError(f"rows of {table.name!r} have no field {name!r}")
+            hash(value)  # as in put
+            values[place] = value
+        changed: R = table.made(values)
+        key = table.key_of(changed)
+        if key != table.key_of(row):
+            raise UsageError(f"update cannot change the key of a row of {table.name!r}; drop it and put another")
+        self._set(kind, key, changed)
+        return changed
+
+    def drop(self, row: Any) -> None:
+        """Take a row away; nothing happens if its key is not there."""
+        kind = type(row)
+        self._set(kind, table_of(kind).key_of(row), None)
+
+    def new_id(self, kind: type[Any]) -> str:
+        """The next unused id of a table: its prefix and a number, counted by this session."""
+        table, rows = table_of(kind), self.base.rows(kind)
+        before = number = self._counters.get(kind, len(rows))
+        while True:
+            number += 1
+            key = table.identifier(number)
+            if key not in rows and self.get(kind, key) is None:
+                break
+        self._note(lambda: self._counters.__setitem__(kind, before))
+        self._counters[kind] = number
+        return key
+
+    def advance(self, seconds: int) -> None:
+        """Let time pass. Raises :class:`callwright.UsageError` for a negative number."""
+        if seconds < 0:
+            raise UsageError("time does not run backwards")
+        before = self._now
+        self._note(lambda: setattr(self, "_now", before))
+        self._now += seconds
+
+    def random(self) -> Random:
+        """A generator for this call. Each is different, and the session's seed and how many it has drawn fix it."""
+        before = self._draws
+        self._note(lambda: setattr(self, "_draws", before))
+        self._draws += 1
+        return Random(f"{self.base.seed}/{self._draws}")
+
+    def warn(self, code: str, message: str) -> None:
+        """Say that the call at hand does only a part of what was asked: its outcome becomes ``partial``."""
+        self._warning = (code, message)
+
+    def _set(self, kind: type[Any], key: Key, row: Any) -> None:
+        base_row = self.base._tables.get(kind, _NOTHING).get(key)
+        changed = self._changed.get(kind)
+        before = base_row if changed is None else changed.get(key, base_row)
+        if before is row or before == row:
+            return
+        self._note(lambda: self._place(kind, key, before, base_row, before is base_row))
+        self._place(kind, key, row, base_row, before is not base_row and row == base_row)
+
+    def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any, as_at_first: bool) -> None:
+        changed = self._changed.get(kind)
+        if changed is None:
+            changed = self._changed[kind] = {}
+        if self._total is not None and (kind, key) not in self._touched:
+            self._touched[kind, key] = changed.get(key, base_row)
+        if as_at_first:  # also None for a row that the base does not have
+            changed.pop(key, None)
+            if not changed:
+                del self._changed[kind]
+        else:
+            changed[key] = row
+
+    def _note(self, undo: Callable[[], None]) -> None:
+        if self._journal is None:
+            raise UsageError("a tool that is declared read_only changed the state, the clock or the random numbers")
+        self._journal.append(undo)
+        self._ahead = self._digest = None
+
+    # Calls ------------------------------------------------------------------------------------------------------------
+
+    def begin(self, read_only: bool) -> None:
+        """A call begins; one that is ``read_only`` may not change anything."""
+        self._journal = None if read_only else []
+        self._warning = None
+        self._digest_before = self._digest
+
+    def end(self) -> tuple[str, str] | None:
+        """The call is over; its warning, if it gave one."""
+        self._journal = []
+        self._digest_before = self._digest
+        return self._warning
+
+    def undo(self) -> None:
+        """Take back everything since the call began."""
+        if self._journal:
+            self._ahead = None
+            for undo in reversed(self._journal):
+                undo()
+            self._digest = self._digest_before
+        self._journal = []
+
+    # The whole --------------------------------------------------------------------------------------------------------
+
+    def fork(self) -> World:
+        """Another world in the same state, which goes its own way."""
+        other = World(self.base)
+        other._now, other._draws = self._now, self._draws
+        other._changed = {kind: dict(rows) for kind, rows in self._changed.items()}
+        other._counters = dict(self._counters)
+        other._fingerprints = dict(self._fingerprints)
+        other._touched, other._total = dict(self._touched), self._total
+        other._digest = other._digest_before = self._digest
+        return other
+
+    def digest(self) -> str:
+        """A hash of rows, clock, counters and random state: equal states have equal ones, whatever led to them."""
+        if self._digest is not None:
+            return self._digest
+        base = self.base
+        if self._total is None:
+            self._total = base.total
+            self._touched = {
+                (kind, key): base.rows(kind).get(key) for kind, rows in self._changed.items() for key in rows
+            }
+        for place, before in self._touched.items():
+            kind, key = place
+            now = self.get(kind, key)
+            if now is before:
+                continue
+            if before is not None:
+                known = self._fingerprints.pop(place, None)
+                self._total -= base.fingerprint(kind, key) if known is None else known
+            if now is not None:
+                self._fingerprints[place] = after = table_of(kind).fingerprint(now)
+                self._total += after
+        self._touched.clear()
+        counters = sorted(
+            (table_of(kind).name, number) for kind, number in self._counters.items() if number != len(base.rows(kind))
+        )
+        text = f"{self._total}|{self._now}|{self._draws}|{base.seed}|{counters}"
+        self._digest = hashlib.sha256(text.encode()).hexdigest()
+        return self._digest
+
+    def dump(self) -> dict[str, Any]:
+        """The whole state as JSON: ``{"now": …, "tables": {name: [row, …]}}``."""
+        kinds = {table_of(kind).name: kind for kind in (*self.base.tables, *self._changed)}
+        return {
+            "now": self._now,
+            "tables": {name: [row_json(row) for row in self.rows(kinds[name])] for name in sorted(kinds)},
+        }
+
+    def changed_rows(self) -> dict[str, dict[str, Any]]:
+        """What differs from the scenario, as JSON: by table and key the row, or ``None`` for one that is gone."""
+        return {
+            table_of(kind).name: {
+                key_text(key): None if rows[key] is None else row_json(rows[key]) for key in sorted(rows)
+            }
+            for kind, rows in sorted(self._changed.items(), key=lambda pair: table_of(pair[0]).name)
+        }
+
+
+def difference(before: World, after: World) -> dict[str, Any]:
+    """What changed from one world to another over the same base, as JSON.
+
+    ``{table: {"added": {key: row}, "removed": {key: row}, "changed": {key: {field: [before, after]}}}}``, without empty
+    parts; ``"clock": [before, after]`` if time passed. Raises :class:`callwright.UsageError` for different bases.
+    """
+    if before.base is not after.base:
+        raise UsageError("the two states are not of one scenario; compare their dumps instead")
+    found: dict[str, Any] = {}
+    for kind in sorted({*before._changed, *after._changed}, key=lambda kind: table_of(kind).name):
+        table = table_of(kind)
+        parts: dict[str, dict[str, Any]] = {"added": {}, "removed": {}, "changed": {}}
+        for key in sorted({*before._changed.get(kind, ()), *after._changed.get(kind, ())}):
+            old, new = before.get(kind, key), after.get(kind, key)
+            if old == new:
+                continue
+            if old is None or new is None:
+                parts["added" if old is None else "removed"][key_text(key)] = row_json(new if old is None else old)
+                continue
+            was, now = row_json(old), row_json(new)
+            parts["changed"][key_text(key)] = {
+                name: [was[name], now[name]] for name in table.fields if was[name] != now[name]
+            }
+        if any(parts.values()):
+            found[table.name] = {name: part for name, part in parts.items() if part}
+    if before.now != after.now:
+        found["clock"] = [before.now, after.now]
+    return found
+
+
+def _having(rows: Iterable[R], equals: Mapping[str, Any]) -> list[R]:
+    """The rows whose fields have these values."""
+    found = list(rows)
+    for name, value in equals.items():
+        found = [row for row in found if getattr(row, name) == value]
+    return found
+
+
+def _overlaid(
+    values: list[T],
+    first: Mapping[Key, Any],
+    changed: Mapping[Key, T | None],
+    base: Base,
+    kind: type[Any],
+) -> list[T]:
+    """``values`` of the rows of the base, with those of changed rows in their places and new ones behind."""
+    dropped, new = [], []
+    position = base.position
+    for key, value in changed.items():
+        if key not in first:
+            new.append(key)
+        elif value is None:
+            dropped.append(position(kind, key))
+        else:
+            values[position(kind, key)] = value
+    for place in sorted(dropped, reverse=True):
+        del values[place]
+    new.sort()
+    values += [changed[key] for key in new]  # type: ignore[misc]
+    return values
+
+
+def _reordered(
+    at_first: tuple[list[Any], list[T]],
+    first: Mapping[Key, R],
+    changed: Mapping[Key, R | None],
+    prepare: Callable[[R], T],
+    order: Callable[[R], Any],
+    base: Base,
+    kind: type[R],
+) -> list[T]:
+    """What :meth:`World.prepared` gives in an order of its own where rows were changed."""
+    keys, values = list(at_first[0]), list(at_first[1])
+    for key in changed:
+        if key in first:
+            place = bisect_left(keys, (order(first[key]), base.position(kind, key)))
+            del keys[place], values[place]
+    number = len(first)
+    for key in sorted(key for key in changed if key not in first):
+        row = changed[key]
+        assert row is not None
+        place = bisect_left(keys, (order(row), number))
+        keys.insert(place, (order(row), number))
+        values.insert(place, prepare(row))
+        number += 1
+    for key, row in changed.items():
+        if row is not None and key in first:
+            named = (order(row), base.position(kind, key))
+            place = bisect_left(keys, named)
+            keys.insert(place, named)
+            values.insert(place, prepare(row))
+    return values

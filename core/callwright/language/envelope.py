@@ -1,0 +1,166 @@
+"""The envelope of TIER's forms: a think block, then one tool-call block (TIER, section 2.2 and appendix C).
+
+    <think> any text </think>
+    <tool_call return="one"> body of the form </tool_call>
+
+The rules, each decided by a scan from left to right, so that reading is linear in the length of the text:
+
+* The think block starts at the first ``<think>`` tag. What stands before it is ignored.
+* It ends at the first ``</think>`` that is followed by nothing but white space and a well-formed ``<tool_call …>`` tag.
+  So a thought may hold anything else: ``<``, ``&``, the words ``<tool_call>`` or ``</think>`` in passing.
+* The body is raw text, not XML, up to the first ``</tool_call>``. What stands after that is ignored.
+* Tags may carry XML attributes in quotes. Of those of ``<tool_call>`` only ``return`` means something.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from callwright.errors import CannotExpress
+from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
+from callwright.language.program import Program, Returns
+
+# Quantifiers are possessive and attribute values cannot hold "<": no character is looked at twice for one tag, and
+# attempts at two tags never overlap.
+_ATTRIBUTES: Final = r"""((?:\s++[A-Za-z_][\w.:\-]*+\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+>"""
+_ATTRIBUTE: Final = re.compile(r"""([A-Za-z_][\w.:\-]*+)\s*+=\s*+(?:"([^"<]*+)"|'([^'<]*+)')""")
+_THINK: Final = re.compile("<think" + _ATTRIBUTES)
+_JOINT: Final = re.compile(r"</think>\s*+(<tool_call" + _ATTRIBUTES + ")")
+_TOOL_CALL_START: Final = re.compile(r"<tool_call(?![\w.:\-])")
+_THINK_END: Final = "</think>"
+_TOOL_CALL_END: Final = "</tool_call>"
+_RETURNS: Final[dict[str, Returns]] = {"one": "one", "all": "all"}
+_USUAL_RETURNS: Final[dict[str, Returns]] = {' return="one"': "one", ' return="all"': "all"}
+
+
+class Envelope(NamedTuple):
+    """What the two blocks hold.
+
+    ``thought`` is stripped; ``returns`` is ``None`` where the tag has no ``return``; ``start`` is the position of
+    ``body`` in the completion.
+    """
+
+    thought: str
+    returns: Returns | None
+    body: str
+    start: int
+
+
+def read_envelope(text: str, limits: ParseLimits, *, return_required: bool = True) -> Envelope | ParseFailure:
+    """Find the two blocks of a completion.
+
+    Failures, all of stage ``envelope`` but the first: ``too_long`` (``limit``), ``missing_think``, ``unclosed_think``,
+    ``missing_tool_call``, ``text_between``, ``malformed_tag``, ``unclosed_tool_call``, ``missing_return``,
+    ``invalid_return``.
+    """
+    if len(text) > limits.characters:
+        return too_long(text, limits)
+    opened = _THINK.search(text)
+    if opened is None:
+        return _diagnose(text)
+    joint = _find_joint(text, opened.end())
+    if joint is None:
+        return _diagnose(text)
+    start = joint.end()
+    end = text.find(_TOOL_CALL_END, start)
+    if end < 0:
+        return _failure("unclosed_tool_call", "the <tool_call> block is never closed", joint.span(1))
+    returns = _USUAL_RETURNS.get(joint[2])
+    if returns is None:
+        read = _read_return(joint)
+        if isinstance(read, ParseFailure):
+            return read
+        if read is None and return_required:
+            return _failure("missing_return", 'the <tool_call> tag needs return="one" or return="all"', joint.span(1))
+        returns = read
+    return Envelope(text[opened.end() : joint.start()].strip(), returns, text[start:end], start)
+
+
+def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
+    """The completion with this body and the program's thought; the inverse of :func:`read_envelope`.
+
+    Raises :class:`callwright.errors.CannotExpress` for a thought or a body that would be read as the end of its block.
+    """
+    head = f"<think>\n{program.thought}\n"
+    text = f'{head}</think>\n<tool_call return="{program.returns}">\n{body}\n</tool_call>'
+    joint = _find_joint(text, len("<think>"))
+    if joint is None or joint.start() != len(head):
+        raise CannotExpress("the thought holds </think> directly before a <tool_call> tag, which would end it")
+    if _TOOL_CALL_END in body:
+        raise CannotExpress("the body of the calls holds </tool_call>, which would end it")
+    check_length(text, limits)
+    return text
+
+
+def too_long(text: str, limits: ParseLimits) -> ParseFailure:
+    """The failure for a completion beyond ``limits.characters``."""
+    message = f"{len(text)} characters are more than the limit of {limits.characters}"
+    return ParseFailure("limit", "too_long", message, (limits.characters, len(text)))
+
+
+def check_length(text: str, limits: ParseLimits) -> None:
+    """Raise :class:`callwright.errors.CannotExpress` for a rendered text that the parser would refuse as too long."""
+    if len(text) > limits.characters:
+        raise CannotExpress(f"the program takes {len(text)} characters, more than the limit of {limits.characters}")
+
+
+def excerpt(text: str, longest: int = 40) -> str:
+    """Model text for a message: quoted, with control characters escaped, and cut."""
+    return repr(text) if len(text) <= longest else repr(text[:longest]) + "…"
+
+
+def _find_joint(text: str, start: int) -> re.Match[str] | None:
+    at = text.find(_THINK_END, start)  # str.find skips a long thought many times faster than a pattern does
+    while at >= 0:
+        joint = _JOINT.match(text, at)
+        if joint is not None:
+            return joint
+        at = text.find(_THINK_END, at + len(_THINK_END))
+    return None
+
+
+def _read_return(joint: re.Match[str]) -> Returns | ParseFailure | None:
+    seen: set[str] = set()
+    returns: Returns | None = None
+    for attribute in _ATTRIBUTE.finditer(joint.string, joint.start(2), joint.end(2)):
+        name = attribute[1]
+        if name in seen:
+            return _failure("malformed_tag", f"the <tool_call> tag gives {excerpt(name)} twice", attribute.span())
+        seen.add(name)
+        if name == "return":
+            value: str = attribute[2] if attribute[2] is not None else attribute[3]
+            returns = _RETURNS.get(value)
+            if returns is None:
+                message = f"return is {excerpt(value)}; it must be 'one' or 'all'"
+                return _failure("invalid_return", message, attribute.span())
+    return returns
+
+
+def _diagnose(text: str) -> ParseFailure:
+    """Why there is no think block directly followed by a tool-call tag."""
+    opened = _THINK.search(text)
+    if opened is None:
+        at = max(text.find("<tool_call"), 0)
+        return _failure("missing_think", "there is no <think> tag", (at, at))
+    first = text.find(_THINK_END, opened.end())
+    if first < 0:
+        return _failure("unclosed_think", "the <think> block is never closed", opened.span())
+    tag = _TOOL_CALL_START.search(text, first)
+    if tag is None:
+        at = text.rfind(_THINK_END) + len(_THINK_END)
+        return _failure("missing_tool_call", "no <tool_call> block follows the <think> block", (at, len(text)))
+    between = text.rfind(_THINK_END, first, tag.start()) + len(_THINK_END)
+    stray = text[between : tag.start()].strip()
+    if stray:
+        at = text.index(stray, between)
+        message = f"there is text between the <think> block and the <tool_call> block: {excerpt(stray)}"
+        return _failure("text_between", message, (at, at + len(stray)))
+    end = text.find(">", tag.end())
+    end = len(text) if end < 0 else end + 1
+    message = 'the <tool_call> tag is not well formed; attributes are written name="value"'
+    return _failure("malformed_tag", message, (tag.start(), end))
+
+
+def _failure(code: str, message: str, span: tuple[int, int], stage: FailureStage = "envelope") -> ParseFailure:
+    return ParseFailure(stage, code, message, span)

@@ -1,0 +1,61 @@
+"""Parsers: what an intermediate representation (IR) must offer, and the limits that every parser keeps."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, runtime_checkable
+
+from attrs import frozen
+
+from callwright.language.program import Program
+
+#: Where reading stopped. ``arguments``: the tree of ids and tool names is well formed, but the arguments of a call are
+#: not a table of names and values, so nothing can be checked against a schema or executed.
+FailureStage = Literal["limit", "envelope", "syntax", "structure", "arguments"]
+
+
+@frozen
+class ParseFailure:
+    """Why a completion is not a program. A value, never an exception.
+
+    ``code`` is stable and lower-case (``missing_think``, ``invalid_json``, ``duplicate_id`` …); ``message`` is a
+    sentence for people; ``span`` is the half-open range of characters in the completion that it is about.
+    """
+
+    stage: FailureStage
+    code: str
+    message: str
+    span: tuple[int, int]
+
+
+@frozen
+class ParseLimits:
+    """Bounds on what a parser accepts; beyond them the result is a ``limit`` failure."""
+
+    characters: int = 400_000
+    nesting: int = 64
+    calls: int = 256
+
+
+DEFAULT_LIMITS = ParseLimits()
+
+
+@runtime_checkable
+class Parser(Protocol):
+    """A textual form of tool programs: it parses, renders, and explains itself to a model.
+
+    ``parse`` is total on ``str``, linear in its length and pure. For every program that the form can express,
+    ``parse(render(program)) == program``; ``render`` raises :class:`callwright.errors.CannotExpress` for the others.
+    """
+
+    @property
+    def name(self) -> str:
+        """The registered name of the form, such as ``json``."""
+
+    def parse(self, text: str) -> Program | ParseFailure:
+        """Read a whole completion."""
+
+    def render(self, program: Program) -> str:
+        """Write a completion, ``program.thought`` included."""
+
+    def instructions(self) -> str:
+        """The part of the system prompt that teaches this form, all five scenarios of TIER's appendix C included."""

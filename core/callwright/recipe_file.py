@@ -1,0 +1,292 @@
+"""Pipeline recipes: TOML files that name one component of each kind and its options.
+
+    seed = 0
+    [corpus]                 # a table names a component and gives it options …
+    name = "toolworld-mini-v1"
+    [algorithm]
+    name = "bn-grpo"
+    kl_weight = 0.04
+    [reward]
+    name = "tier"
+
+``--set a.b=c`` on the command line overrides one value; ``--set algorithm=dapo`` replaces a component and its options.
+Every error starts with the file and the line that it is about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from callwright.errors import RecipeError, UnknownName
+
+_KEY = r'(?:"[^"]*"|\'[^\']*\'|[A-Za-z0-9_-]+)'
+_TABLE_LINE = re.compile(rf"\s*\[\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
+_KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
+
+
+class Choice(BaseModel):
+    """One component by name; every other key of its table is an option of it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: str = Field(description="The registered name of the component.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the component."""
+        return dict(self.model_extra or {})
+
+
+class CorpusChoice(Choice):
+    """A corpus, and which of its splits are trained and evaluated on."""
+
+    train: str = Field(default="train", description="The split to train on.")
+    evaluation: str = Field(default="evaluation", description="The split to evaluate on.")
+
+
+class Turns(BaseModel):
+    """How long an episode may become; the defaults are Prove's turns, and no bound on tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    assistant_turns: int = Field(default=10, ge=1, description="Completions of an episode; 1 is a single turn.")
+    user_turns: int = Field(default=5, ge=1, description="Messages of the user, the query included.")
+    turn_tokens: int | None = Field(default=None, ge=1, description="Sampled tokens of one completion.")
+    total_tokens: int | None = Field(
+        default=None, ge=1, description="Sampled and environment tokens of an episode, after its prompt."
+    )
+    observation_tokens: int | None = Field(
+        default=None, ge=1, description="Environment tokens of one turn; longer results are cut in the middle."
+    )
+    context_tokens: int | None = Field(default=None, ge=1, description="Prompt and response: the model's positions.")
+
+
+class PipelineRecipe(BaseModel):
+    """A whole pipeline. ``callwright schema recipe`` prints this as JSON Schema."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(default="unnamed", description="What the run is called in reports.")
+    description: str = Field(default="", description="What the recipe is for.")
+    seed: int = Field(default=0, description="Fixes everything that is drawn.")
+    corpus: CorpusChoice
+    ir: Choice = Field(default_factory=lambda: Choice(name="json"), description="The intermediate representation.")
+    reward: Choice = Field(default_factory=lambda: Choice(name="tier"), description="The reward recipe.")
+    algorithm: Choice = Field(default_factory=lambda: Choice(name="bn-grpo"), description="The RL algorithm.")
+    trainer: Choice = Field(default_factory=lambda: Choice(name="local"), description="What runs the algorithm.")
+    environment: Choice | None = Field(
+        default=None, description="Executes the programs in place of the corpus' own environment: a recording, say."
+    )
+    sampler: Choice | None = Field(default=None, description="For evaluation without training.")
+    model: dict[str, Any] = Field(default_factory=dict, description="The policy; its keys belong to the trainer.")
+    time_limit: float | None = Field(default=None, gt=0, description="Seconds that one tool call may take.")
+    turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _model_shorthand(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("model"), str):
+            return {**value, "model": {"path": value["model"]}}
+        return value
+
+
+class LoadedRecipe:
+    """A validated recipe with its source text, so that later errors can still name the line."""
+
+    def __init__(
+        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str, overrides: Mapping[str, str]
+    ) -> None:
+        self.recipe, self.data, self.source, self.text, self.overrides = recipe, data, source, text, overrides
+
+    def effective_text(self) -> str:
+        """A recipe file that says the same with the overrides applied; the file's own text if there are none."""
+        return write_toml(self.data) if self.overrides else self.text
+
+    def where(self, *path: str) -> str:
+        """``file:line`` of a key, or of the nearest table around it; ``--set`` where an override put it."""
+        return locate(self.source, self.text, self.overrides, path)
+
+    def error(self, message: str, *path: str) -> RecipeError:
+        """An error about a key of this recipe."""
+        return RecipeError(f"{self.where(*path)}: {message}")
+
+
+def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[str]) -> str:
+    """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it."""
+    for length in range(len(path), 0, -1):
+        dotted = ".".join(path[:length])
+        if dotted in overrides:  # also of a table around the key, which then was replaced as a whole
+            return f"--set {dotted}={overrides[dotted]}"
+    for length in range(len(path), 0, -1):
+        line = find_line(text, path[:length])
+        if line is not None:
+            return f"{source}:{line}"
+    return source
+
+
+def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
+    """A recipe's data as TOML: plain values first, then a table for each mapping."""
+    plain = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
+    lines = [f"[{'.'.join(map(_toml_key, prefix))}]\n"] if prefix and (plain or not data) else []
+    lines += [f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in plain.items()]
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            lines.append(("\n" if lines else "") + write_toml(value, (*prefix, key)))
+    return "".join(lines)
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_string(key)
+
+
+def _toml_string(text: str) -> str:
+    # JSON's escapes are all escapes of TOML's basic strings, which cannot hold DEL in addition.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml_key(key)} = {_toml_value(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml_value(inner) for inner in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_string(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return repr(value)
+
+
+def find_line(text: str, path: Sequence[str]) -> int | None:
+    """The line (from 1) on which a key or table of a TOML text is set; ``None`` if it is nowhere."""
+    table: tuple[str, ...] = ()
+    wanted = tuple(path)
+    best: int | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        header = _TABLE_LINE.match(line)
+        if header:
+            table = _split_key(header[1])
+            if table == wanted:
+                return number
+            if best is None and table[: len(wanted)] == wanted:
+                best = number
+            continue
+        key = _KEY_LINE.match(line)
+        if key:
+            full = table + _split_key(key[1])
+            if full == wanted:
+                return number
+            if best is None and full[: len(wanted)] == wanted:
+                best = number
+    return best
+
+
+def _split_key(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in re.findall(_KEY, dotted))
+
+
+def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
+    """Read a recipe file, or a shipped recipe by its name, and apply ``a.b=value`` overrides.
+
+    Raises :class:`callwright.errors.RecipeError` naming file and line.
+    """
+    source = find_recipe(str(path))
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RecipeError(f"{source}: cannot be read: {reason}") from error
+    return parse_recipe(text, str(source), overrides)
+
+
+def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] = ()) -> LoadedRecipe:
+    """Read a recipe from a text."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = at[1] if at else str(len(text.splitlines()))
+        raise RecipeError(f"{source}:{line}: not valid TOML: {error}") from error
+    applied = {}
+    for override in overrides:
+        key, value = _apply_override(data, override)
+        applied[key] = value
+    try:
+        recipe = PipelineRecipe.model_validate(data)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            path = tuple(str(part) for part in problem["loc"])
+            lines.append(f"{locate(source, text, applied, path)}: {_say(problem, path)}")
+        raise RecipeError("\n".join(dict.fromkeys(lines))) from error
+    return LoadedRecipe(recipe, data, source, text, applied)
+
+
+def _say(problem: Any, path: tuple[str, ...]) -> str:
+    dotted = ".".join(path) or "the recipe"
+    if problem["type"] == "extra_forbidden":
+        table = Turns if path[0] == "turns" and len(path) > 1 else PipelineRecipe
+        return str(UnknownName("recipe key", path[-1], table.model_fields))
+    if problem["type"] == "missing":
+        return f"{dotted} is missing"
+    return f"{dotted}: {problem['msg']}"
+
+
+def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
+    key, sign, raw = override.partition("=")
+    parts = [part.strip() for part in key.split(".")]
+    if not sign or not all(parts):
+        raise RecipeError(f"--set {override}: expected KEY=VALUE, such as algorithm.name=dapo")
+    try:
+        value: Any = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()  # a bare word is a string
+    node = data
+    for part in parts[:-1]:
+        inner = node.get(part, {})
+        if isinstance(inner, str):
+            inner = {"path" if parts[0] == "model" else "name": inner}
+        if not isinstance(inner, dict):
+            raise RecipeError(f"--set {override}: {part!r} is a value, not a table")
+        node[part] = inner
+        node = inner
+    node[parts[-1]] = value
+    return ".".join(parts), raw
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """The recipes that come with the package, by name."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "recipes", here.parent.parent / "recipes"):  # in a wheel, in a checkout
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return {}
+
+
+def find_recipe(name: str) -> Path:
+    """The file of this path, or the shipped recipe of this name."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = shipped_recipes()
+    if path.suffix != ".toml" and path.parent == Path() and name in shipped:
+        return shipped[name]
+    if path.suffix == ".toml" and path.parent != Path() and path.stem in shipped and path.parent.name == "recipes":
+        return shipped[path.stem]
+    if path.is_dir():
+        raise RecipeError(f"{name} is a folder; a recipe is a TOML file")
+    raise RecipeError(f"{name}: there is no such file. {UnknownName('shipped recipe', path.stem, shipped)}")

@@ -1,0 +1,89 @@
+"""The short functions of the package: what a script or notebook types.
+
+Each takes ``registry=`` for embedders that keep their own plugins; without it the process-wide default is used.
+
+The modules ``corpus``, ``environment``, ``parser``, ``sampler`` and ``tool`` share their names with these functions.
+They are imported here, before the package binds the functions: importing a submodule later would bind it instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from callwright.environments.protocol import Environment
+    from callwright.language.parser import Parser
+    from callwright.plugins import Registry
+    from callwright.tools.spec import FunctionTool
+    from callwright.training.run_folder import Run
+    from callwright.walk.reward import RewardComponent, RewardRecipe
+    from callwright.walk.sampling import Sampler
+    from callwright.walk.tasks import Corpus
+
+
+def _create(kind: str, name: str, registry: Registry | None, options: dict[str, Any]) -> Any:
+    from callwright.plugins import default_registry
+
+    return (registry or default_registry()).create(kind, name, **options)
+
+
+def corpus(name: str, *, registry: Registry | None = None, **options: Any) -> Corpus:
+    """A registered corpus: ``corpus("toolworld-mini-v1")["evaluation"][0]`` is a task."""
+    made: Corpus = _create("corpus", name, registry, options)
+    return made
+
+
+def environment(
+    name: str, *, tools: Sequence[FunctionTool] | None = None, registry: Registry | None = None, **options: Any
+) -> Environment:
+    """A registered environment, or a new one made of plain functions: ``environment("mine", tools=[f, g])``."""
+    if tools is not None:
+        from callwright.environments.functions import FunctionEnvironment
+
+        return FunctionEnvironment(name, tools, **options)
+    made: Environment = _create("environment", name, registry, options)
+    return made
+
+
+def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Parser:
+    """A registered intermediate representation, such as ``json``."""
+    made: Parser = _create("parser", name, registry, options)
+    return made
+
+
+def reward(name: str, *, registry: Registry | None = None, **options: Any) -> RewardRecipe:
+    """A registered reward recipe, such as ``tier``."""
+    made: RewardRecipe = _create("reward recipe", name, registry, options)
+    return made
+
+
+def sampler(name: str, *, registry: Registry | None = None, **options: Any) -> Sampler:
+    """A registered sampler, such as ``gold``."""
+    made: Sampler = _create("sampler", name, registry, options)
+    return made
+
+
+def train(
+    recipe: str | Path,
+    *,
+    output: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    corpus: Corpus | None = None,
+    environment: Environment | None = None,
+    extra_rewards: Sequence[RewardComponent] = (),
+    registry: Registry | None = None,
+) -> Run:
+    """Train by a pipeline recipe and return the run folder, which is resumed if it was begun before."""
+    from callwright.training.recipe_run import run_recipe
+
+    return run_recipe(
+        recipe,
+        output=output,
+        overrides=overrides,
+        corpus=corpus,
+        environment=environment,
+        extra_rewards=extra_rewards,
+        registry=registry,
+    )

@@ -1,0 +1,265 @@
+"""Tools: the specification that models see and checks use, and plain Python functions turned into tools."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, overload
+
+from attrs import evolve, field, frozen
+
+from callwright.errors import DataError, UsageError
+from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
+
+if TYPE_CHECKING:
+    from callwright.tools.compiled import CompiledTool
+
+OPEN_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+@frozen(slots=False)
+class ToolSpec:
+    """A tool as a model is told of it: name, description and JSON Schemas.
+
+    ``parameters`` and ``result`` are JSON Schema (2020-12) objects; the constructors ``from_openai``, ``from_mcp`` and
+    ``from_tier`` read the dialects. ``result_field`` is what a bare reference to a result of this tool means.
+
+    ``read_only`` tools change nothing; ``destructive`` ones take something away; ``idempotent`` ones may be repeated
+    without further effect; ``discovery`` tools list what exists; ``sensitive`` ones take a secret (a parameter marked
+    ``"x-sensitive": true``); ``hidden`` ones are never offered to an agent.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(factory=lambda: dict(OPEN_OBJECT), repr=False)
+    result: Mapping[str, Any] | None = field(default=None, repr=False)
+    result_field: str | None = None
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    discovery: bool = False
+    sensitive: bool = False
+    hidden: bool = False
+
+    @cached_property
+    def compiled(self) -> CompiledTool:
+        """The compiled schema; made once per spec."""
+        from callwright.tools.compiled import compile_tool
+
+        return compile_tool(self)
+
+    @classmethod
+    def from_openai(cls, definition: Mapping[str, Any]) -> ToolSpec:
+        """From an OpenAI function definition, with or without the ``{"type": "function", …}`` wrapper."""
+        inner = definition.get("function", definition)
+        if not isinstance(inner, Mapping):
+            raise DataError(f"an OpenAI function definition has no function: {str(definition)[:120]}")
+        return cls._read(inner, inner.get("parameters"), inner.get("returns"), "an OpenAI function definition")
+
+    @classmethod
+    def from_mcp(cls, definition: Mapping[str, Any]) -> ToolSpec:
+        """From an MCP tool (``inputSchema``, ``outputSchema``, ``annotations`` with their hints).
+
+        A hint that is absent has the specification's default: not read-only, destructive, not idempotent.
+        """
+        spec = cls._read(definition, definition.get("inputSchema"), definition.get("outputSchema"), "an MCP tool")
+        given = definition.get("annotations")
+        hints: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        read_only = bool(hints.get("readOnlyHint", False))
+        return evolve(
+            spec,
+            read_only=read_only,
+            destructive=not read_only and bool(hints.get("destructiveHint", True)),
+            idempotent=not read_only and bool(hints.get("idempotentHint", False)),
+        )
+
+    @classmethod
+    def from_tier(cls, definition: Mapping[str, Any]) -> ToolSpec:
+        """From the dialect of TIER and BFCL: ``dict``, ``float``, ``pandas.DataFrame``, ``returns.index``."""
+        return cls._read(definition, definition.get("parameters"), definition.get("returns"), "a TIER definition")
+
+    @classmethod
+    def _read(cls, definition: Mapping[str, Any], parameters: Any, result: Any, what: str) -> ToolSpec:
+        from callwright.tools.schema_dialects import normalise
+
+        name = definition.get("name")
+        if not isinstance(name, str) or not name:
+            raise DataError(f"{what} has no name: {str(definition)[:120]}")
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise DataError(f"the parameters of tool {name!r} are not an object but {type(parameters).__name__}")
+        index = result.get("index") if isinstance(result, Mapping) else None
+        return cls(
+            name=name,
+            description=str(definition.get("description") or ""),
+            parameters=normalise(parameters) if parameters else dict(OPEN_OBJECT),
+            result=normalise(result) if isinstance(result, Mapping) else None,
+            result_field=index if isinstance(index, str) else None,
+        )
+
+    def to_openai(self) -> dict[str, Any]:
+        """The OpenAI function definition."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": without_marks(self.parameters),
+            },
+        }
+
+
+class ToolError(Exception):
+    """Raised by a tool function for a documented failure; becomes an ``execution_error`` outcome with this code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code, self.message = code, message
+        super().__init__(message)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.code, self.message)
+
+
+class ArgumentError(ToolError):
+    """Arguments that fit the schema and yet not the annotations, such as ``"soon"`` for a date; a ``schema_error``."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("value", message)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.message,)
+
+
+@frozen(slots=False)
+class FunctionTool:
+    """A plain typed function with its spec; calling it calls the function.
+
+    ``state`` is the name of the first parameter where that one takes the session's state instead of an argument of the
+    model (a positional-only first parameter: ``def pay(bank: Bank, /, amount: float)``).
+    """
+
+    spec: ToolSpec
+    function: Callable[..., Any] = field(repr=False)
+    state: str | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's own result for these Python arguments."""
+        return self.function(*args, **kwargs)
+
+    @cached_property
+    def _arguments(self) -> Any:
+        return _argument_model(self.function, self.spec.name)
+
+    @cached_property
+    def _result(self) -> Any:
+        from pydantic import TypeAdapter
+
+        hints = inspect.signature(self.function, eval_str=True)
+        return TypeAdapter(Any if hints.return_annotation is inspect.Parameter.empty else hints.return_annotation)
+
+    def call(self, state: Any, arguments: dict[str, Any]) -> Any:
+        """Run the function on JSON arguments and return a JSON value.
+
+        Raises :class:`ArgumentError` for arguments that do not fit the annotations, and whatever the function raises.
+        """
+        from pydantic import ValidationError
+
+        model, names = self._arguments
+        try:
+            checked = model.model_validate(arguments)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ArgumentError(f"{self.spec.name}.{place}: {first['msg']}" if place else first["msg"]) from error
+        values = {names[field]: getattr(checked, field) for field in checked.model_fields_set}
+        result = self.function(state, **values) if self.state else self.function(**values)
+        if result is None or isinstance(result, str | int | float | bool):
+            return result
+        return self._result.dump_python(result, mode="json")
+
+
+def _argument_model(function: Callable[..., Any], name: str) -> tuple[Any, dict[str, str]]:
+    """A pydantic model of a function's arguments, and which argument each of its fields is.
+
+    The fields have names of their own, because pydantic does not take every name (``copy``, ``json``, ``_x``).
+    """
+    from pydantic import ConfigDict, Field, create_model
+
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            continue
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise UsageError(f"tool {name!r}: *args and **kwargs have no schema; name every parameter")
+        if parameter.annotation is inspect.Parameter.empty:
+            raise UsageError(f"tool {name!r}: parameter {parameter.name!r} has no type annotation")
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        inner = f"argument_{len(fields)}"
+        fields[inner] = (Annotated[parameter.annotation, Field(alias=parameter.name)], default)
+        names[inner] = parameter.name
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), names
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    result_field: str | None = None,
+    read_only: bool = False,
+    destructive: bool = False,
+    idempotent: bool = False,
+    discovery: bool = False,
+    sensitive: bool = False,
+    hidden: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    result_field: str | None = None,
+    **annotations: bool,
+) -> Any:
+    """Turn a typed function into a tool: schemas from the annotations, description from the docstring.
+
+    A positional-only first parameter receives the session's state and is not part of the schema. Raises
+    :class:`callwright.UsageError` for a parameter without annotation.
+    """
+
+    def wrap(target: Callable[..., Any]) -> FunctionTool:
+        from pydantic import TypeAdapter
+
+        from callwright.tools.schema_dialects import inline_definitions
+
+        signature = inspect.signature(target, eval_str=True)
+        positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
+        if len(positional) > 1:
+            raise UsageError(f"tool {target.__name__!r}: only the first parameter, the state, may be positional-only")
+        tool_name = name or target.__name__
+        model, _ = _argument_model(target, tool_name)
+        parameters = inline_definitions(model.model_json_schema())
+        returned = signature.return_annotation
+        result = None
+        if returned is not inspect.Signature.empty and returned is not Any:
+            result = inline_definitions(TypeAdapter(returned).json_schema(mode="serialization"))
+        annotations["sensitive"] = bool(annotations.get("sensitive")) or holds_mark(parameters, SENSITIVE)
+        spec = ToolSpec(
+            name=tool_name,
+            description=(description or inspect.getdoc(target) or "").strip(),
+            parameters=parameters,
+            result=result,
+            result_field=result_field,
+            **annotations,
+        )
+        return FunctionTool(spec, target, positional[0].name if positional else None)
+
+    return wrap if function is None else wrap(function)

@@ -1,0 +1,17 @@
+from callwright.training.algorithm import ActorCritic as ActorCritic
+from callwright.training.algorithm import AdaptiveKL as AdaptiveKL
+from callwright.training.algorithm import Algorithm as Algorithm
+from callwright.training.algorithm import EntropyBonus as EntropyBonus
+from callwright.training.algorithm import Experience as Experience
+from callwright.training.algorithm import LossOutput as LossOutput
+from callwright.training.algorithm import TokenBatch as TokenBatch
+from callwright.training.algorithm import TokenLevel as TokenLevel
+from callwright.training.algorithm import ValueBatch as ValueBatch
+from callwright.training.evaluation import Verdict as Verdict
+from callwright.training.evaluation import evaluate as evaluate
+from callwright.training.evaluation import judge as judge
+from callwright.training.evaluation import summarise as summarise
+from callwright.training.run_folder import Run as Run
+from callwright.training.synthesizer import Synthesizer as Synthesizer
+from callwright.training.synthesizer import Teacher as Teacher
+from callwright.training.trainer import Trainer as Trainer

@@ -1,0 +1,187 @@
+"""Evaluation: accuracy of a sampler on tasks, by depth and structure, with intervals and the commonest failures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from callwright.episodes.driving import Conversed, converse
+from callwright.episodes.episode import Episode
+from callwright.walk.answers import answers_match
+from callwright.walk.attempt import Attempt
+from callwright.walk.limits import TurnLimits
+from callwright.walk.prompt import build_messages, draw_shots
+from callwright.walk.sampling import Message, Sampler, SamplingRequest
+from callwright.walk.tasks import Task
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+
+
+@frozen
+class Verdict:
+    """How one attempt went.
+
+    ``answer``: the returned values are the expected ones. ``valid``: the answer is right and every call also fits its
+    schema and executed (the stricter accuracy of TIER's released evaluator). ``failure`` is empty for a right answer,
+    else a short stable name of the first thing that went wrong. ``masked``: the machinery failed, so nothing is known.
+    """
+
+    task: str
+    depth: int
+    structure: str
+    answer: bool
+    valid: bool
+    failure: str = ""
+    masked: bool = False
+
+
+def judge(attempt: Attempt) -> Verdict:
+    """The verdict on one attempt, independent of any reward recipe."""
+    task = attempt.task
+    base = (task.id, task.depth, task.structure)
+    if attempt.completion.lost is not None:
+        return Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
+    if attempt.failure is not None:
+        return Verdict(*base, answer=False, valid=False, failure=f"format:{attempt.failure.code}")
+    program, validation, trace = attempt.program, attempt.validation, attempt.trace
+    assert program is not None
+    assert validation is not None
+    assert trace is not None
+    if attempt.masked is not None:
+        return Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
+    executed = _last_executed(attempt) if isinstance(attempt, Episode) else trace.executed
+    right = answers_match(task.answer, trace.returned) and executed
+    if right:
+        valid = trace.executed and not (validation.names or validation.parameters or validation.types)
+        return Verdict(*base, answer=True, valid=valid)
+    if validation.names:
+        failure = "schema:unknown_tool"
+    elif validation.parameters:
+        failure = f"schema:{validation.parameters[0].kind}_parameter"
+    elif validation.types:
+        failure = "schema:wrong_type"
+    elif not executed:
+        failed = trace.failures[0].outcome
+        failure = f"execution:{failed.code or failed.kind}"
+    elif not program.calls:
+        failure = "answer:abstained"
+    elif task.answer.is_no_call:
+        failure = "answer:should_abstain"
+    else:
+        failure = "answer:wrong"
+    return Verdict(*base, answer=False, valid=False, failure=failure)
+
+
+def _last_executed(episode: Episode) -> bool:
+    """Whether the calls that gave the answer executed: a call that failed may be put right in a later turn."""
+    calling = [turn.trace for turn in episode.turns if turn.trace is not None and turn.trace.steps]
+    return not calling or calling[-1].executed
+
+
+def wilson(right: int, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Wilson's score interval for a proportion (95% unless ``z`` says otherwise); ``(0, 1)`` for no observations."""
+    if count == 0:
+        return 0.0, 1.0
+    share = right / count
+    centre = share + z * z / (2 * count)
+    spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    scale = 1 + z * z / count
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+
+
+def _cell(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    right = sum(verdict.answer for verdict in verdicts)
+    low, high = wilson(right, len(verdicts))
+    return {
+        "accuracy": right / len(verdicts),
+        "n": len(verdicts),
+        "low": low,
+        "high": high,
+        "valid_accuracy": sum(verdict.valid for verdict in verdicts) / len(verdicts),
+    }
+
+
+def summarise(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """``overall`` (share of right answers), ``by_depth``, ``by_structure``, ``failures`` per depth, and counts."""
+    counted: list[Verdict] = []
+    masked = 0
+    for verdict in verdicts:  # once: they may come from an iterator
+        if verdict.masked:
+            masked += 1
+        else:
+            counted.append(verdict)
+    depths: dict[int, list[Verdict]] = {}
+    structures: dict[str, list[Verdict]] = {}
+    for verdict in counted:
+        depths.setdefault(verdict.depth, []).append(verdict)
+        structures.setdefault(verdict.structure, []).append(verdict)
+    failures = {
+        str(depth): dict(Counter(verdict.failure for verdict in group if verdict.failure).most_common(5))
+        for depth, group in sorted(depths.items())
+    }
+    right = sum(verdict.answer for verdict in counted)
+    return {
+        "overall": right / len(counted) if counted else None,
+        "valid_overall": sum(verdict.valid for verdict in counted) / len(counted) if counted else None,
+        "n": len(counted),
+        "masked": masked,
+        "by_depth": {str(depth): _cell(group) for depth, group in sorted(depths.items())},
+        "by_structure": {name: _cell(group) for name, group in sorted(structures.items())},
+        "failures": {depth: counts for depth, counts in failures.items() if counts},
+    }
+
+
+def evaluate(
+    pipeline: Pipeline,
+    tasks: Sequence[Task],
+    sampler: Sampler,
+    *,
+    temperature: float = 0.0,
+    seed: int = 0,
+    batch: int = 64,
+    shots: int = 0,
+    limits: TurnLimits | None = None,
+    retries: int = 0,
+    on_batch: Callable[[int], object] | None = None,
+    keep: Callable[[Attempt, Verdict], object] | None = None,
+) -> list[Verdict]:
+    """One episode per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
+
+    Episodes have the turns of ``limits``, else of the recipe, else a single one; those whose session failed are begun
+    again up to ``retries`` times. ``shots`` worked examples stand in every prompt (see
+    :func:`callwright.walk.prompt.draw_shots`, which says what it raises).
+    """
+    limits = limits or pipeline.limits
+    verdicts: list[Verdict] = []
+    for start in range(0, len(tasks), batch):
+        chunk = tasks[start : start + batch]
+        requests = [SamplingRequest(_messages(pipeline, task, shots), task) for task in chunk]
+        attempts: Iterable[Attempt]
+        if limits is None:
+            sampled = sampler.sample(requests, n=1, seed=seed + start, temperature=temperature)
+            attempts = (pipeline.attempt(task, made[0]) for task, made in zip(chunk, sampled, strict=True))
+        else:
+            conversed: Sequence[Sequence[Conversed]] = converse(
+                pipeline, sampler, requests, limits, seed=seed + start, temperature=temperature, retries=retries
+            )
+            attempts = (made[0].episode for made in conversed)
+        for attempt in attempts:
+            verdict = judge(attempt)
+            verdicts.append(verdict)
+            if keep is not None:
+                keep(attempt, verdict)
+        if on_batch is not None:
+            on_batch(len(verdicts))
+    return verdicts
+
+
+def _messages(pipeline: Pipeline, task: Task, shots: int) -> tuple[Message, ...]:
+    if not shots:
+        return pipeline.messages(task)
+    drawn = draw_shots(pipeline.corpus, task, shots)
+    return build_messages(task, pipeline.parser, pipeline.registry, drawn)

@@ -1,0 +1,69 @@
+"""Running a pipeline recipe from beginning to end: build, train, report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callwright.pipeline import Pipeline, build_pipeline, create_trainer
+from callwright.plugins import Registry, default_registry
+from callwright.recipe_file import load_recipe
+from callwright.training.reporter import SILENT, Reporter
+from callwright.training.run_folder import Run, describe_process
+
+if TYPE_CHECKING:
+    from callwright.environments.protocol import Environment
+    from callwright.walk.reward import RewardComponent
+    from callwright.walk.tasks import Corpus
+
+
+def run_recipe(
+    recipe: str | Path,
+    *,
+    output: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    corpus: Corpus | None = None,
+    environment: Environment | None = None,
+    extra_rewards: Sequence[RewardComponent] = (),
+    registry: Registry | None = None,
+    command: str = "",
+    reporter: Reporter = SILENT,
+) -> Run:
+    """Train by a recipe; go on where the run folder stops. Returns the finished run.
+
+    ``output`` defaults to ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen
+    cases; whatever was written before stays.
+    """
+    registry = registry or default_registry()
+    loaded = load_recipe(recipe, overrides)
+    pipeline = build_pipeline(loaded, registry, corpus=corpus, environment=environment, extra_rewards=extra_rewards)
+    trainer = create_trainer(loaded, registry)
+    check_tasks(pipeline)
+    folder = Path(output) if output else default_folder(loaded.recipe.name)
+    manifest = describe_process(registry, command=command, seed=loaded.recipe.seed, started=_now())
+    run = Run.create(folder, recipe_text=loaded.effective_text(), manifest=manifest, command=command)
+    trainer.train(pipeline, run, reporter=reporter)
+    registry.hook.callwright_run_finished(run=run)
+    return run
+
+
+def check_tasks(pipeline: Pipeline) -> None:
+    """Let a reward that needs something of each task look at those of training before any time is spent.
+
+    Such a reward has a method ``check(tasks)``, which raises :class:`callwright.errors.DataError` naming the first bad
+    one.
+    """
+    check = getattr(pipeline.reward, "check", None)
+    if callable(check):
+        check(pipeline.tasks(pipeline.loaded.recipe.corpus.train))
+
+
+def default_folder(name: str) -> Path:
+    """``runs/<name>-<UTC time>``."""
+    return Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,43 @@
+"""Trainers: what runs an algorithm over a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from callwright.training.reporter import SILENT, Reporter
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.training.run_folder import Run
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Trains a policy. Everything it produces goes into the run folder, from which it can also go on."""
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+
+    def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
+        """Train until the recipe's last step, resuming from the run folder's newest checkpoint if there is one.
+
+        ``reporter`` hears of the stages and of what a person should know.
+        Writes ``metrics.jsonl``, ``rollouts.jsonl``, ``evaluation.json`` and ``checkpoints/``.
+        """
+
+
+@runtime_checkable
+class Planning(Protocol):
+    """What a trainer offers in addition if it can say beforehand what it would do, and where it would do otherwise.
+
+    ``callwright run RECIPE --dry-run`` prints it, and ``--strict`` refuses what is not exactly as the recipe says.
+    """
+
+    def dry_run(self, pipeline: Pipeline, *, strict: bool = False) -> Mapping[str, Any]:
+        """What training would do, as JSON: ``argv`` of another program, say, and lists of differences and files.
+
+        Nothing is written. Raises :class:`callwright.UsageError` with ``strict`` where the recipe is not followed
+        to the letter.
+        """

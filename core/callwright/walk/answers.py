@@ -1,0 +1,108 @@
+"""Answers: whether what a program returned is what the task expects, compared by value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from attrs import frozen
+
+from callwright.walk.tasks import Answer
+
+
+@frozen
+class Tolerance:
+    """Numbers are equal within ``absolute + relative * |expected|``, as in :func:`math.isclose` with both given."""
+
+    relative: float = 1e-9
+    absolute: float = 1e-9
+
+
+DEFAULT_TOLERANCE: Final = Tolerance()
+
+
+def values_equal(expected: Any, found: Any, tolerance: Tolerance = DEFAULT_TOLERANCE) -> bool:
+    """Equality of JSON values: key order does not matter, list order does, ``True`` is not ``1``, ``1`` is ``1.0``."""
+    if expected is found:
+        return True
+    kind = type(expected)
+    if kind is str or expected is None:
+        return type(found) is kind and bool(expected == found)
+    if kind is bool or isinstance(found, bool):
+        return type(found) is kind and bool(expected == found)
+    if kind is int or kind is float:
+        if not isinstance(found, int | float):
+            return False
+        if expected == found:
+            return True
+        if kind is int and isinstance(found, int):
+            return False
+        try:
+            allowed = tolerance.absolute + tolerance.relative * abs(expected)
+            return allowed != math.inf and bool(abs(expected - found) <= allowed)
+        except OverflowError:  # an integer beyond the range of floats
+            return False
+    if isinstance(expected, dict):
+        if not isinstance(found, dict) or len(expected) != len(found):
+            return False
+        for key, value in expected.items():
+            if key not in found or not values_equal(value, found[key], tolerance):
+                return False
+        return True
+    if isinstance(expected, list | tuple):
+        if not isinstance(found, list | tuple) or len(expected) != len(found):
+            return False
+        return all(values_equal(mine, theirs, tolerance) for mine, theirs in zip(expected, found, strict=True))
+    return bool(expected == found)
+
+
+def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance = DEFAULT_TOLERANCE) -> bool:
+    """Whether the returned values are the expected multiset. Ids and the order of calls play no part.
+
+    Matching takes each expected value's first equal partner: within a tolerance, equality is transitive for all values
+    that tools produce in practice, so no better assignment is searched for.
+    """
+    if len(answer.values) != len(returned):
+        return False
+    try:
+        if len(returned) == 1:
+            return values_equal(answer.values[0], returned[0], tolerance)
+        return _same_multiset(answer.values, returned, tolerance)
+    except RecursionError:  # results nested in results; no expected answer is nested like that
+        return False
+
+
+def _same_multiset(expected_values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
+    left = list(returned)
+    for expected in expected_values:
+        for index, found in enumerate(left):
+            if values_equal(expected, found, tolerance):
+                del left[index]
+                break
+        else:
+            return False
+    return True
+
+
+def first_difference(expected: Any, found: Any, path: str = "") -> tuple[str, Any, Any] | None:
+    """The first place at which two JSON values differ: ``(path, expected, found)``; for evidence."""
+    if values_equal(expected, found):
+        return None
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in expected:
+            inner = f"{path}.{key}" if path else str(key)
+            if key not in found:
+                return inner, expected[key], "nothing"
+            deeper = first_difference(expected[key], found[key], inner)
+            if deeper is not None:
+                return deeper
+        surplus = next((key for key in found if key not in expected), None)
+        if surplus is not None:
+            return f"{path}.{surplus}" if path else str(surplus), "nothing", found[surplus]
+    if isinstance(expected, list) and isinstance(found, list):
+        for index, (mine, theirs) in enumerate(zip(expected, found, strict=False)):
+            deeper = first_difference(mine, theirs, f"{path}[{index}]")
+            if deeper is not None:
+                return deeper
+        return path, f"{len(expected)} items", f"{len(found)} items"
+    return path, expected, found

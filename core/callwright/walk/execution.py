@@ -1,0 +1,249 @@
+"""Execution: a program runs in a session, references are resolved, every outcome is classified."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from attrs import frozen
+
+from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.errors import InfrastructureFailure
+from callwright.language.program import Call, Program, Reference
+from callwright.tools.spec import ToolSpec
+from callwright.walk.trace import Step, Trace
+
+#: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
+Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
+
+
+@frozen
+class ExecutionRules:
+    """What the papers leave open and released code decides in its own way.
+
+    ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
+    ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
+    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as
+    ``null`` if it is bare, as its text if it has a path.
+    ``time_limit`` is in seconds per call; a call over it is an infrastructure error and ends the session.
+    """
+
+    unresolved: Literal["fail", "literal"] = "fail"
+    missing_field: Literal["fail", "whole"] = "fail"
+    after_failure: Literal["fail", "pass"] = "fail"
+    time_limit: float | None = None
+
+
+STRICT: Final = ExecutionRules()
+#: How often earlier results may stand in the arguments of one call.
+_MOST_COPIES: Final = 4096
+
+
+class _Unresolved(Exception):
+    """A reference has no value; carries the outcome of the call that holds it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.outcome = Outcome("execution_error", code=code, message=message)
+
+
+def execute(
+    program: Program,
+    environment: Environment,
+    tools: Mapping[str, ToolSpec],
+    *,
+    scenario: str = "",
+    seed: int = 0,
+    rules: ExecutionRules = STRICT,
+    caller: Caller | None = None,
+) -> Trace:
+    """Run every call of a program in a fresh session.
+
+    Only tools that are offered (``tools``) run; another name is an ``unknown_tool``. A failed call does not stop those
+    that do not depend on it. Values are copied on their way into and out of a tool unless the environment is pure, so
+    that no tool can change what another one sees. Model output never raises here; a session that cannot be opened or
+    that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last step.
+    """
+    if not program.calls:
+        return Trace((), program.returns)
+    try:
+        session = environment.open(scenario, seed)
+    except InfrastructureFailure as error:
+        return _never_begun(program, error)
+    try:
+        before = session.digest()
+        steps = _run(program, session, tools, rules, caller or call_session, copied=not environment.pure)
+    except InfrastructureFailure as error:
+        return _never_begun(program, error)
+    finally:
+        _close(session)
+    return Trace(tuple(steps), program.returns, before)
+
+
+def _close(session: Session) -> None:
+    try:
+        session.close()
+    except InfrastructureFailure:  # everything that was to be learned of the session is known
+        return
+
+
+def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+    first = program.calls[0]
+    return Trace((Step(first.id, first.tool, {}, _lost("session", error)),), program.returns)
+
+
+def _lost(code: str, error: InfrastructureFailure) -> Outcome:
+    return Outcome("infrastructure_error", None, code, str(error))
+
+
+def _run(
+    program: Program,
+    session: Session,
+    tools: Mapping[str, ToolSpec],
+    rules: ExecutionRules,
+    caller: Caller,
+    copied: bool,
+) -> list[Step]:
+    if rules.time_limit:
+        caller = _limited(caller, rules.time_limit)
+    results: dict[int, Outcome] = {}
+    specs: dict[int, ToolSpec] = {}
+    held: dict[int, int] = {}
+    steps: list[Step] = []
+    for call in program.calls:
+        spec = tools.get(call.tool)
+        arguments: dict[str, Any] = {}
+        holding = 0
+        try:
+            if call.located:
+                holding = _holding(call, held)
+                arguments = {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
+            else:
+                arguments = dict(call.arguments)
+            if spec is None or spec.hidden:
+                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
+            elif copied:
+                outcome = caller(session, call, copy_json(arguments))
+                outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+            else:
+                outcome = caller(session, call, arguments)
+        except _Unresolved as unresolved:
+            outcome = unresolved.outcome
+        except InfrastructureFailure as error:
+            outcome = _lost("infrastructure", error)
+        except RecursionError:  # of copying: results were nested in results, deeper and deeper
+            outcome = Outcome("execution_error", None, "too_deep", "the values are nested too deeply to be handed on")
+        state = ""
+        if outcome.kind != "infrastructure_error":
+            try:
+                state = session.digest()
+            except InfrastructureFailure as error:
+                outcome = _lost("session", error)
+        results[call.id] = outcome
+        if holding and isinstance(outcome.value, dict | list | tuple):
+            held[call.id] = holding
+        if spec is not None:
+            specs[call.id] = spec
+        steps.append(Step(call.id, call.tool, arguments, outcome, state))
+        if outcome.kind == "infrastructure_error":
+            break
+    return steps
+
+
+def _holding(call: Call, held: Mapping[int, int]) -> int:
+    """How often earlier results stand in the arguments of a call, those that may be inside of results counted again.
+
+    Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
+    """
+    holding = 0
+    for _, reference in call.located:
+        holding += 1 + held.get(reference.call, 0)
+    if holding > _MOST_COPIES:
+        raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
+    return holding
+
+
+def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    """Have a session execute a call; whatever it raises is an outcome of the call."""
+    try:
+        return session.call(call.tool, arguments)
+    except InfrastructureFailure as error:
+        return _lost("infrastructure", error)
+    except (Exception, SystemExit) as error:  # a tool's own failure is an outcome, whatever it raises
+        return Outcome("execution_error", None, type(error).__name__, str(error))
+
+
+def _limited(inner: Caller, limit: float) -> Caller:
+    """A caller that gives up after ``limit`` seconds. The abandoned thread is a daemon, its session not used again."""
+
+    def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+        answer: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answer.put(inner(session, call, arguments))
+            except BaseException as error:  # belongs to the thread that waits
+                answer.put(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            found = answer.get(timeout=limit)
+        except queue.Empty:
+            return Outcome("infrastructure_error", None, "timeout", f"{call.tool} took more than {limit:g} s")
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    return call
+
+
+def _resolve(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:
+    if isinstance(value, Reference):
+        return _dereference(value, results, specs, rules)
+    if isinstance(value, dict):
+        return {key: _resolve(inner, results, specs, rules) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_resolve(inner, results, specs, rules) for inner in value]
+    return value
+
+
+def _dereference(
+    reference: Reference, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules
+) -> Any:
+    outcome = results.get(reference.call)
+    if outcome is None:
+        if rules.unresolved == "literal":
+            return str(reference)
+        raise _Unresolved("unresolved_reference", f"{reference} names no earlier call")
+    if not outcome.executed:
+        if rules.after_failure == "pass":
+            return str(reference) if reference.path else None
+        raise _Unresolved("failed_dependency", f"{reference} is the result of a call that failed ({outcome.kind})")
+    value = outcome.value
+    spec = specs.get(reference.call)
+    field = spec.result_field if spec is not None else None
+    path = reference.path or ((field,) if field is not None else ())
+    if path == (field,) and isinstance(value, dict) and field not in value:
+        # The declared result field, bare or spelled out, of a result without it (a documented error, say): the whole.
+        return value
+    for part in path:
+        if isinstance(part, int):
+            found = isinstance(value, list | tuple) and part < len(value)
+        else:
+            found = isinstance(value, dict) and part in value
+        if not found:
+            if rules.missing_field == "whole" or not reference.path:
+                return outcome.value
+            raise _Unresolved("unresolved_reference", f"{reference} is not in the result of call {reference.call}")
+        value = value[part]
+    return value
+
+
+def copy_json(value: Any) -> Any:
+    """A deep copy of a JSON value; leaves are immutable and shared."""
+    if isinstance(value, dict):
+        return {key: copy_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [copy_json(inner) for inner in value]
+    return value

@@ -1,0 +1,90 @@
+"""Prompts: what a model is told for a task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from callwright.errors import DataError, UsageError
+from callwright.language.parser import Parser
+from callwright.plugins import Registry
+from callwright.tools.reading import SENSITIVE, TABLE
+from callwright.tools.spec import ToolSpec
+from callwright.walk.sampling import Message
+from callwright.walk.tasks import Corpus, Task
+
+
+def build_messages(
+    task: Task, parser: Parser, registry: Registry | None = None, shots: Sequence[Task] = ()
+) -> tuple[Message, ...]:
+    """The system message (the form's instructions, then the offered tools) and the query (TIER, appendix C).
+
+    ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
+    the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
+    Plugins that listen to ``callwright_prompt`` may change the messages.
+
+    Raises :class:`callwright.errors.DataError` for a shot without a reference program and
+    :class:`callwright.errors.CannotExpress` for one that the form cannot write.
+    """
+    offered = _offered(task)
+    messages: list[Message] = [{"role": "system", "content": f"{parser.instructions()}\n\n# Tools\n{offered}\n"}]
+    for shot in shots:
+        if shot.program is None:
+            raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
+        own = _offered(shot)
+        # The list of the system message belongs to the last query, so a list for an example says where it ends.
+        note = (
+            "" if own == offered else f"# Tools (for this request only, in place of those above)\n{own}\n\n# Request\n"
+        )
+        messages.append({"role": "user", "content": note + shot.query})
+        messages.append({"role": "assistant", "content": parser.render(shot.program)})
+    messages.append({"role": "user", "content": task.query})
+    if registry is not None and registry.listens("callwright_prompt"):
+        registry.hook.callwright_prompt(task=task, messages=messages)
+    return tuple(messages)
+
+
+def draw_shots(corpus: Corpus, task: Task, count: int) -> Sequence[Task]:
+    """``count`` worked examples for a task, drawn by the corpus' own method ``shots(task, count)``.
+
+    Raises :class:`callwright.UsageError` for a corpus that has no such method or not as many examples, and
+    :class:`callwright.errors.DataError` if the task is among its own examples.
+    """
+    if count == 0:
+        return ()
+    draw = getattr(corpus, "shots", None)
+    if draw is None:
+        raise UsageError(f"corpus {corpus.name!r} offers no examples for prompts (it has no method 'shots')")
+    shots: Sequence[Task] = draw(task, count)
+    if len(shots) != count:
+        raise UsageError(f"corpus {corpus.name!r} has {len(shots)} examples for task {task.id!r}, not {count}")
+    if any(shot.id == task.id for shot in shots):
+        raise DataError(f"corpus {corpus.name!r} gives task {task.id!r} as an example of itself, answer included")
+    return shots
+
+
+def _offered(task: Task) -> str:
+    return "\n".join(describe_tool(spec) for spec in task.tools.values() if not spec.hidden) or "(none)"
+
+
+def describe_tool(spec: ToolSpec) -> str:
+    """A tool as one line of JSON: name, description, parameters, and what it returns where the schema says."""
+    shown: dict[str, object] = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": _shown(spec.parameters),
+    }
+    if spec.result is not None:
+        shown["returns"] = _shown(spec.result)
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def _shown(schema: object) -> object:
+    """A schema as a model sees it: the mark of a table in words."""
+    if isinstance(schema, Mapping):
+        shown = {key: _shown(value) for key, value in schema.items() if key not in (TABLE, SENSITIVE)}
+        if schema.get(TABLE) is True:
+            said = str(schema.get("description") or "").rstrip()
+            shown["description"] = f"{said} (a result of an earlier call)".lstrip()
+        return shown
+    return [_shown(value) for value in schema] if isinstance(schema, list) else schema

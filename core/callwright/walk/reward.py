@@ -1,0 +1,342 @@
+"""Rewards: components score one property each; a recipe weights, gates and sums them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from attrs import evolve, field, frozen
+
+from callwright.errors import ComponentError, DataError, PluginError, UsageError
+from callwright.walk.attempt import Attempt, Progress
+
+if TYPE_CHECKING:
+    from callwright.language.parser import Parser
+    from callwright.plugins import Registry
+    from callwright.walk.sampling import Completion
+    from callwright.walk.tasks import Task
+
+#: The order in which a completion is judged; ``Reward.stage`` is the first one that lost a point.
+STAGES = ("format", "parse", "execution", "answer")
+
+
+@frozen
+class Evidence:
+    """One reason for a lost point: which call, which path, what was expected and what came."""
+
+    code: str
+    reason: str
+    call: int | None = None
+    path: str = ""
+    expected: str = ""
+    found: str = ""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@frozen
+class Score:
+    """The value of one component in ``[low, high]``. Below ``high`` there is at least one piece of evidence.
+
+    ``masked`` says why the value is not known: the machinery failed where the property would have been seen. The whole
+    sample is then masked, whatever the value.
+    """
+
+    value: float
+    low: float = 0.0
+    high: float = 1.0
+    evidence: tuple[Evidence, ...] = ()
+    masked: str | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether the value is at its maximum."""
+        return self.value >= self.high
+
+
+class RewardComponent(ABC):
+    """One verifiable property of an attempt.
+
+    Subclasses set ``name``, the range ``low`` … ``high`` and, if it fits one, the ``stage`` (of :data:`STAGES`) that
+    the property belongs to. ``score`` is pure: same attempt, same score. It must not raise on any completion.
+    """
+
+    name: ClassVar[str] = ""
+    stage: ClassVar[str] = ""
+    low: float = 0.0
+    high: float = 1.0
+
+    @abstractmethod
+    def score(self, attempt: Attempt) -> Score:
+        """The score of an attempt, with evidence for every point that is lost."""
+
+
+@frozen
+class Term:
+    """A component in a recipe. ``weight`` multiplies its value; a term of weight 0 is only a gate.
+
+    ``requires`` names terms of the same recipe, written before this one: if one of them is below its maximum, this term
+    is not looked at and gets its minimum.
+    """
+
+    component: RewardComponent
+    weight: float = 1.0
+    requires: tuple[str, ...] = ()
+    name: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.component.name or type(self.component).__name__.lower())
+
+
+@frozen
+class WeightedScore:
+    """A score as it enters a total: ``weight * score.value`` is its contribution. ``closed``: a gate shut it off."""
+
+    score: Score
+    weight: float
+    closed: bool = False
+
+    @property
+    def contribution(self) -> float:
+        """What this term adds to the total."""
+        return self.weight * self.score.value
+
+
+@frozen(slots=False)
+class Reward:
+    """The total with everything that made it. The contributions of ``scores`` sum to ``total``.
+
+    ``total`` is ``None`` if the sample is masked: the machinery failed, and ``masked`` says how. ``stage`` is the first
+    stage that lost a point (``done`` if none did).
+    """
+
+    total: float | None
+    scores: Mapping[str, WeightedScore] = field(repr=False)
+    stage: str = "done"
+    masked: str | None = None
+
+    def explain(self) -> str:
+        """Why the total is what it is, in one line per lost point."""
+        if self.total is None:
+            return f"masked: {self.masked}"
+        lines = []
+        for name, weighted in self.scores.items():
+            score = weighted.score
+            if not score.full and not weighted.closed:
+                reasons = "; ".join(str(evidence) for evidence in score.evidence[:4])
+                more = len(score.evidence) - 4
+                lines.append(
+                    f"{name} {score.value:g}/{score.high:g}: {reasons}" + (f"; {more} more" if more > 0 else "")
+                )
+        closed = [name for name, weighted in self.scores.items() if weighted.closed]
+        if closed:
+            lines.append(f"not reached: {', '.join(closed)}")
+        return f"{self.total:g}" + (": " + "\n  ".join(lines) if lines else ": every point")
+
+    def to_json(self) -> dict[str, object]:
+        """The row that ``callwright score`` writes, without the id."""
+        row: dict[str, object] = {
+            "total": self.total,
+            "scores": {
+                name: {
+                    "value": weighted.score.value,
+                    "low": weighted.score.low,
+                    "high": weighted.score.high,
+                    "weight": weighted.weight,
+                    "evidence": [evidence_json(evidence) for evidence in weighted.score.evidence],
+                }
+                for name, weighted in self.scores.items()
+            },
+            "stage": self.stage,
+        }
+        if self.masked is not None:
+            row["masked"] = self.masked
+        return row
+
+
+def evidence_json(evidence: Evidence) -> dict[str, object]:
+    """A piece of evidence as it stands in a row of ``callwright score``."""
+    row: dict[str, object] = {"code": evidence.code, "reason": evidence.reason}
+    if evidence.call is not None:
+        row["call"] = evidence.call
+    for key in ("path", "expected", "found"):
+        if getattr(evidence, key):
+            row[key] = getattr(evidence, key)
+    return row
+
+
+@frozen(slots=False)
+class RewardRecipe:
+    """Weighted terms. With ``normalise`` the weights are divided by the largest reachable sum, so that 1 is the most.
+
+    An ablation is another recipe with fewer terms, renormalised over those that are left.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    normalise: bool = True
+    summary: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        seen: set[str] = set()
+        for term in self.terms:
+            for required in term.requires:
+                if required not in seen:
+                    raise UsageError(
+                        f"reward recipe {self.name!r}: {term.name!r} requires {required!r}, "
+                        "which is not a term before it"
+                    )
+            if term.name in seen:
+                raise UsageError(f"reward recipe {self.name!r}: two terms are named {term.name!r}")
+            if not math.isfinite(term.weight):
+                raise UsageError(f"reward recipe {self.name!r}: the weight of {term.name!r} is not a finite number")
+            seen.add(term.name)
+        if self.normalise and not self._scale > 0:
+            raise UsageError(
+                f"reward recipe {self.name!r}: the weights sum to {self._scale:g}, so nothing can be earned"
+            )
+
+    @cached_property
+    def _scale(self) -> float:
+        return sum(max(term.weight * term.component.high, term.weight * term.component.low) for term in self.terms)
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """The effective weight of each term."""
+        scale = self._scale if self.normalise else 1.0
+        return {term.name: term.weight / scale for term in self.terms}
+
+    @cached_property
+    def _plan(self) -> tuple[tuple[str, RewardComponent, float, tuple[str, ...], int], ...]:
+        """Per term what scoring needs, looked up once: name, component, weight, gates, position of its stage."""
+        return tuple(
+            (
+                term.name,
+                term.component,
+                self.weights[term.name],
+                term.requires,
+                STAGES.index(term.component.stage) if term.component.stage in STAGES else len(STAGES),
+            )
+            for term in self.terms
+        )
+
+    @cached_property
+    def _weighted(self) -> dict[tuple[str, bool], WeightedScore]:
+        """The last full and the last closed score of each term, weighted."""
+        return {}
+
+    @property
+    def low(self) -> float:
+        """The smallest total."""
+        return sum(
+            min(weight * term.component.low, weight * term.component.high)
+            for term, weight in zip(self.terms, self.weights.values(), strict=True)
+        )
+
+    @property
+    def high(self) -> float:
+        """The largest total."""
+        return sum(
+            max(weight * term.component.low, weight * term.component.high)
+            for term, weight in zip(self.terms, self.weights.values(), strict=True)
+        )
+
+    def with_terms(self, *extra: RewardComponent | Term, name: str | None = None) -> RewardRecipe:
+        """This recipe with more terms, renormalised if it is normalised."""
+        added = tuple(term if isinstance(term, Term) else Term(term) for term in extra)
+        return evolve(self, name=name or self.name, terms=(*self.terms, *added))
+
+    def score(
+        self,
+        task: Task,
+        completion: Completion | str,
+        *,
+        ir: str | Parser = "json",
+        seed: int = 0,
+        progress: Progress | None = None,
+        registry: Registry | None = None,
+    ) -> Reward:
+        """Score one completion of a task. ``ir`` is a parser or the name of a registered one."""
+        from callwright.plugins import default_registry
+
+        parser: Parser = (registry or default_registry()).create("parser", ir) if isinstance(ir, str) else ir
+        return self.score_attempt(Attempt(task, completion, parser, seed=seed, progress=progress))
+
+    def score_attempt(self, attempt: Attempt) -> Reward:
+        """Score an attempt. Raises :class:`callwright.errors.ComponentError` if a component raises: that is its bug.
+
+        A component raises :class:`callwright.errors.DataError` or :class:`callwright.UsageError` for a task or an
+        attempt that lacks what it needs; these pass through.
+        """
+        scores: dict[str, WeightedScore] = {}
+        shut: set[str] = set()
+        stage = len(STAGES)
+        total = 0.0
+        masked = attempt.completion.lost
+        for name, component, weight, requires, position in self._plan:
+            blocking = None
+            if shut:
+                for required in requires:
+                    if required in shut:
+                        blocking = required
+                        break
+            if blocking is None:
+                score = self._ask(component, attempt)
+                masked = masked or score.masked
+            else:
+                score = _closed(component, blocking)
+            value = score.value
+            if value < score.high:
+                shut.add(name)
+                if blocking is None and position < stage:
+                    stage = position
+            closed = blocking is not None
+            if value < score.high and not closed:
+                scores[name] = WeightedScore(score, weight)
+            else:  # full and closed scores are mostly shared objects, so their weighted forms are too
+                weighted = self._weighted.get((name, closed))
+                if weighted is None or weighted.score is not score:
+                    weighted = self._weighted[name, closed] = WeightedScore(score, weight, closed)
+                scores[name] = weighted
+            total += weight * value
+        reached = STAGES[stage] if stage < len(STAGES) else "done"
+        if masked is not None:
+            return Reward(None, scores, reached, masked)
+        return Reward(total, scores, reached)
+
+    def _ask(self, component: RewardComponent, attempt: Attempt) -> Score:
+        try:
+            score = component.score(attempt)
+            within = component.low <= score.value <= component.high  # False for NaN too
+        except (ComponentError, DataError, PluginError, UsageError):  # says itself whose fault it is
+            raise
+        except Exception as error:
+            raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
+        if not within:
+            found = f"returned {score.value!r}, outside [{component.low:g}, {component.high:g}]"
+            raise self._bug(component, attempt, found)
+        return score
+
+    def _bug(self, component: RewardComponent, attempt: Attempt, what: str) -> ComponentError:
+        return ComponentError(
+            f"reward component {component.name or type(component).__name__!r} of {self.name!r} {what} "
+            f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
+            f"{attempt.completion.text[:400]!r}"
+        )
+
+
+_CLOSED: dict[tuple[float, float, str], Score] = {}
+
+
+def _closed(component: RewardComponent, blocking: str) -> Score:
+    key = (component.low, component.high, blocking)
+    score = _CLOSED.get(key)
+    if score is None:
+        evidence = Evidence("gate_closed", f"not looked at, because {blocking} is not at its maximum")
+        score = _CLOSED[key] = Score(component.low, component.low, component.high, (evidence,))
+    return score

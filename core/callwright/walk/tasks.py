@@ -1,0 +1,74 @@
+"""Tasks and corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from attrs import field, frozen
+
+from callwright.environments.protocol import Environment
+from callwright.language.program import Program
+from callwright.tools.spec import ToolSpec
+
+
+@frozen
+class Answer:
+    """The expected final result: a multiset of values.
+
+    ``values`` is empty where the right answer is to call nothing; it has one value for ``returns="one"`` and one per
+    call for ``returns="all"``.
+    """
+
+    values: tuple[Any, ...] = ()
+
+    @property
+    def is_no_call(self) -> bool:
+        """Whether abstaining is right."""
+        return not self.values
+
+
+@frozen
+class Task:
+    """A query with the tools that are offered for it and what the right answer is.
+
+    ``tools`` maps names to the offered specs; ``scenario`` is what the environment opens its session with; ``program``
+    is a reference solution, which no TIER reward reads. ``facts`` holds whatever else a corpus knows.
+    """
+
+    id: str
+    query: str
+    tools: Mapping[str, ToolSpec] = field(repr=False)
+    answer: Answer = field(repr=False)
+    environment: Environment = field(repr=False, eq=False)
+    scenario: str = ""
+    split: str = "train"
+    depth: int = 0
+    chain: int = 0
+    structure: str = "none"
+    returns: Literal["one", "all"] = "one"
+    program: Program | None = field(default=None, repr=False)
+    facts: Mapping[str, Any] = field(factory=dict, repr=False)
+
+
+@runtime_checkable
+class Corpus(Protocol):
+    """Tasks with splits over one environment. ``corpus["validation"][42]`` is a task; so is ``corpus.task(id)``."""
+
+    @property
+    def name(self) -> str:
+        """The registered, versioned name."""
+
+    @property
+    def environment(self) -> Environment:
+        """Where the tasks' programs are executed."""
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """Name and number of tasks of each split."""
+
+    def __getitem__(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, in a fixed order."""
+
+    def task(self, task_id: str) -> Task:
+        """The task with this id; raises :class:`callwright.errors.UnknownName`."""

@@ -1,0 +1,683 @@
+"""Rollouts: ids, masks and budgets for any engine; why episodes stop; retries; both drivers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+import callwright as cw
+from callwright.episodes.results import LEFT_OUT
+from callwright.episodes.token_episode import (
+    Codec,
+    Generated,
+    PromptTooLong,
+    Rollout,
+    describe_rollouts,
+    run_batch,
+    run_many,
+    run_one,
+    score_rollout,
+    start_rollouts,
+)
+from callwright.errors import ComponentError, DataError
+from callwright.training import judge
+from callwright.walk import Progress
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.sampling import Message
+
+END = 0
+
+
+class Letters:
+    """One id a character; a turn is ``r:text``, and the model ends its own with the id 0."""
+
+    ends = frozenset({END})
+    prefix_text = ""
+
+    def prompt_ids(self, messages: Sequence[Message], task: cw.Task) -> tuple[int, ...]:
+        return ids(lines(messages) + "a:")
+
+    def observation_ids(
+        self, messages: Sequence[Message], completion_ids: Sequence[int], observations: Sequence[Message]
+    ) -> tuple[int, ...]:
+        ended = completion_ids and completion_ids[-1] == END
+        return ids(("" if ended else chr(END)) + lines(observations) + "a:")
+
+    def text(self, ids: Sequence[int]) -> str:
+        return "".join(map(chr, ids[:-1] if ids and ids[-1] == END else ids))
+
+
+def lines(messages: Sequence[Message]) -> str:
+    return "".join(f"{message['role'][0]}:{message['content']}\n" for message in messages)
+
+
+def ids(text: str) -> tuple[int, ...]:
+    return tuple(map(ord, text))
+
+
+CODEC = Letters()
+
+
+def call(tool: str = "add", **arguments: Any) -> str:
+    return json.dumps([[tool, arguments]])
+
+
+class Counter:
+    """``add`` changes a number and returns it; ``broken`` sessions fail at ``fail``, and at nothing if none are left.
+
+    ``drift`` is added to what every further session returns, so that no two sessions agree.
+    """
+
+    name, pure = "counter", True
+    tools = {name: cw.ToolSpec(name) for name in ("add", "fail", "long")}  # noqa: RUF012
+
+    def __init__(self, broken: int = 0, drift: int = 0) -> None:
+        self.broken, self.drift = broken, drift
+        self.sessions: list[CounterSession] = []
+
+    def open(self, scenario: str = "", seed: int = 0) -> CounterSession:
+        self.sessions.append(CounterSession(len(self.sessions) < self.broken, self.drift * len(self.sessions)))
+        return self.sessions[-1]
+
+
+class CounterSession:
+    def __init__(self, broken: bool, value: int) -> None:
+        self.broken, self.value, self.closed = broken, value, False
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> cw.Outcome:
+        assert not self.closed
+        if tool == "fail" and self.broken:
+            raise cw.InfrastructureFailure("the server is gone")
+        if tool == "long":
+            return cw.Outcome("ok", "x" * arguments.get("n", 500))
+        self.value += arguments.get("n", 1)
+        return cw.Outcome("ok", self.value)
+
+    def digest(self) -> str:
+        return str(self.value)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def make_task(world: Counter | None = None, *, name: str = "t", **facts: Any) -> cw.Task:
+    world = world or Counter()
+    return cw.Task(name, f"query of {name}", world.tools, cw.Answer((1,)), world, facts=facts)
+
+
+def prompt(task: cw.Task) -> tuple[Message, ...]:
+    return ({"role": "user", "content": task.query},)
+
+
+class Script:
+    """An engine that writes the next of its texts for whichever task a context is of, cut to the room there is.
+
+    A text that does not fit is cut and not finished. ``unended`` completions stop without an end token.
+    """
+
+    def __init__(self, texts: Mapping[str, Sequence[str]] | Sequence[str], unended: bool = False) -> None:
+        self.texts = texts if isinstance(texts, Mapping) else {"t": texts}
+        self.unended = unended
+        self.asked: list[tuple[int, ...]] = []
+
+    def one(self, context: tuple[int, ...], room: int | None) -> Generated:
+        self.asked.append(context)
+        text = "".join(map(chr, context))
+        name = text.split("query of ", 1)[1].split("\n", 1)[0]
+        made = (*ids(self.texts[name][context.count(END)]), *(() if self.unended else (END,)))
+        cut = made[:room]
+        return Generated(cut, tuple(-1.0 - index for index in range(len(cut))), len(cut) == len(made))
+
+    def __call__(self, contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[Generated]:
+        return [self.one(context, room) for context, room in zip(contexts, rooms, strict=True)]
+
+
+@pytest.fixture
+def start(list_parser: Any) -> Callable[..., Rollout]:
+    def make(task: cw.Task | None = None, **options: Any) -> Rollout:
+        task = task or make_task()
+        return Rollout(task, list_parser, CODEC, prompt(task), **options)
+
+    return make
+
+
+def test_the_codec_of_these_tests_is_one() -> None:
+    assert isinstance(CODEC, Codec)
+
+
+# Ids and masks --------------------------------------------------------------------------------------------------------
+
+
+def test_two_turns_id_for_id(start: Callable[..., Rollout]) -> None:
+    rollout = start()
+    assert rollout.context == rollout.prompt_ids == ids("u:query of t\na:")
+    assert (rollout.room, rollout.over, rollout.stop, rollout.response_ids) == (None, False, None, ())
+    rollout.advance(Generated((*ids(call(n=4)), END), (-0.5,) * (len(call(n=4)) + 1)))
+    observed = 't:{"id":0,"name":"add","result":4}\na:'
+    assert rollout.response_ids == (*ids(call(n=4)), END, *ids(observed))
+    rollout.advance(Generated((*ids("[]"), END), (-0.25,) * 3))
+    first, gap = len(call(n=4)) + 1, len(observed)
+    assert rollout.ranges == ((0, first), (first + gap, first + gap + 3))
+    assert rollout.mask == (1,) * first + (0,) * gap + (1,) * 3
+    assert rollout.logprobs == (-0.5,) * first + (0.0,) * gap + (-0.25,) * 3
+    assert (rollout.over, rollout.stop, rollout.room, rollout.masked) == (True, "answered", 0, None)
+    assert [message["role"] for message in rollout.messages] == ["user", "assistant", "tool", "assistant"]
+    assert rollout.episode.trace is not None
+    assert rollout.episode.trace.returned == (4,)
+    with pytest.raises(cw.UsageError, match="is over"):
+        rollout.advance(Generated((END,)))
+
+
+TEXTS = st.sampled_from(
+    ["[]", call(n=1), call("long", n=300), call("nothing"), "no program", call(), '[["add", {}], ["long", {"n": 30}]]']
+)
+LIMITS = st.builds(
+    TurnLimits,
+    assistant_turns=st.integers(1, 6),
+    user_turns=st.integers(1, 4),
+    turn_tokens=st.none() | st.integers(1, 60),
+    total_tokens=st.none() | st.integers(1, 900),
+    observation_tokens=st.none() | st.integers(70, 400),
+    context_tokens=st.none() | st.integers(20, 900),
+)
+
+
+@given(texts=st.lists(TEXTS, min_size=6, max_size=6), limits=LIMITS, unended=st.booleans(), later=st.integers(0, 4))
+def test_whatever_an_engine_writes_ids_and_budgets_hold(
+    list_parser: Any, texts: list[str], limits: TurnLimits, unended: bool, later: int
+) -> None:
+    task = make_task(follow_ups=[f"more {number}" for number in range(later)])
+    rollout = Rollout(task, list_parser, CODEC, prompt(task), limits=limits)
+    engine, sampled = Script(texts, unended), []
+    while not rollout.over:
+        assert rollout.room is None or rollout.room >= 1
+        assert rollout.context == (*rollout.prompt_ids, *rollout.response_ids)
+        generated = engine.one(rollout.context, rollout.room)
+        sampled.append(generated)
+        rollout.advance(generated)
+    response, mask = rollout.response_ids, rollout.mask
+    assert len(response) == len(mask) == len(rollout.logprobs)
+    assert [index for first, last in rollout.ranges for index in range(first, last)] == [
+        index for index, one in enumerate(mask) if one
+    ]
+    assert [response[first:last] for first, last in rollout.ranges] == [one.token_ids for one in sampled]
+    assert [rollout.logprobs[first:last] for first, last in rollout.ranges] == [one.logprobs for one in sampled]
+    assert all(not logprob for logprob, one in zip(rollout.logprobs, mask, strict=True) if not one)
+    assert mask[-1] == 1  # nothing follows the last completion
+    assert rollout.messages == engine_view(rollout.context)
+    # budgets
+    assert len(rollout.ranges) <= limits.assistant_turns
+    assert sum(message["role"] == "user" for message in rollout.messages) <= limits.user_turns
+    assert limits.turn_tokens is None or all(last - first <= limits.turn_tokens for first, last in rollout.ranges)
+    assert limits.total_tokens is None or len(response) <= limits.total_tokens
+    assert limits.context_tokens is None or len(rollout.context) <= limits.context_tokens
+    for (_, gap), (following, _) in zip(rollout.ranges, rollout.ranges[1:], strict=False):
+        said = "".join(map(chr, response[gap:following]))
+        assert limits.observation_tokens is None or "u:" in said or len(said) <= limits.observation_tokens
+    # why it stopped
+    last = rollout.episode.turns[-1]
+    if not sampled[-1].finished:
+        assert rollout.stop in ("tokens", "context")
+        assert last.completion.truncated
+    elif rollout.stop == "answered":
+        assert not last.calls
+    elif rollout.stop == "unparsed":
+        assert last.trace is None
+    elif rollout.stop == "assistant_turns":
+        assert len(rollout.ranges) == limits.assistant_turns
+    elif rollout.stop == "user_turns":
+        assert limits.user_turns <= later
+    else:
+        assert rollout.stop in ("tokens", "context")
+    assert rollout.masked is None
+
+
+def engine_view(context: tuple[int, ...]) -> tuple[Message, ...]:
+    """The messages that the text of a context shows (no content of these tests has a line break)."""
+    roles = {"u": "user", "a": "assistant", "t": "tool"}
+    parts = "".join(map(chr, context)).replace(chr(END), "\n").rstrip("\n").split("\n")
+    return tuple({"role": roles[part[0]], "content": part[2:]} for part in parts)  # type: ignore[typeddict-item]
+
+
+def test_a_single_turn_is_the_attempt(start: Callable[..., Rollout], list_parser: Any) -> None:
+    for text in ("[]", call(n=1), "no program"):
+        task = make_task()
+        rollout = start(task, limits=SINGLE_TURN)
+        rollout.advance(Generated((*ids(text), END)))
+        assert rollout.over
+        assert (rollout.response_ids, set(rollout.mask)) == ((*ids(text), END), {1})
+        attempt = cw.Attempt(task, text, list_parser)
+        for name in ("tier", "tier-released", "tier-guarded"):
+            recipe = cw.reward(name)
+            assert recipe.score_attempt(rollout.episode).to_json() == recipe.score_attempt(attempt).to_json()
+        assert judge(rollout.episode) == judge(attempt)
+
+
+def test_log_probabilities_are_all_or_none(start: Callable[..., Rollout]) -> None:
+    rollout = start()
+    rollout.advance(Generated((*ids(call()), END), (-1.0,) * (len(call()) + 1)))
+    rollout.advance(Generated((*ids("[]"), END)))
+    assert rollout.logprobs == ()
+
+
+@pytest.mark.parametrize(
+    ("generated", "message"),
+    [
+        (Generated(ids("x" * 9), (), False), "9 tokens where 8 had room"),
+        (Generated(ids("xyz"), (-1.0,)), "1 log-probabilities for 3 tokens"),
+    ],
+)
+def test_an_engine_that_breaks_its_word_is_named(
+    start: Callable[..., Rollout], generated: Generated, message: str
+) -> None:
+    rollout = start(limits=TurnLimits(turn_tokens=8))
+    with pytest.raises(ComponentError, match=message):
+        rollout.advance(generated)
+    with pytest.raises(ComponentError, match="2 completions for 1 contexts"):
+        run_batch([rollout], lambda contexts, rooms: [Generated((END,))] * 2)
+
+
+# Limits ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "limits", "stop", "turns"),
+    [
+        ([call(), "[]"], TurnLimits(), "answered", 2),
+        ([call(), "no program"], TurnLimits(), "unparsed", 2),
+        ([call()] * 9, TurnLimits(assistant_turns=4), "assistant_turns", 4),
+        (["[]"] * 9, TurnLimits(user_turns=2), "user_turns", 2),
+        (["[]"] * 9, TurnLimits(user_turns=9), "answered", 4),
+        (["[]"] * 9, TurnLimits(assistant_turns=2), "assistant_turns", 2),
+        ([call(), "[]"], TurnLimits(turn_tokens=3), "tokens", 1),
+        ([call("long", n=500), "[]"], TurnLimits(total_tokens=200), "tokens", 1),
+        ([call("long", n=500), "[]"], TurnLimits(context_tokens=200), "context", 1),
+        ([call(), call()], TurnLimits(context_tokens=20), "context", 1),
+        ([call(), "[]"], TurnLimits(context_tokens=19, turn_tokens=5), "context", 1),
+        ([call(), "[]"], TurnLimits(context_tokens=40, turn_tokens=5), "tokens", 1),
+    ],
+)
+def test_every_reason_to_stop(
+    start: Callable[..., Rollout], texts: list[str], limits: TurnLimits, stop: str, turns: int
+) -> None:
+    task = make_task(follow_ups=["two", "three", "four"] if texts[0] == "[]" else [])
+    rollout = start(task, limits=limits)
+    run_batch([rollout], Script(texts))
+    assert (rollout.stop, len(rollout.episode.turns)) == (stop, turns)
+    if stop in ("tokens", "context"):
+        assert rollout.response_ids[-1] != ord(":")  # no observation that nobody answers
+
+
+def test_the_last_session_is_given_back(start: Callable[..., Rollout]) -> None:
+    world = Counter()
+    rollout = start(make_task(world))
+    run_batch([rollout], Script([call(), call(), "[]"]))
+    assert [session.closed for session in world.sessions] == [True]
+    early = start(make_task(world))
+    early.advance(Generated(ids(call())))
+    assert not world.sessions[-1].closed
+    early.close()
+    assert world.sessions[-1].closed
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.0, True, "5"])
+def test_limits_are_whole_numbers(limit: Any) -> None:
+    with pytest.raises(cw.UsageError, match="'turn_tokens' is a whole number"):
+        TurnLimits(turn_tokens=limit)
+    with pytest.raises(cw.UsageError, match="'assistant_turns' is a whole number"):
+        TurnLimits(assistant_turns=limit)
+
+
+def test_a_prompt_is_never_cut(start: Callable[..., Rollout]) -> None:
+    length = len("u:query of t\na:")
+    with pytest.raises(PromptTooLong, match=f"task 't' has {length} tokens.*no room in the {length}"):
+        start(limits=TurnLimits(context_tokens=length))
+    assert start(limits=TurnLimits(context_tokens=length + 1)).room == 1
+    tasks = [make_task(name="t"), make_task(name="much longer"), make_task(name="u")]
+    limits = TurnLimits(context_tokens=length + 3)
+    rollouts, skipped = start_rollouts(tasks, lambda task: start(task, limits=limits), skip_too_long=True)
+    assert [rollout.task.id for rollout in rollouts] == ["t", "u"]
+    assert [(task.id, str(why).split(",")[0]) for task, why in skipped] == [
+        ("much longer", f"the prompt of task 'much longer' has {length + 10} tokens")
+    ]
+    with pytest.raises(DataError):
+        start_rollouts(tasks, lambda task: start(task, limits=limits))
+
+
+# Observations ---------------------------------------------------------------------------------------------------------
+
+
+def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., Rollout]) -> None:
+    limits = TurnLimits(observation_tokens=100)
+    rollout = start(limits=limits)
+    rollout.advance(Generated((*ids(call("long", n=400)), END)))
+    said = rollout.messages[-1]["content"]
+    whole = '{"id":0,"name":"long","result":"' + "x" * 400 + '"}'
+    head, _, rest = said.partition("[")
+    number, _, tail = rest.partition(" characters left out]")
+    assert whole.startswith(head)
+    assert whole.endswith(tail)
+    assert len(head) + int(number) + len(tail) == len(whole)
+    gap = len(rollout.response_ids) - rollout.ranges[0][1]
+    assert 95 <= gap <= 100
+    assert rollout.observations_cut == 1
+    many = start(limits=limits)
+    many.advance(Generated((*ids(json.dumps([["long", {}]] * 9)), END)))
+    assert [message["content"] for message in many.messages[2:]] == [LEFT_OUT]
+    with pytest.raises(cw.UsageError, match="'observation_tokens' is 20"):
+        start(limits=TurnLimits(observation_tokens=20)).advance(Generated((*ids(call("long")), END)))
+
+
+def test_results_of_every_kind_are_told(start: Callable[..., Rollout]) -> None:
+    rollout = start()
+    rollout.advance(Generated((*ids('[["add", {"n": 2}], ["nothing", {}]]'), END)))
+    assert [message["content"] for message in rollout.messages[2:]] == [
+        '{"id":0,"name":"add","result":2}',
+        '{"id":1,"name":"nothing","error":{"code":"unknown_tool","message":"no tool named \'nothing\' is offered"}}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({1, 2}, '"<set>"'),
+        ("half \ud800", '"half \\ud800"'),
+        ("é\n", '"é\\n"'),
+        (float("inf"), "Infinity"),
+        ({(1, 2): 3}, None),
+    ],
+)
+def test_results_that_are_no_json(value: Any, shown: str | None) -> None:
+    from callwright.episodes.results import describe_step
+    from callwright.walk.trace import Step
+
+    text = describe_step(Step(3, "odd", {}, cw.Outcome("ok", value)))
+    text.encode()
+    expected = '"error":{"code":"not_json","message":"TypeError"}' if shown is None else f'"result":{shown}'
+    assert text == '{"id":3,"name":"odd",' + expected + "}"
+
+
+def test_a_parser_may_tell_results_itself(list_parser: Any) -> None:
+    class Telling(type(list_parser)):  # type: ignore[misc]
+        def observe(self, turn: cw.Turn) -> Any:
+            assert turn.trace is not None
+            value = turn.trace.returned[0]
+            return f"it is {value}" if value == 1 else [{"role": "user", "content": f"see: {value}"}]
+
+    task = make_task()
+    rollout = Rollout(task, Telling(), CODEC, prompt(task))
+    run_batch([rollout], Script([call(), call(), "[]"]))
+    assert [dict(rollout.messages[at]) for at in (2, 4)] == [
+        {"role": "tool", "content": "it is 1"},
+        {"role": "user", "content": "see: 2"},
+    ]
+
+
+@pytest.mark.parametrize("made", [None, [], [{"role": "cook", "content": ""}], ["text"], 7])
+def test_a_parser_that_tells_nothing_is_named(list_parser: Any, made: Any) -> None:
+    class Telling(type(list_parser)):  # type: ignore[misc]
+        def observe(self, turn: cw.Turn) -> Any:
+            if made == 7:
+                raise KeyError("x")
+            return made
+
+    task = make_task()
+    with pytest.raises(ComponentError, match=r"'list'.*'observe'"):
+        run_batch([Rollout(task, Telling(), CODEC, prompt(task))], Script([call(), "[]"]))
+
+
+def test_follow_ups_go_on_in_the_same_session(start: Callable[..., Rollout]) -> None:
+    task = make_task(follow_ups=["and again", "thanks"])
+    rollout = start(task)
+    run_batch([rollout], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
+    assert [message["content"] for message in rollout.messages if message["role"] == "user"] == [
+        "query of t",
+        "and again",
+        "thanks",
+    ]
+    assert rollout.episode.trace is not None
+    assert rollout.episode.trace.returned == (5,)
+    assert rollout.stop == "answered"
+    with pytest.raises(DataError, match="'follow_ups'"):
+        start(make_task(follow_ups="and again"))
+
+
+def test_an_open_thought_is_part_of_the_text_and_not_of_the_ids(list_parser: Any) -> None:
+    class Opened(Letters):
+        prefix_text = "["
+
+        def prompt_ids(self, messages: Sequence[Message], task: cw.Task) -> tuple[int, ...]:
+            return (*super().prompt_ids(messages, task), ord("["))
+
+    task = make_task()
+    rollout = Rollout(task, list_parser, Opened(), prompt(task))
+    rollout.advance(Generated((*ids(call()[1:]), END)))
+    assert rollout.episode.completion.text == call()
+    assert rollout.episode.completion.token_ids == (*ids(call()[1:]), END)
+    rollout.advance(Generated((*ids("[]"), END)))  # after results this codec opens nothing
+    assert rollout.stop == "answered"
+
+
+# Failures of the machinery --------------------------------------------------------------------------------------------
+
+TROUBLE = [call(n=2), call("fail", n=3), call(n=4), "[]"]
+
+
+def test_a_retry_replays_what_was_sampled(start: Callable[..., Rollout]) -> None:
+    whole, engine = start(make_task(Counter())), Script(TROUBLE)
+    run_batch([whole], engine)
+    asked = list(engine.asked)
+    world = Counter(broken=2)
+    rollout, engine = start(make_task(world)), Script(TROUBLE)
+    run_batch([rollout], engine, retries=2)
+    assert fields(rollout) == fields(whole)
+    assert rollout.retried == 2
+    assert engine.asked == asked  # nothing was sampled twice
+    assert [session.closed for session in world.sessions] == [True, True, True]
+
+
+def test_what_fails_again_and_again_is_masked(start: Callable[..., Rollout]) -> None:
+    rollout = start(make_task(Counter(broken=99)))
+    run_batch([rollout], Script(TROUBLE), retries=3)
+    assert (rollout.stop, rollout.retried, len(rollout.ranges)) == ("machinery", 3, 2)
+    assert rollout.masked is not None
+    assert "the server is gone" in rollout.masked
+    reward = score_rollout(cw.reward("tier").score_attempt, rollout)
+    assert reward.total is None
+    assert "the server is gone" in str(reward.masked)
+    assert judge(rollout.episode).masked
+
+
+def test_a_reward_that_executes_nothing_is_masked_too(start: Callable[..., Rollout]) -> None:
+    class Long(cw.RewardComponent):
+        name = "long"
+
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            return cw.Score(1.0)
+
+    recipe = cw.RewardRecipe("long", (cw.Term(Long(), 1.0),))
+    lost, whole = start(make_task(Counter(broken=9))), start()
+    run_batch([lost, whole], Script(TROUBLE))
+    assert recipe.score_attempt(lost.episode).total == 1.0
+    assert score_rollout(recipe.score_attempt, lost).total is None
+    assert score_rollout(recipe.score_attempt, whole).total == 1.0
+
+
+def test_sampling_goes_on_where_a_replay_differs(start: Callable[..., Rollout]) -> None:
+    rollout, engine = start(make_task(Counter(broken=1, drift=100))), Script(TROUBLE)
+    run_batch([rollout], engine, retries=1)
+    assert rollout.stop == "answered"
+    assert [json.loads(message["content"])["result"] for message in rollout.messages if message["role"] == "tool"] == [
+        102,
+        105,
+        109,
+    ]
+    # first turn once; the second again, as its context changed; then the rest
+    assert len(engine.asked) == 5
+    assert all(turn == one for turn, one in zip(rollout.ranges, rollout.ranges, strict=True))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_engine_that_fails_is_asked_again(start: Callable[..., Rollout], alone: bool) -> None:
+    script = Script({"t": TROUBLE, "u": ["[]"]})
+    failures = [cw.InfrastructureFailure("busy")] * 2
+
+    def generate(contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[Any]:
+        made: list[Any] = script(contexts, rooms)
+        if len(contexts[0]) > 60 and failures:
+            if not alone:
+                raise failures.pop()
+            made[0] = failures.pop()
+        return made
+
+    rollouts = [start(make_task(name="t")), start(make_task(name="u"))]
+    run_batch(rollouts, generate, retries=2)
+    assert [(rollout.stop, rollout.retried) for rollout in rollouts] == [("answered", 2), ("answered", 0)]
+    lost = start()
+    failures[:] = [cw.InfrastructureFailure("down")] * 9
+    run_batch([lost], generate, retries=1)
+    assert (lost.stop, lost.masked, lost.retried, len(lost.ranges)) == ("machinery", "down", 1, 1)
+    assert score_rollout(cw.reward("tier").score_attempt, lost).total is None
+
+
+def test_bugs_are_not_masked(start: Callable[..., Rollout]) -> None:
+    def generate(contexts: Any, rooms: Any) -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_batch([start()], generate, retries=3)
+
+
+# Drivers --------------------------------------------------------------------------------------------------------------
+
+
+def fields(rollout: Rollout) -> tuple[Any, ...]:
+    return (
+        rollout.prompt_ids,
+        rollout.response_ids,
+        rollout.mask,
+        rollout.logprobs,
+        rollout.ranges,
+        rollout.stop,
+        rollout.masked,
+        rollout.messages,
+        rollout.observations_cut,
+        [turn.completion for turn in rollout.episode.turns],
+    )
+
+
+@given(
+    texts=st.lists(st.lists(TEXTS | st.just(call("fail")), min_size=6, max_size=6), min_size=1, max_size=4),
+    limits=LIMITS.filter(lambda limits: limits.context_tokens is None),
+    broken=st.integers(0, 3),
+    concurrency=st.sampled_from([None, 1, 2]),
+    threads=st.booleans(),
+)
+def test_both_drivers_give_the_same(
+    list_parser: Any,
+    texts: list[list[str]],
+    limits: TurnLimits,
+    broken: int,
+    concurrency: int | None,
+    threads: bool,
+) -> None:
+    script = Script({f"t{number}": one for number, one in enumerate(texts)})
+
+    def begin() -> list[Rollout]:
+        tasks = [make_task(Counter(broken), name=name) for name in script.texts]
+        return [Rollout(task, list_parser, CODEC, prompt(task), limits=limits) for task in tasks]
+
+    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+        await asyncio.sleep(0)
+        return script.one(context, room)
+
+    batch, alone = begin(), begin()
+    run_batch(batch, script, retries=2)
+    asyncio.run(run_many(alone, generate, retries=2, concurrency=concurrency, threads=threads))
+    assert list(map(fields, alone)) == list(map(fields, batch))
+    assert describe_rollouts(alone) == describe_rollouts(batch)
+
+
+def test_no_more_at_a_time_than_asked_for(start: Callable[..., Rollout]) -> None:
+    script = Script({f"t{number}": [call(), "[]"] for number in range(7)})
+    running, most = 0, 0
+
+    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return script.one(context, room)
+
+    rollouts = [start(make_task(name=name)) for name in script.texts]
+    asyncio.run(run_many(rollouts, generate, concurrency=3))
+    assert most == 3
+    assert all(rollout.stop == "answered" for rollout in rollouts)
+
+
+def test_an_error_stops_every_rollout_and_is_raised(start: Callable[..., Rollout]) -> None:
+    script = Script({"t": ["[]"], "u": ["[]"]})
+    stopped = []
+
+    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+        if "query of u" in "".join(map(chr, context)):
+            raise ZeroDivisionError
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.append(True)
+            raise
+        return script.one(context, room)
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(run_many([start(make_task(name=name)) for name in ("t", "u")], generate))
+    assert stopped == [True]
+
+
+def test_a_remote_engine_that_fails_is_retried_then_masked(start: Callable[..., Rollout]) -> None:
+    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+        raise cw.InfrastructureFailure("504")
+
+    rollout = start()
+    asyncio.run(run_one(rollout, generate, retries=4))
+    assert (rollout.stop, rollout.masked, rollout.retried) == ("machinery", "504", 4)
+
+
+def test_the_counts_of_a_metrics_row(start: Callable[..., Rollout]) -> None:
+    texts = {"t": [call(), "[]"], "u": ["no program"], "v": [call("fail"), "[]"]}
+    rollouts = [start(make_task(Counter(broken=9 if name == "v" else 0), name=name)) for name in texts]
+    run_batch(rollouts, Script(texts), retries=1)
+    assert describe_rollouts(rollouts) == {
+        "rollouts": 3,
+        "turns": 4 / 3,
+        "stops": {"answered": 1, "machinery": 1, "unparsed": 1},
+        "tokens": sum(len(text) + 1 for text in (call(), "[]", "no program", call("fail"))),
+        "environment_tokens": len('t:{"id":0,"name":"add","result":1}\na:'),
+        "observations_cut": 0,
+        "retried": 1,
+        "masked": 1,
+    }
+    assert describe_rollouts([])["turns"] is None
+
+
+def test_everything_that_an_episode_is_told_reaches_it(list_parser: Any) -> None:
+    seen: list[str] = []
+
+    def caller(session: Any, made: cw.Call, arguments: dict[str, Any]) -> cw.Outcome:
+        seen.append(made.tool)
+        return cw.Outcome("ok", 1)
+
+    task = evolve(make_task(), scenario="s")
+    progress = Progress(3, 10)
+    rollout = Rollout(task, list_parser, CODEC, prompt(task), seed=7, progress=progress, caller=caller, time_limit=5.0)
+    run_batch([rollout], Script([call(), "[]"]))
+    assert seen == ["add"]
+    assert (rollout.episode.seed, rollout.episode.progress) == (7, progress)

@@ -1,0 +1,124 @@
+"""Prompts: the form's instructions, the offered tools, the query, and plugins that change them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+import callwright as cw
+from callwright.errors import DataError
+from callwright.walk.prompt import build_messages, describe_tool, draw_shots
+
+
+def test_a_prompt_holds_the_instructions_the_tools_and_the_query(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    system, user = build_messages(make_task(4), list_parser)
+    assert user == {"role": "user", "content": "What is twice two?"}
+    assert system["role"] == "system"
+    head, _, offered = system["content"].partition("\n\n# Tools\n")
+    assert head == list_parser.instructions()
+    described = [json.loads(line) for line in offered.splitlines()]
+    assert [tool["name"] for tool in described] == ["double", "shout"]
+    assert described[0]["parameters"] == make_task(4).tools["double"].parameters
+    assert described[0]["returns"] == {"type": "integer"}
+
+
+def test_hidden_tools_are_not_shown(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+    tools = {"a": cw.ToolSpec("a", "größer"), "secret": cw.ToolSpec("secret", hidden=True)}
+    system, _ = build_messages(make_task(tools=tools), list_parser)
+    assert "secret" not in system["content"]
+    assert "größer" in system["content"], "characters outside ASCII stand for themselves"
+    system, _ = build_messages(make_task(tools={}), list_parser)
+    assert system["content"].endswith("# Tools\n(none)\n")
+
+
+def test_a_tool_without_a_result_says_nothing_of_one() -> None:
+    assert json.loads(describe_tool(cw.ToolSpec("a", "b"))) == {
+        "name": "a",
+        "description": "b",
+        "parameters": {"type": "object", "properties": {}},
+    }
+
+
+def test_plugins_may_change_the_messages(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+    @cw.hookimpl
+    def callwright_prompt(task: cw.Task, messages: list[cw.Message]) -> None:
+        messages.insert(1, {"role": "system", "content": f"Today is the day of {task.id}."})
+
+    registry = cw.Registry()
+    registry.add(SimpleNamespace(callwright_prompt=callwright_prompt), name="dated")
+    changed = build_messages(make_task(4), list_parser, registry)
+    assert [message["role"] for message in changed] == ["system", "system", "user"]
+    assert changed[1]["content"] == "Today is the day of t1."
+    assert len(build_messages(make_task(4), list_parser, cw.Registry())) == 2
+
+
+def test_shots_stand_between_the_system_message_and_the_query(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    task = make_task(4)
+    program = cw.Program((cw.Call(0, "double", {"x": 1}),))
+    secret = cw.ToolSpec("secret", hidden=True)
+    same = evolve(task, id="same", query="What is twice one?", program=program)
+    other = evolve(
+        same, id="other", query="And one?", tools={"one": cw.ToolSpec("one", "Gives one."), "secret": secret}
+    )
+    none = evolve(same, id="none", query="And?", tools={}, program=cw.Program(()))
+    plain = build_messages(task, list_parser)
+    messages = build_messages(task, list_parser, shots=(same, other, none))
+    assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * 3, "user"]
+    assert (messages[0], messages[-1]) == plain
+    assert messages[1]["content"] == "What is twice one?", "the tools of the system message are its own"
+    head, _, query = messages[3]["content"].partition("\n\n# Request\n")
+    title, *offered = head.splitlines()
+    assert query == "And one?"
+    assert title == "# Tools (for this request only, in place of those above)"
+    assert offered == [describe_tool(cw.ToolSpec("one", "Gives one."))]
+    assert messages[5]["content"].splitlines()[1] == "(none)"
+    for message, shot in zip(messages[2::2], (same, other, none), strict=True):
+        assert shot.program is not None
+        assert message["content"] == list_parser.render(shot.program)
+        assert list_parser.parse(message["content"]) == shot.program
+
+
+def test_a_shot_needs_a_program(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+    with pytest.raises(DataError, match="'bare' cannot be an example in a prompt"):
+        build_messages(make_task(4), list_parser, shots=(evolve(make_task(4), id="bare", program=None),))
+
+
+def test_the_corpus_draws_the_shots(make_task: Callable[..., cw.Task]) -> None:
+    task = make_task(4)
+    others = [evolve(task, id=f"other-{index}") for index in range(3)]
+    corpus: Any = SimpleNamespace(name="c", shots=lambda task, count: others[:count])
+    without: Any = SimpleNamespace(name="c")
+    circular: Any = SimpleNamespace(name="c", shots=lambda task, count: [task])
+    assert draw_shots(corpus, task, 2) == others[:2]
+    assert draw_shots(without, task, 0) == ()
+    with pytest.raises(cw.UsageError, match="'c' offers no examples for prompts"):
+        draw_shots(without, task, 1)
+    with pytest.raises(cw.UsageError, match="has 3 examples for task 't1', not 4"):
+        draw_shots(corpus, task, 4)
+    with pytest.raises(DataError, match="an example of itself"):
+        draw_shots(circular, task, 1)
+
+
+def test_a_table_is_shown_in_words() -> None:
+    spec = cw.ToolSpec.from_tier(
+        {
+            "name": "keep",
+            "parameters": {
+                "type": "dict",
+                "properties": {"rows": {"type": "pandas.DataFrame", "description": "What to keep of."}},
+                "required": ["rows"],
+            },
+        }
+    )
+    shown = json.loads(describe_tool(spec))["parameters"]["properties"]["rows"]
+    assert shown["description"] == "What to keep of. (a result of an earlier call)"
+    assert not any("callwright" in key for key in shown)
