@@ -1,3 +1,12 @@
+from callwright import environments as environments
+from callwright import episodes as episodes
+from callwright import errors as errors
+from callwright import language as language
+from callwright import machines as machines
+from callwright import plugins as plugins
+from callwright import tools as tools
+from callwright import training as training
+from callwright import walk as walk
 from callwright.environments.paging import page as page
 from callwright.environments.protocol import Environment as Environment
 from callwright.environments.protocol import Outcome as Outcome

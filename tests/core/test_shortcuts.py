@@ -14,7 +14,7 @@ KINDS = {
     "corpus": "callwright_corpora",
     "environment": "callwright_environments",
     "parser": "callwright_parsers",
-    "recipe": "callwright_reward_recipes",
+    "reward": "callwright_reward_recipes",
     "sampler": "callwright_samplers",
 }
 

@@ -35,7 +35,7 @@ def neighbours(value: Any) -> Iterator[Any]:
         case bool():
             yield from (not value, int(value), str(value), None)
         case int() | float():
-            yield from (value * 2 + 1, str(value), bool(value), None)
+            yield from (0 if value == -1 else value * 2 + 1, str(value), bool(value), None)
         case str():
             yield from (value + "c", None, [value])
         case None:
