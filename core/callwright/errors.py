@@ -88,6 +88,13 @@ class CannotExpress(CallwrightError):
     """A program holds something that this intermediate representation has no way to write."""
 
 
+class Abstention(CallwrightError):
+    """Raised where a question cannot be answered, such as whether a call executed whose outcome nobody recorded.
+
+    A reward component that lets it pass abstains: the sample is masked, and its reward is never a number.
+    """
+
+
 class InfrastructureFailure(CallwrightError):
     """Raised by a session when the machinery failed, not the model: becomes an ``infrastructure_error`` outcome."""
 

@@ -1,117 +1,152 @@
 """The walk: task, messages, completion, program, validation, trace, scores, reward. Read this second.
 
-A :class:`Pipeline` holds one component of each kind. It keeps no state of its own, so scoring may run anywhere.
+A :class:`Pipeline` holds one component of each kind and the conditions that they work under. It keeps no state of its
+own, so scoring may run anywhere. It needs no file:
+
+    pipeline = cw.Pipeline("toolworld-mini-v1", "tier", "json")
+    reward = pipeline.score(pipeline.attempt(task, completion))
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
-from callwright.episodes.token_episode import Codec, Rollout
-from callwright.errors import CallwrightError, InfrastructureFailure, PluginError, RecipeError, UsageError
+from callwright.episodes.token_episode import Codec, TokenEpisode
+from callwright.errors import CallwrightError, DataError, InfrastructureFailure, PluginError, RecipeError, UsageError
 from callwright.language.parser import Parser
 from callwright.language.program import Call
-from callwright.plugins import Registry
-from callwright.recipe_file import Choice, LoadedRecipe
-from callwright.training.algorithm import Algorithm
-from callwright.walk.attempt import Attempt, Progress
-from callwright.walk.execution import Caller
+from callwright.plugins import Registry, default_registry
+from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.sampling import Completion, Message
 from callwright.walk.tasks import Corpus, Task
 
+if TYPE_CHECKING:
+    from callwright.training.algorithm import Algorithm
 
-@frozen
+
+@frozen(init=False)
 class Pipeline:
-    """Corpus, intermediate representation, reward and algorithm of one recipe."""
+    """Corpus, reward, textual form and algorithm, each a component or its registered name, and their conditions.
 
-    loaded: LoadedRecipe = field(repr=False)
-    registry: Registry = field(repr=False)
+    ``environment`` executes programs in place of the corpus' own. ``train`` and ``evaluation`` are splits of the corpus.
+    ``source`` is the recipe file that this was made of, if it was. Raises :class:`callwright.UsageError` for names that
+    are not registered.
+    """
+
     corpus: Corpus
-    parser: Parser
     reward: RewardRecipe
-    algorithm: Algorithm | None = None
-    environment: Environment | None = None
+    parser: Parser
+    algorithm: Algorithm | None
+    environment: Environment | None
+    conditions: Conditions
+    train: str
+    evaluation: str
+    registry: Registry = field(repr=False)
+    source: LoadedRecipe | None = field(repr=False)
+
+    def __init__(
+        self,
+        corpus: Corpus | str,
+        reward: RewardRecipe | str = "tier",
+        parser: Parser | str = "json",
+        algorithm: Algorithm | str | None = None,
+        environment: Environment | str | None = None,
+        conditions: Conditions = DEFAULT_CONDITIONS,
+        train: str = "train",
+        evaluation: str = "evaluation",
+        registry: Registry | None = None,
+        source: LoadedRecipe | None = None,
+    ) -> None:
+        known = registry or default_registry()
+
+        def component(kind: str, given: Any) -> Any:
+            return known.create(kind, given) if isinstance(given, str) else given
+
+        heard = event_caller(known)
+        if heard is not None and conditions.caller is None:
+            conditions = evolve(conditions, caller=heard)
+        self.__attrs_init__(  # type: ignore[attr-defined]
+            component("corpus", corpus),
+            component("reward recipe", reward),
+            component("parser", parser),
+            component("algorithm", algorithm),
+            component("environment", environment),
+            conditions,
+            train,
+            evaluation,
+            known,
+            source,
+        )
+
+    @property
+    def recipe(self) -> LoadedRecipe:
+        """The recipe that this was made of. Raises :class:`callwright.UsageError` for a pipeline made without one."""
+        if self.source is None:
+            raise UsageError("this pipeline was made without a recipe, which training needs: use callwright.train(…)")
+        return self.source
 
     def tasks(self, split: str, limit: int | None = None) -> Sequence[Task]:
-        """The tasks of a split.
-
-        Raises :class:`callwright.errors.UnknownName` for a split that the corpus does not have.
-        """
+        """The tasks of a split. Raises :class:`callwright.errors.UnknownName` for one that the corpus does not have."""
         tasks = self.corpus[split]
         tasks = tasks if limit is None else tasks[:limit]
         return tasks if self.environment is None else [evolve(task, environment=self.environment) for task in tasks]
 
-    def messages(self, task: Task) -> tuple[Message, ...]:
-        """Task -> messages."""
-        return build_messages(task, self.parser, self.registry)
+    def task(self, task_id: object) -> Task:
+        """The task of a row. Raises :class:`callwright.errors.DataError` for an id that the corpus does not know."""
+        if not isinstance(task_id, str):
+            raise DataError(f"the id of a task is a text, not {task_id!r:.60}")
+        task = self.corpus.task(task_id)
+        return task if self.environment is None else evolve(task, environment=self.environment)
 
-    def attempt(self, task: Task, completion: Completion | str, progress: Progress | None = None) -> Attempt:
-        """Completion -> attempt, which parses, validates and executes when it is asked to."""
-        return Attempt(
-            task,
-            completion,
-            self.parser,
-            seed=self.loaded.recipe.seed,
-            progress=progress,
-            caller=event_caller(self.registry),
-            time_limit=self.loaded.recipe.time_limit,
-        )
+    def messages(self, task: Task, shots: Sequence[Task] = ()) -> tuple[Message, ...]:
+        """Task -> messages, with worked examples between instructions and query."""
+        return build_messages(task, self.parser, self.registry, shots)
 
-    @property
-    def limits(self) -> TurnLimits | None:
-        """How long an episode may become: the recipe's ``[turns]``; ``None`` for a single turn."""
-        turns = self.loaded.recipe.turns
-        return None if turns is None else TurnLimits(**turns.model_dump())
+    def attempt(
+        self, task: Task, completion: Completion | str | Sequence[Completion | str], progress: Progress | None = None
+    ) -> Attempt:
+        """Completion -> attempt, which parses, validates and executes when it is asked to; several are its turns."""
+        conditions = self.conditions if progress is None else evolve(self.conditions, progress=progress)
+        return Attempt(task, completion, self.parser, conditions)
 
-    def rollout(
+    def token_episode(
         self,
         task: Task,
         codec: Codec,
         *,
         messages: Sequence[Message] | None = None,
-        limits: TurnLimits | None = None,
-        progress: Progress | None = None,
-    ) -> Rollout:
-        """An episode of a task as token ids, for an engine to drive: of the recipe's turns unless ``limits`` say more.
+        conditions: Conditions | None = None,
+    ) -> TokenEpisode:
+        """An attempt to be made as token ids, for an engine to drive (:func:`callwright.episodes.drive_batch`).
 
-        Raises :class:`callwright.episodes.token_episode.PromptTooLong`.
+        Raises :class:`callwright.episodes.PromptTooLong`.
         """
-        return Rollout(
-            task,
-            self.parser,
-            codec,
-            self.messages(task) if messages is None else messages,
-            limits=limits or self.limits or SINGLE_TURN,
-            seed=self.loaded.recipe.seed,
-            progress=progress,
-            caller=event_caller(self.registry),
-            time_limit=self.loaded.recipe.time_limit,
-        )
+        said = self.messages(task) if messages is None else messages
+        return TokenEpisode(task, self.parser, codec, said, self.conditions if conditions is None else conditions)
 
     def conversation(
         self,
         task: Task,
-        messages: Sequence[Message],
-        limits: TurnLimits,
+        messages: Sequence[Message] | None = None,
+        conditions: Conditions | None = None,
         observation_role: Literal["tool", "user"] = "tool",
     ) -> Conversation:
-        """An episode of a task as messages, for a sampler of texts (:func:`callwright.episodes.driving.converse`)."""
+        """An attempt to be made as messages, for a sampler of texts (:func:`callwright.episodes.converse`)."""
         return Conversation(
             task,
             self.parser,
-            messages,
-            limits=limits,
-            seed=self.loaded.recipe.seed,
-            caller=event_caller(self.registry),
-            time_limit=self.loaded.recipe.time_limit,
+            self.messages(task) if messages is None else messages,
+            self.conditions if conditions is None else conditions,
             observation_role=observation_role,
         )
 
@@ -123,18 +158,20 @@ class Pipeline:
         return reward
 
 
-def event_caller(registry: Registry) -> Caller | None:
-    """How calls reach a session if a plugin listens to ``callwright_tool_call``; ``None`` if nobody does.
+@frozen
+class EventCaller:
+    """Calls reach a session through the hook ``callwright_tool_call`` of a registry.
 
     A hook may raise :class:`callwright.InfrastructureFailure`, which masks the sample. Anything else that it raises is
     its bug, not the tool's, and becomes a :class:`callwright.errors.PluginError`.
     """
-    if not registry.listens("callwright_tool_call"):
-        return None
 
-    def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    registry: Registry = field(repr=False)
+
+    def __call__(self, session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+        """What came of the call."""
         try:
-            outcome = registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
+            outcome = self.registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
         except InfrastructureFailure:
             raise
         except Exception as error:  # not the tool's, whose exceptions are outcomes by now
@@ -143,34 +180,44 @@ def event_caller(registry: Registry) -> Caller | None:
             raise PluginError(f"a callwright_tool_call hook gave {outcome!r:.80} for a call; it must give an Outcome")
         return outcome
 
-    return call
+
+def event_caller(registry: Registry) -> EventCaller | None:
+    """How calls reach a session if a plugin listens to them; ``None`` if nobody does."""
+    return EventCaller(registry) if registry.listens("callwright_tool_call") else None
+
+
+# From a recipe --------------------------------------------------------------------------------------------------------
 
 
 def build_pipeline(
     loaded: LoadedRecipe,
-    registry: Registry,
+    registry: Registry | None = None,
     *,
     corpus: Corpus | None = None,
     environment: Environment | None = None,
+    reward: RewardRecipe | None = None,
     extra_rewards: Sequence[RewardComponent] = (),
     with_algorithm: bool = True,
 ) -> Pipeline:
     """Make the components of a recipe. Errors name the file and line that asked for what does not exist.
 
-    ``corpus`` and ``environment`` take the place of those that the recipe names.
+    ``corpus``, ``environment`` and ``reward`` take the place of those that the recipe names.
     """
-    recipe = loaded.recipe
+    recipe, registry = loaded.recipe, registry or default_registry()
     if environment is None and recipe.environment is not None:
         environment = _create(loaded, registry, "environment", "environment", recipe.environment)
-    reward: RewardRecipe = _create(loaded, registry, "reward recipe", "reward", recipe.reward)
+    scored: RewardRecipe = reward or _create(loaded, registry, "reward recipe", "reward", recipe.reward)
     pipeline = Pipeline(
-        loaded=loaded,
-        registry=registry,
         corpus=corpus or _create(loaded, registry, "corpus", "corpus", recipe.corpus),
+        reward=scored.with_terms(*extra_rewards) if extra_rewards else scored,
         parser=_create(loaded, registry, "parser", "ir", recipe.ir),
-        reward=reward.with_terms(*extra_rewards) if extra_rewards else reward,
         algorithm=_create(loaded, registry, "algorithm", "algorithm", recipe.algorithm) if with_algorithm else None,
         environment=environment,
+        conditions=conditions_of(loaded),
+        train=recipe.corpus.train,
+        evaluation=recipe.corpus.evaluation,
+        registry=registry,
+        source=loaded,
     )
     for key in ("train", "evaluation"):
         split = getattr(recipe.corpus, key)
@@ -178,6 +225,37 @@ def build_pipeline(
             known = ", ".join(pipeline.corpus.splits)
             raise loaded.error(f"corpus {pipeline.corpus.name!r} has no split {split!r}. Known: {known}", "corpus", key)
     return pipeline
+
+
+def conditions_of(loaded: LoadedRecipe) -> Conditions:
+    """The conditions that a recipe states."""
+    recipe = loaded.recipe
+    limits = SINGLE_TURN if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
+    return Conditions(seed=recipe.seed, time_limit=recipe.time_limit, limits=limits)
+
+
+def open_pipeline(
+    recipe: str | RewardRecipe | Pipeline,
+    corpus: str | Corpus | None = None,
+    ir: str | Parser = "json",
+    *,
+    seed: int = 0,
+    registry: Registry | None = None,
+) -> Pipeline:
+    """A pipeline for scoring: of a reward (or its name) with a corpus, or of a pipeline recipe without one.
+
+    Raises :class:`callwright.UsageError` for names that do not exist, and for a reward without a corpus.
+    """
+    if isinstance(recipe, Pipeline):
+        return recipe
+    registry = registry or default_registry()
+    if corpus is not None:
+        return Pipeline(corpus, recipe, ir, conditions=Conditions(seed=seed), registry=registry)
+    if isinstance(recipe, RewardRecipe):
+        raise UsageError(f"the reward recipe {recipe.name!r} needs a corpus: pass corpus='…' with it")
+    if str(recipe) in registry.names("reward recipe"):
+        raise UsageError(f"{recipe!r} is a reward recipe; pass corpus='…' with it, or name a pipeline recipe")
+    return build_pipeline(load_recipe(recipe), registry, with_algorithm=False)
 
 
 def create_trainer(loaded: LoadedRecipe, registry: Registry) -> Any:

@@ -7,10 +7,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from attrs import frozen
 
+from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
 
 OutcomeKind = Literal[
-    "ok", "empty", "partial", "unknown_tool", "schema_error", "execution_error", "infrastructure_error"
+    "ok", "empty", "partial", "unknown_tool", "schema_error", "execution_error", "infrastructure_error", "unknown"
 ]
 #: The kinds that count as a call that executed. ``empty`` and ``partial`` are results; an environment that lets a
 #: documented error be the right answer of a task reports it as ``ok`` with the error as its value.
@@ -28,7 +29,12 @@ class Outcome:
 
     @property
     def executed(self) -> bool:
-        """Whether the call ran and returned a result."""
+        """Whether the call ran and returned a result.
+
+        Raises :class:`callwright.errors.Abstention` for the kind ``unknown``: neither answer would be true.
+        """
+        if self.kind == "unknown":
+            raise Abstention(f"whether this call executed is not known: {self.message or 'there is no record of it'}")
         return self.kind in EXECUTED
 
 

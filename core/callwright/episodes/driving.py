@@ -1,41 +1,48 @@
-"""Conversing: any sampler taken through episodes of several turns.
+"""Driving: any engine takes episodes to their end, with retries, many in a batch or each by itself.
 
-A sampler that only writes texts is asked again with the messages that came of its last answer; one that keeps token ids
-drives :class:`callwright.episodes.token_episode.Rollout` itself.
+An engine of texts (a sampler) drives :class:`callwright.episodes.Conversation`, one of token ids
+:class:`callwright.episodes.TokenEpisode`; what follows is the same for both. An episode whose session or engine failed
+is begun again up to ``retries`` times, then left masked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
-from callwright.episodes.conversation import Conversation, ConversedEpisode
-from callwright.episodes.token_episode import Codec, Rollout
-from callwright.errors import ComponentError
-from callwright.walk.limits import StopReason, TurnLimits
-from callwright.walk.sampling import Message, Sampler, SamplingRequest
-
-if TYPE_CHECKING:
-    from callwright.pipeline import Pipeline
+from callwright.episodes.token_episode import EngineOutput, TokenEpisode
+from callwright.errors import ComponentError, InfrastructureFailure
+from callwright.walk.attempt import Attempt
+from callwright.walk.limits import StopReason
+from callwright.walk.sampling import Message
 
 
-class Conversed(Protocol):
-    """What a finished conversation is known by, with token ids (:class:`callwright.episodes.token_episode.Rollout`) or
-    without.
-    """
+class Episode(Protocol):
+    """What a driver knows of an episode, as token ids or as messages."""
 
     @property
-    def episode(self) -> ConversedEpisode:
-        """The episode, which every reward recipe scores."""
+    def context(self) -> Any:
+        """What the engine continues or answers next."""
+
+    @property
+    def history(self) -> Sequence[tuple[Any, Any]]:
+        """Every answer of the engine with the context that it belongs to."""
+
+    @property
+    def attempt(self) -> Attempt:
+        """What was made so far, as a value that every reward scores."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """Everything that was said."""
 
     @property
+    def over(self) -> bool:
+        """Whether no completion follows."""
+
+    @property
     def stop(self) -> StopReason | None:
-        """Why the episode is over."""
+        """Why the episode is over; ``None`` while it goes on."""
 
     @property
     def masked(self) -> str | None:
@@ -45,98 +52,121 @@ class Conversed(Protocol):
     def retried(self) -> int:
         """How often the episode was begun again."""
 
+    def accept(self, answer: Any, /) -> None:
+        """Take the engine's next answer."""
 
-#: Makes the rollout of a request for a codec; everything else about it is settled.
-Start = Callable[[SamplingRequest, Codec], Rollout]
+    def fail(self, reason: str) -> None:
+        """The engine failed: the episode is over and masked."""
 
-
-@runtime_checkable
-class Conversing(Protocol):
-    """What a sampler offers in addition if it keeps the token ids of several turns itself."""
-
-    def converse(
-        self,
-        requests: Sequence[SamplingRequest],
-        start: Start,
-        *,
-        n: int = 1,
-        seed: int = 0,
-        temperature: float = 1.0,
-        retries: int = 0,
-    ) -> Sequence[Sequence[Conversed]]:
-        """``[B][n]`` finished conversations: rollouts that ``start`` made, driven to their end."""
+    def begin_again(self) -> None:
+        """Forget every turn: a fresh session, the first context."""
 
 
-def converse(
-    pipeline: Pipeline,
-    sampler: Sampler,
-    requests: Sequence[SamplingRequest],
-    limits: TurnLimits,
+E = TypeVar("E", bound=Episode)
+#: One answer for each episode, in their order; an :class:`callwright.InfrastructureFailure` in place of one that failed
+#: alone. It may also raise one, for all of them.
+Ask = Callable[[list[E]], Sequence[Any]]
+#: For each context, with the most new tokens that each may get (``None``: no bound), what the engine made of it.
+BatchEngine = Callable[[Sequence[tuple[int, ...]], Sequence[int | None]], Sequence[EngineOutput | InfrastructureFailure]]
+#: The same for one context, awaited. Raises :class:`callwright.InfrastructureFailure`.
+Engine = Callable[[tuple[int, ...], int | None], Awaitable[EngineOutput]]
+
+
+def goes_on(episode: Episode, retries: int) -> bool:
+    """Whether an episode is to be continued; begins it again where the machinery failed and tries are left."""
+    while episode.stop == "machinery" and episode.retried < retries:
+        _begin_again(episode)
+    return not episode.over
+
+
+def _begin_again(episode: Episode) -> None:
+    """A fresh session, in which the same answers are replayed as long as their contexts come out the same.
+
+    A retry therefore neither wastes tokens nor favours completions that do not trouble the machinery.
+    """
+    past = episode.history
+    episode.begin_again()
+    for context, answer in past:
+        if episode.over or episode.context != context:
+            break
+        episode.accept(answer)
+
+
+def _answer(episode: Episode, answer: Any) -> None:
+    if isinstance(answer, InfrastructureFailure):
+        episode.fail(str(answer))
+    else:
+        episode.accept(answer)
+
+
+def drive(episodes: Sequence[E], ask: Ask[E], *, retries: int = 0) -> None:
+    """Drive episodes to their end, each turn of all that are live in one batch, in their order.
+
+    A failure of the whole batch counts for every episode in it. Raises :class:`callwright.errors.ComponentError` for
+    another number of answers.
+    """
+    while live := [episode for episode in episodes if goes_on(episode, retries)]:
+        try:
+            answers = ask(live)
+        except InfrastructureFailure as error:
+            answers = [error] * len(live)
+        if len(answers) != len(live):
+            raise ComponentError(f"the engine gave {len(answers)} completions for {len(live)} contexts; this is its bug")
+        for episode, answer in zip(live, answers, strict=True):
+            _answer(episode, answer)
+
+
+def drive_batch(episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retries: int = 0) -> None:
+    """:func:`drive` with an engine that is asked by contexts and rooms alone."""
+    drive(
+        episodes,
+        lambda live: generate([episode.context for episode in live], [episode.room for episode in live]),
+        retries=retries,
+    )
+
+
+async def drive_one(episode: TokenEpisode, generate: Engine, *, retries: int = 0, threads: bool = False) -> None:
+    """Drive one episode to its end. ``threads`` executes calls in a thread, so that slow tools hold nobody else up."""
+    while await _in_thread(threads, goes_on, episode, retries):
+        answer: EngineOutput | InfrastructureFailure
+        try:
+            answer = await generate(episode.context, episode.room)
+        except InfrastructureFailure as error:
+            answer = error
+        await _in_thread(threads, _answer, episode, answer)
+
+
+async def drive_many(
+    episodes: Iterable[TokenEpisode],
+    generate: Engine,
     *,
-    n: int = 1,
-    seed: int = 0,
-    temperature: float = 1.0,
     retries: int = 0,
-) -> Sequence[Sequence[Conversed]]:
-    """``[B][n]`` episodes of a sampler, each driven to its end in a session of its own.
-
-    A sampler without a method ``converse`` is only held to the limits of turns, and its completions to what it says of
-    them (``truncated``): nobody here could count its tokens. An episode whose session failed is begun again up to
-    ``retries`` times, then left masked.
-    """
-    if isinstance(sampler, Conversing):
-
-        def start(request: SamplingRequest, codec: Codec) -> Rollout:
-            return pipeline.rollout(request.task, codec, messages=request.messages, limits=limits)
-
-        return sampler.converse(requests, start, n=n, seed=seed, temperature=temperature, retries=retries)
-    role: Literal["tool", "user"] = "tool" if getattr(sampler, "observation_role", "user") == "tool" else "user"
-    groups = [
-        [pipeline.conversation(request.task, request.messages, limits, role) for _ in range(n)] for request in requests
-    ]
-    turn = 0
-    while any(_goes_on(conversation, retries) for group in groups for conversation in group):
-        _take_turn(sampler, groups, turn, seed, temperature)
-        turn += 1
-    return groups
-
-
-def _goes_on(conversation: Conversation, retries: int) -> bool:
-    while conversation.stop == "machinery" and conversation.retried < retries:
-        conversation.retry()
-    return not conversation.over
-
-
-def _take_turn(
-    sampler: Sampler, groups: Sequence[Sequence[Conversation]], turn: int, seed: int, temperature: float
+    concurrency: int | None = None,
+    threads: bool = False,
 ) -> None:
-    """One more completion for every conversation that goes on.
+    """Drive episodes at the same time, at most ``concurrency`` of them. The first error stops all and is raised."""
+    import asyncio  # here, as a scorer has no use for what it costs to import
 
-    In the first turn the copies of a task share a prompt and are asked for together; later each has its own.
-    """
-    copies = len(groups[0])
-    if turn == 0:
-        live = [list(group) for group in groups]
-        _ask(sampler, live, copies, seed, temperature)
-        return
-    for copy in range(copies):
-        live = [[group[copy]] for group in groups if not group[copy].over]
-        if live:
-            _ask(sampler, live, 1, turn_seed(seed, turn, copy), temperature)
+    gate = asyncio.Semaphore(concurrency) if concurrency is not None else None
 
+    async def run(episode: TokenEpisode) -> None:
+        if gate is None:
+            return await drive_one(episode, generate, retries=retries, threads=threads)
+        async with gate:
+            return await drive_one(episode, generate, retries=retries, threads=threads)
 
-def _ask(sampler: Sampler, groups: Sequence[list[Conversation]], n: int, seed: int, temperature: float) -> None:
-    requests = [SamplingRequest(group[0].messages, group[0].task, group[0].episode.turns) for group in groups]
-    sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
-    if [len(completions) for completions in sampled] != [n] * len(groups):
-        raise ComponentError(
-            f"sampler {sampler.name!r} did not give {n} completions for each of {len(groups)} requests"
-        )
-    for group, completions in zip(groups, sampled, strict=True):
-        for conversation, completion in zip(group, completions, strict=True):
-            conversation.hear(conversation.take(completion))
+    tasks = [asyncio.ensure_future(run(episode)) for episode in episodes]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def turn_seed(seed: int, turn: int, copy: int = 0) -> int:
-    """The seed of a later turn: 31 bits drawn from the seed, the turn and the number of the copy."""
-    return int.from_bytes(blake2b(f"{seed}/{turn}/{copy}".encode(), digest_size=4).digest()) >> 1
+async def _in_thread(threads: bool, call: Callable[..., Any], *arguments: Any) -> Any:
+    if not threads:
+        return call(*arguments)
+    import asyncio
+
+    return await asyncio.to_thread(call, *arguments)

@@ -1,9 +1,9 @@
-"""Rollouts: episodes as token ids. Every engine drives this one state machine, so ids and masks are always the same.
+"""Episodes as token ids. Every engine drives this one state machine, so ids and masks are always the same.
 
-    rollout = Rollout(task, parser, codec, messages, limits=TurnLimits(total_tokens=16_384))
-    while not rollout.over:
-        rollout.advance(engine(rollout.context, rollout.room))
-    reward = score_rollout(recipe.score_attempt, rollout)
+    episode = TokenEpisode(task, parser, codec, messages, Conditions(limits=TurnLimits(total_tokens=16_384)))
+    while not episode.over:
+        episode.accept(engine(episode.context, episode.room))
+    reward = recipe.score_attempt(episode.attempt)
 
 Sampled ids are never tokenised again: the context of a completion is always the prompt and everything that followed it,
 id for id. Environment tokens (results of calls, messages of the user, the template between two turns) have mask 0.
@@ -12,19 +12,19 @@ id for id. Environment tokens (results of calls, messages of the user, the templ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
-from callwright.episodes.conversation import Conversation, ConversedEpisode
+from callwright.episodes.conversation import Conversation
 from callwright.episodes.results import fit_observation
-from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
+from callwright.episodes.token_line import TokenLine
+from callwright.errors import ComponentError, DataError, UsageError
 from callwright.language.parser import Parser
-from callwright.walk.attempt import Attempt, Progress
-from callwright.walk.execution import Caller
-from callwright.walk.limits import StopReason, TurnLimits
-from callwright.walk.reward import Reward
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Conditions
+from callwright.walk.limits import StopReason
 from callwright.walk.sampling import Completion, Message
 from callwright.walk.tasks import Task
 
@@ -34,7 +34,7 @@ class PromptTooLong(DataError):
 
 
 @frozen
-class Generated:
+class EngineOutput:
     """What an engine returned for one context.
 
     ``token_ids`` hold the end token if the completion ended itself with one. ``logprobs`` (nats, of the policy that
@@ -75,93 +75,79 @@ class Codec(Protocol):
         """The text of sampled ids, without the final end token."""
 
 
-#: For each context, with the most new tokens that each may get (``None``: no bound), what the engine made of it; an
-#: :class:`callwright.InfrastructureFailure` in place of one that failed alone.
-BatchEngine = Callable[[Sequence[tuple[int, ...]], Sequence[int | None]], Sequence["Generated | InfrastructureFailure"]]
-#: The same for one context, awaited. Raises :class:`callwright.InfrastructureFailure`.
-Engine = Callable[[tuple[int, ...], "int | None"], Awaitable[Generated]]
+class TokenEpisode:
+    """One episode of a task as token ids: a conversation, and its line of ids.
 
-
-class Rollout:
-    """One episode of a task as token ids.
-
-    Raises :class:`PromptTooLong` if the prompt leaves no room in ``limits.context_tokens``.
+    Raises :class:`PromptTooLong` if the prompt leaves no room in ``context_tokens`` of the limits.
     """
 
     def __init__(
-        self,
-        task: Task,
-        parser: Parser,
-        codec: Codec,
-        messages: Sequence[Message],
-        *,
-        limits: TurnLimits | None = None,
-        seed: int = 0,
-        progress: Progress | None = None,
-        caller: Caller | None = None,
-        time_limit: float | None = None,
+        self, task: Task, parser: Parser, codec: Codec, messages: Sequence[Message], conditions: Conditions
     ) -> None:
-        self.task, self.parser, self.codec, self.limits = task, parser, codec, limits or TurnLimits()
-        self._conversation = Conversation(
-            task,
-            parser,
-            messages,
-            limits=self.limits,
-            seed=seed,
-            progress=progress,
-            caller=caller,
-            time_limit=time_limit,
-        )
-        self.prompt_ids: tuple[int, ...] = tuple(codec.prompt_ids(messages, task))
-        room = self.limits.context_tokens
-        if room is not None and len(self.prompt_ids) >= room:
+        self.task, self.parser, self.codec, self.conditions = task, parser, codec, conditions
+        self._conversation = Conversation(task, parser, messages, conditions)
+        prompt_ids = tuple(codec.prompt_ids(messages, task))
+        room = conditions.limits.context_tokens
+        if room is not None and len(prompt_ids) >= room:
             raise PromptTooLong(
-                f"the prompt of task {task.id!r} has {len(self.prompt_ids)} tokens, which leaves no room in the "
+                f"the prompt of task {task.id!r} has {len(prompt_ids)} tokens, which leaves no room in the "
                 f"{room} of 'context_tokens'; offer fewer tools, raise the limit or leave the task out"
             )
-        self._begin()
+        self._begin(prompt_ids)
 
-    def _begin(self) -> None:
-        self._generated: list[Generated] = []
-        self._response: list[int] = []
-        self._mask: list[int] = []
-        self._logprobs: list[float] = []
-        self._has_logprobs = True
-        self._ranges: list[tuple[int, int]] = []
-        #: How many observations were cut to ``limits.observation_tokens``.
+    def _begin(self, prompt_ids: tuple[int, ...]) -> None:
+        #: The ids of the episode: prompt, response, mask, log-probabilities, where completions stand.
+        self.line = TokenLine(prompt_ids)
+        self._history: list[tuple[tuple[int, ...], EngineOutput]] = []
+        #: How many observations were cut to ``observation_tokens``.
         self.observations_cut = 0
+
+    def begin_again(self) -> None:
+        """Forget every turn: a fresh session, the prompt alone."""
+        self._conversation.begin_again()
+        self._begin(self.line.prompt_ids)
 
     # What is known ---------------------------------------------------------------------------------------------------
 
     @property
+    def prompt_ids(self) -> tuple[int, ...]:
+        """The prompt, up to the first id of the first completion."""
+        return self.line.prompt_ids
+
+    @property
     def response_ids(self) -> tuple[int, ...]:
         """Everything after the prompt. The last id is a sampled one once the episode is over."""
-        return tuple(self._response)
+        return self.line.response_ids
 
     @property
     def mask(self) -> tuple[int, ...]:
         """For each response id: 1 if it was sampled, 0 if it is the environment's."""
-        return tuple(self._mask)
+        return self.line.mask
 
     @property
     def logprobs(self) -> tuple[float, ...]:
         """For each response id its log-probability in nats, 0.0 for the environment's; empty if engines gave none."""
-        return tuple(self._logprobs) if self._has_logprobs else ()
+        return self.line.logprobs
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
         """Where each completion stands in the response, as half-open ranges."""
-        return tuple(self._ranges)
+        return self.line.ranges
 
     @property
     def context(self) -> tuple[int, ...]:
         """What the engine is to continue: the prompt and the whole response so far."""
-        return (*self.prompt_ids, *self._response)
+        return self.line.context
 
     @property
     def room(self) -> int | None:
         """The most new tokens that the next completion may have; ``None`` for no bound, 0 if the episode is over."""
-        return 0 if self.over else self.limits.room(len(self.prompt_ids), len(self._response))[0]
+        return 0 if self.over else self._room()[0]
+
+    @property
+    def history(self) -> Sequence[tuple[tuple[int, ...], EngineOutput]]:
+        """Every completion with the context that it was sampled from."""
+        return tuple(self._history)
 
     @property
     def over(self) -> bool:
@@ -179,9 +165,9 @@ class Rollout:
         return self._conversation.messages
 
     @property
-    def episode(self) -> ConversedEpisode:
-        """The episode, which every reward recipe scores."""
-        return self._conversation.episode
+    def attempt(self) -> Attempt:
+        """What was made so far, as a value that every reward scores."""
+        return self._conversation.attempt
 
     @property
     def retried(self) -> int:
@@ -195,71 +181,51 @@ class Rollout:
 
     # What happens ----------------------------------------------------------------------------------------------------
 
-    def advance(self, generated: Generated) -> None:
+    def accept(self, output: EngineOutput) -> None:
         """Take the next completion: parse, execute, and add what the model reads next, or end the episode.
 
         Raises :class:`callwright.UsageError` if the episode is over, and :class:`callwright.errors.ComponentError` for
         an engine that gave more tokens than there was room for, or log-probabilities of another number.
         """
-        ids = tuple(generated.token_ids)
+        ids = tuple(output.token_ids)
         if self.over:
             raise UsageError(f"the episode of task {self.task.id!r} is over ({self.stop}); no completion follows")
-        room, bound = self.limits.room(len(self.prompt_ids), len(self._response))
+        room, bound = self._room()
         if room is not None and len(ids) > room:
             raise ComponentError(f"the engine gave {len(ids)} tokens where {room} had room; this is its bug")
-        if generated.logprobs and len(generated.logprobs) != len(ids):
+        if output.logprobs and len(output.logprobs) != len(ids):
             raise ComponentError(
-                f"the engine gave {len(generated.logprobs)} log-probabilities for {len(ids)} tokens; this is its bug"
+                f"the engine gave {len(output.logprobs)} log-probabilities for {len(ids)} tokens; this is its bug"
             )
-        self._generated.append(generated)
+        self._history.append((self.context, output))
         text = self._opened() + self.codec.text(ids)
-        start = len(self._response)
-        self._append(ids, 1, generated.logprobs)
-        self._ranges.append((start, len(self._response)))
-        following = self._conversation.take(Completion(text, ids, generated.logprobs, not generated.finished), bound)
+        self.line.sampled(ids, output.logprobs)
+        following = self._conversation.take(Completion(text, ids, output.logprobs, not output.finished), bound)
         if following:
             self._listen(ids, following)
 
     def fail(self, reason: str) -> None:
         """The engine failed: the episode is over and masked."""
-        self._conversation.lose(reason)
-
-    def retry(self) -> None:
-        """Begin again after a failure of the machinery: a fresh session in which the same completions are replayed.
-
-        Completions are kept as long as the contexts that they were sampled from come out the same; then sampling goes
-        on. So a retry neither wastes tokens nor favours completions that do not trouble the machinery.
-        """
-        past, response, ranges = self._generated, self._response, self._ranges
-        self._conversation.begin_again()
-        self._begin()
-        for generated, (start, _) in zip(past, ranges, strict=True):
-            if self.over or self._response != response[:start]:
-                break
-            self.advance(generated)
+        self._conversation.fail(reason)
 
     def close(self) -> None:
         """Give the session back early; it is given back by itself when the episode is over."""
-        self.episode.close()
+        self._conversation.close()
+
+    def _room(self, more: int = 0) -> tuple[int | None, StopReason]:
+        """The room for a completion after ``more`` ids from now, and the limit that bounds it."""
+        return self.conditions.limits.room(len(self.prompt_ids), len(self.line) + more)
 
     def _opened(self) -> str:
         """The codec's ``prefix_text`` if the context ends with it: templates may leave it out after results."""
         prefix = str(getattr(self.codec, "prefix_text", ""))
         if not prefix:
             return ""
-        end = self._response or self.prompt_ids
-        return prefix if self.codec.text(end[-4 * len(prefix) :]).endswith(prefix) else ""
-
-    def _append(self, ids: Sequence[int], sampled: int, logprobs: Sequence[float]) -> None:
-        self._response += ids
-        self._mask += [sampled] * len(ids)
-        if sampled and ids and not logprobs:
-            self._has_logprobs = False
-        self._logprobs += logprobs or [0.0] * len(ids)
+        return prefix if self.codec.text(self.line.end[-4 * len(prefix) :]).endswith(prefix) else ""
 
     def _listen(self, completion_ids: tuple[int, ...], following: Sequence[Message]) -> None:
         """Add what the model reads next, unless nothing could follow it."""
-        messages, limit = self._conversation.messages, self.limits.observation_tokens
+        messages, limit = self._conversation.messages, self.conditions.limits.observation_tokens
         codec = self.codec
         ids = tuple(codec.observation_ids(messages, completion_ids, following))
         if limit is not None and len(ids) > limit and self._conversation.awaits_results:
@@ -274,142 +240,46 @@ class Rollout:
             following = shorter
             ids = tuple(codec.observation_ids(messages, completion_ids, following))
             self.observations_cut += 1
-        room, bound = self.limits.room(len(self.prompt_ids), len(self._response) + len(ids))
+        room, bound = self._room(len(ids))
         if room is not None and room < 1:
-            self._conversation.end(bound)
+            self._conversation.finish(bound)
             return
-        self._append(ids, 0, ())
+        self.line.heard(ids)
         self._conversation.hear(following)
 
 
-def score_rollout(score: Callable[[Attempt], Reward], rollout: Rollout | Conversation) -> Reward:
-    """The reward of a finished episode; its total is ``None`` if the machinery failed, whatever the recipe looks at.
-
-    A reward that never executes anything would not notice that an episode was cut short.
-    """
-    reward = score(rollout.episode)
-    if rollout.masked is not None and reward.total is not None:
-        return evolve(reward, total=None, masked=rollout.masked)
-    return reward
-
-
-# Drivers -------------------------------------------------------------------------------------------------------------
-
-
-def run_batch(rollouts: Sequence[Rollout], generate: BatchEngine, *, retries: int = 0) -> None:
-    """Drive rollouts to their end, each turn of all that are live in one batch, in the order of ``rollouts``.
-
-    An episode whose session or engine failed is begun again up to ``retries`` times, then left masked. A failure of the
-    whole batch counts for every rollout in it.
-    """
-    while True:
-        live = [rollout for rollout in rollouts if _goes_on(rollout, retries)]
-        if not live:
-            return
-        generated = _ask(generate, live)
-        for rollout, one in zip(live, generated, strict=True):
-            if isinstance(one, InfrastructureFailure):
-                rollout.fail(str(one))
-            else:
-                rollout.advance(one)
-
-
-def _ask(generate: BatchEngine, live: Sequence[Rollout]) -> Sequence[Generated | InfrastructureFailure]:
-    try:
-        generated = generate([rollout.context for rollout in live], [rollout.room for rollout in live])
-    except InfrastructureFailure as error:
-        return [error] * len(live)
-    if len(generated) != len(live):
-        raise ComponentError(f"the engine gave {len(generated)} completions for {len(live)} contexts; this is its bug")
-    return generated
-
-
-def _goes_on(rollout: Rollout, retries: int) -> bool:
-    """Whether a rollout is to be continued; begins it again where the machinery failed and tries are left."""
-    while rollout.stop == "machinery" and rollout.retried < retries:
-        rollout.retry()
-    return not rollout.over
-
-
-async def run_one(rollout: Rollout, generate: Engine, *, retries: int = 0, threads: bool = False) -> None:
-    """Drive one rollout to its end. ``threads`` executes calls in a thread, so that slow tools hold nobody else up."""
-    while await _in_thread(threads, _goes_on, rollout, retries):
-        try:
-            generated = await generate(rollout.context, rollout.room)
-        except InfrastructureFailure as error:
-            rollout.fail(str(error))
-            continue
-        await _in_thread(threads, rollout.advance, generated)
-
-
-async def run_many(
-    rollouts: Iterable[Rollout],
-    generate: Engine,
-    *,
-    retries: int = 0,
-    concurrency: int | None = None,
-    threads: bool = False,
-) -> None:
-    """Drive rollouts at the same time, at most ``concurrency`` of them. The first error stops all and is raised."""
-    import asyncio  # here, as a scorer has no use for what it costs to import
-
-    gate = asyncio.Semaphore(concurrency) if concurrency is not None else None
-
-    async def run(rollout: Rollout) -> None:
-        if gate is None:
-            return await run_one(rollout, generate, retries=retries, threads=threads)
-        async with gate:
-            return await run_one(rollout, generate, retries=retries, threads=threads)
-
-    tasks = [asyncio.ensure_future(run(rollout)) for rollout in rollouts]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _in_thread(threads: bool, call: Callable[..., Any], *arguments: Any) -> Any:
-    if not threads:
-        return call(*arguments)
-    import asyncio
-
-    return await asyncio.to_thread(call, *arguments)
-
-
-def start_rollouts(
-    tasks: Iterable[Task], start: Callable[[Task], Rollout], *, skip_too_long: bool = False
-) -> tuple[list[Rollout], list[tuple[Task, PromptTooLong]]]:
-    """A rollout for each task, and the tasks that were left out because their prompts are too long, each with why.
+def start_episodes(
+    tasks: Iterable[Task], start: Callable[[Task], TokenEpisode], *, skip_too_long: bool = False
+) -> tuple[list[TokenEpisode], list[tuple[Task, PromptTooLong]]]:
+    """An episode for each task, and the tasks that were left out because their prompts are too long, each with why.
 
     Raises :class:`PromptTooLong` for the first such task unless ``skip_too_long``.
     """
-    rollouts: list[Rollout] = []
+    episodes: list[TokenEpisode] = []
     skipped: list[tuple[Task, PromptTooLong]] = []
     for task in tasks:
         try:
-            rollouts.append(start(task))
+            episodes.append(start(task))
         except PromptTooLong as error:
             if not skip_too_long:
                 raise
             skipped.append((task, error))
-    return rollouts, skipped
+    return episodes, skipped
 
 
-def describe_rollouts(rollouts: Sequence[Rollout]) -> dict[str, Any]:
+def describe_episodes(episodes: Sequence[TokenEpisode]) -> dict[str, Any]:
     """Counts for a metrics row: why episodes stopped, turns, tokens by origin, observations cut, retries, masks."""
-    stops = Counter(rollout.stop or "running" for rollout in rollouts)
-    sampled = sum(sum(rollout.mask) for rollout in rollouts)
-    tokens = sum(len(rollout.mask) for rollout in rollouts)
-    turns = sum(len(rollout.ranges) for rollout in rollouts)
+    stops = Counter(episode.stop or "running" for episode in episodes)
+    sampled = sum(sum(episode.mask) for episode in episodes)
+    tokens = sum(len(episode.mask) for episode in episodes)
+    turns = sum(len(episode.ranges) for episode in episodes)
     return {
-        "rollouts": len(rollouts),
-        "turns": turns / len(rollouts) if rollouts else None,
+        "rollouts": len(episodes),
+        "turns": turns / len(episodes) if episodes else None,
         "stops": dict(sorted(stops.items())),
         "tokens": sampled,
         "environment_tokens": tokens - sampled,
-        "observations_cut": sum(rollout.observations_cut for rollout in rollouts),
-        "retried": sum(rollout.retried for rollout in rollouts),
-        "masked": sum(rollout.masked is not None for rollout in rollouts),
+        "observations_cut": sum(episode.observations_cut for episode in episodes),
+        "retried": sum(episode.retried for episode in episodes),
+        "masked": sum(episode.masked is not None for episode in episodes),
     }

@@ -1,60 +1,122 @@
-"""Attempts: a completion of a task with everything that is known of it, each thing computed once."""
+"""Attempts: what a model did about a task, in one turn or more, with everything that is known of it.
+
+There is one trajectory, and this is it. It comes about in three ways:
+
+    Attempt(task, text, parser)                  # written: one completion or several, executed when somebody asks
+    conversation.attempt                         # lived: made turn by turn in a session (callwright.episodes)
+    Attempt.told(task, parser, turns)            # told: it happened elsewhere, outcomes included; never executed here
+
+Every reward scores every attempt. What it reads of one of several turns is the program of all turns, everything that
+was executed, and as the answer what the last turn with calls returned; of a single turn, just that turn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from callwright.errors import ComponentError
+from callwright.errors import Abstention, ComponentError
 from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
-from callwright.walk.execution import STRICT, Caller, ExecutionRules, execute
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
+from callwright.walk.execution import STRICT, Execution, ExecutionRules
+from callwright.walk.limits import StopReason
 from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
+from callwright.walk.turn import Turn, joined_program, joined_trace
 
-
-@frozen
-class Progress:
-    """How far training is, for rewards with a schedule: ``step`` of ``total_steps``, counted from 0.
-
-    A training that goes on has a ``step`` beyond ``total_steps``.
-    """
-
-    step: int
-    total_steps: int
+_NOTHING = Completion("")
 
 
 class Attempt:
-    """A task and a completion, parsed, validated and executed on first use and shared by all components of all rewards.
+    """A task and the completions of one attempt at it, parsed, validated and executed once for all rewards.
 
-    Executing under other rules than :data:`callwright.walk.execution.STRICT` is also done once per set of rules.
+    Turns are executed one after the other in one session of the task's scenario and seed. Each refers to its own calls
+    only; results of earlier turns come as literals. Where a turn is not a program, ``failure`` says why, and
+    ``program``, ``validation`` and ``trace`` are ``None``, while ``whole`` and ``whole_trace`` still hold what the other
+    turns did. Ids of calls are numbered on over the turns, so that they stay distinct.
+
+    ``stop`` is why a lived attempt ended; ``None`` if nobody drove it.
     """
 
     def __init__(
         self,
         task: Task,
-        completion: Completion | str,
+        completion: Completion | str | Sequence[Completion | str],
         parser: Parser,
-        *,
-        seed: int = 0,
-        progress: Progress | None = None,
-        caller: Caller | None = None,
-        time_limit: float | None = None,
+        conditions: Conditions = DEFAULT_CONDITIONS,
     ) -> None:
         self.task = task
-        self.completion = Completion(completion) if isinstance(completion, str) else completion
         self.parser = parser
-        self.seed = seed
-        self.progress = progress
-        self._caller = caller
-        self._time_limit = time_limit
-        self._parsed: Program | ParseFailure | None = None
+        self.conditions = conditions
+        self.stop: StopReason | None = None
+        if isinstance(completion, Completion):
+            self._completions: tuple[Completion, ...] = (completion,)
+        elif isinstance(completion, str):
+            self._completions = (Completion(completion),)
+        else:
+            self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
+        self._is_told = False
+        self._reason_lost: str | None = None
+        self._turns: tuple[Turn, ...] | None = None
+        self._parts: tuple[Program | ParseFailure, ...] | None = None
+        self._whole: Program | None = None
         self._validation: Validation | None = None
         self._traces: dict[ExecutionRules, Trace] = {}
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        parser: Parser,
+        turns: Iterable[Turn],
+        conditions: Conditions = DEFAULT_CONDITIONS,
+        *,
+        stop: StopReason | None = None,
+        lost: str | None = None,
+    ) -> Attempt:
+        """A lived attempt: turns that were executed in one session here, under the strict rules.
+
+        ``lost`` is how the machinery failed outside the session, if it did; it masks the attempt. Rules that differ
+        from the strict ones execute all turns again in a fresh session.
+        """
+        made = cls(task, (), parser, conditions)
+        made._set_turns(tuple(turns))
+        made.stop, made._reason_lost = stop, lost
+        return made
+
+    @classmethod
+    def told(
+        cls, task: Task, parser: Parser, turns: Iterable[Turn], conditions: Conditions = DEFAULT_CONDITIONS
+    ) -> Attempt:
+        """An attempt that was made elsewhere, with the outcomes that its calls had (:func:`callwright.walk.told_turn`).
+
+        Nothing of it is ever executed by a reward. What the record does not know (an ``unknown`` outcome, a digest that
+        nobody took, what other rules would have made of a reference) raises :class:`callwright.errors.Abstention`,
+        which masks a reward. :func:`callwright.walk.replay` compares the record with a fresh session.
+        """
+        made = cls(task, (), parser, conditions)
+        made._set_turns(tuple(turns))
+        made._is_told = True
+        return made
+
+    def _set_turns(self, turns: tuple[Turn, ...]) -> None:
+        self._turns = turns
+        self._completions = tuple(turn.completion for turn in turns)
+        self._parts = tuple(turn.parsed for turn in turns)
+
+    def at(self, progress: Progress | None) -> Attempt:
+        """The same attempt, seen at another point of a training. Nothing is parsed or executed again."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.conditions = evolve(self.conditions, progress=progress)
+        return other
+
+    # What was written ------------------------------------------------------------------------------------------------
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
@@ -62,75 +124,175 @@ class Attempt:
         return self.task.tools
 
     @property
+    def progress(self) -> Progress | None:
+        """How far training is, for rewards with a schedule."""
+        return self.conditions.progress
+
+    @property
+    def completions(self) -> tuple[Completion, ...]:
+        """The completions, one a turn."""
+        return self._completions
+
+    @property
+    def completion(self) -> Completion:
+        """The last completion; an empty one if the machinery failed before the first."""
+        return self._completions[-1] if self._completions else _NOTHING
+
+    @property
+    def parts(self) -> tuple[Program | ParseFailure, ...]:
+        """What the parser made of each completion. Raises :class:`callwright.errors.ComponentError` if it raises."""
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = tuple(parsed(self.parser, one, self.task) for one in self._completions)
+        return parts
+
+    @property
     def parsed(self) -> Program | ParseFailure:
-        """What the parser made of the text. Raises :class:`callwright.errors.ComponentError` if the parser raises."""
-        parsed = self._parsed
-        if parsed is None:
-            try:
-                parsed = self._parsed = self.parser.parse(self.completion.text)
-            except Exception as error:
-                raise ComponentError(
-                    f"parser {self.parser.name!r} raised {type(error).__name__}: {error} (task {self.task.id!r}). "
-                    f"This is a bug of the parser; the completion was: {self.completion.text[:400]!r}"
-                ) from error
-        return parsed
+        """The program of all turns, or the first failure."""
+        parts = self.parts
+        if len(parts) == 1:
+            return parts[0]
+        return next((part for part in parts if isinstance(part, ParseFailure)), None) or self.whole
 
     @property
     def program(self) -> Program | None:
-        """The program, or ``None`` if the text is not one."""
-        parsed = self.parsed
-        return parsed if isinstance(parsed, Program) else None
+        """The program of all turns, or ``None`` if a turn is not one."""
+        found = self.parsed
+        return found if isinstance(found, Program) else None
 
     @property
     def failure(self) -> ParseFailure | None:
-        """Why the text is not a program, or ``None`` if it is one."""
-        parsed = self.parsed
-        return parsed if isinstance(parsed, ParseFailure) else None
+        """Why the first turn that is not a program is none, or ``None`` if all are."""
+        found = self.parsed
+        return found if isinstance(found, ParseFailure) else None
+
+    @property
+    def whole(self) -> Program:
+        """The calls of every turn that is a program."""
+        if self._whole is None:
+            self._whole = joined_program(self._programs)
+        return self._whole
 
     @property
     def validation(self) -> Validation | None:
-        """Every schema mismatch; ``None`` if there is no program."""
+        """Every schema mismatch of all turns; ``None`` if one of them is not a program."""
         if self._validation is None:
             program = self.program
             if program is not None:
                 self._validation = validate(program, self.task.tools)
         return self._validation
 
+    # What came of it -------------------------------------------------------------------------------------------------
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns; those of a written attempt are executed now if they were not."""
+        if self._turns is None:
+            parts = self.parts
+            traces = iter(self._run(STRICT))
+            self._turns = tuple(
+                Turn(completion, part, next(traces, None) if isinstance(part, Program) else None)
+                for completion, part in zip(self._completions, parts, strict=True)
+            )
+        return self._turns
+
     @property
     def trace(self) -> Trace | None:
-        """The execution under the strict rules; ``None`` if there is no program."""
+        """What was executed, under the strict rules; ``None`` if a turn is not a program."""
         return self.execution(STRICT)
 
+    @property
+    def whole_trace(self) -> Trace:
+        """Everything that was executed, also where a turn is not a program."""
+        trace = self._traces.get(STRICT)
+        if trace is None:
+            trace = self._traces[STRICT] = joined_trace(self._programs, self._strict())
+        return trace
+
     def execution(self, rules: ExecutionRules) -> Trace | None:
-        """The execution under some rules, in a fresh session of the task's scenario; ``None`` without a program."""
-        program = self.program
-        if program is None:
+        """What was executed under some rules, once per set of rules; ``None`` if a turn is not a program.
+
+        Raises :class:`callwright.errors.Abstention` for rules that a told attempt was not executed under.
+        """
+        if self.failure is not None:
             return None
         trace = self._traces.get(rules)
         if trace is None:
-            task = self.task
-            trace = execute(
-                program,
-                task.environment,
-                task.tools,
-                scenario=task.scenario,
-                seed=self.seed,
-                rules=rules if rules.time_limit or not self._time_limit else _limited(rules, self._time_limit),
-                caller=self._caller,
-            )
+            if rules == STRICT or (self._is_told and not any(call.located for call in self.whole.calls)):
+                trace = self.whole_trace  # where no call refers to another, every set of rules gives the same
+            elif self._is_told:
+                raise Abstention(
+                    "the attempt was made elsewhere; what its references would have come to under other rules is not "
+                    "known"
+                )
+            else:
+                trace = joined_trace(self._programs, self._run(rules))
             self._traces[rules] = trace
         return trace
 
     @property
+    def is_told(self) -> bool:
+        """Whether the attempt was made elsewhere, so that nothing of it may be executed."""
+        return self._is_told
+
+    @property
+    def lost(self) -> str | None:
+        """How the machinery failed outside a session, if it did: nothing is known of what was to follow."""
+        return self._reason_lost or self.completion.lost
+
+    @property
     def masked(self) -> str | None:
         """Why this attempt must not become a number: the machinery failed while it ran. ``None`` if it did not."""
-        if self.completion.lost is not None:
-            return self.completion.lost
+        lost = self.lost
+        if lost is not None:
+            return lost
+        for turn in self._turns or ():
+            if turn.trace is not None and turn.trace.masked is not None:
+                return turn.trace.masked
         for trace in self._traces.values():
             if trace.masked is not None:
                 return trace.masked
         return None
 
+    @property
+    def _programs(self) -> list[Program]:
+        return [part for part in self.parts if isinstance(part, Program)]
 
-def _limited(rules: ExecutionRules, seconds: float) -> ExecutionRules:
-    return evolve(rules, time_limit=seconds)
+    def _strict(self) -> list[Trace]:
+        if self._turns is None:
+            return self._run(STRICT)
+        return [turn.trace for turn in self._turns if turn.trace is not None]
+
+    def _run(self, rules: ExecutionRules) -> list[Trace]:
+        """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
+        task, conditions = self.task, self.conditions
+        if conditions.time_limit and not rules.time_limit:
+            rules = evolve(rules, time_limit=conditions.time_limit)
+        execution = Execution(
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=rules,
+            caller=conditions.caller,
+        )
+        traces = []
+        try:
+            for program in self._programs:
+                traces.append(execution.run(program))
+                if traces[-1].infrastructure is not None:
+                    break
+        finally:
+            execution.close()
+        return traces
+
+
+def parsed(parser: Parser, completion: Completion, task: Task) -> Program | ParseFailure:
+    """What a parser makes of a completion. Raises :class:`callwright.errors.ComponentError` if it raises."""
+    try:
+        return parser.parse(completion.text)
+    except Exception as error:
+        raise ComponentError(
+            f"parser {parser.name!r} raised {type(error).__name__}: {error} (task {task.id!r}). "
+            f"This is a bug of the parser; the completion was: {completion.text[:400]!r}"
+        ) from error

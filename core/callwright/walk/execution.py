@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.errors import InfrastructureFailure
+from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
-from callwright.walk.trace import Step, Trace
+from callwright.walk.trace import CallRecord, Trace
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
@@ -48,6 +48,59 @@ class _Unresolved(Exception):
         self.outcome = Outcome("execution_error", code=code, message=message)
 
 
+class Execution:
+    """A session of a task in which programs run one after the other; it is opened for the first call.
+
+    Only tools that are offered (``tools``) run; another name is an ``unknown_tool``. A failed call does not stop those
+    that do not depend on it. Values are copied on their way into and out of a tool unless the environment is pure, so
+    that no tool can change what another one sees. Model output never raises here; a session that cannot be opened or
+    that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last record.
+    """
+
+    __slots__ = ("_caller", "_closed", "_environment", "_opens", "_rules", "_session", "_tools")
+
+    def __init__(
+        self,
+        environment: Environment,
+        tools: Mapping[str, ToolSpec],
+        *,
+        scenario: str = "",
+        seed: int = 0,
+        rules: ExecutionRules = STRICT,
+        caller: Caller | None = None,
+    ) -> None:
+        self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
+        self._caller = caller or call_session
+        self._session: Session | None = None
+        self._closed = False
+
+    def run(self, program: Program) -> Trace:
+        """Run every call of a program. Raises :class:`callwright.UsageError` for calls after :meth:`close`."""
+        if not program.calls:
+            return Trace((), program.returns)
+        if self._closed:
+            raise UsageError("the session of this attempt is closed; no call can follow")
+        try:
+            session = self._session
+            if session is None:
+                session = self._session = self._environment.open(*self._opens)
+            before = session.digest()
+            records = _run(program, session, self._tools, self._rules, self._caller, copied=not self._environment.pure)
+        except InfrastructureFailure as error:
+            first = program.calls[0]
+            return Trace((CallRecord(first.id, first.tool, {}, _lost("session", error)),), program.returns)
+        return Trace(tuple(records), program.returns, before)
+
+    def close(self) -> None:
+        """Give the session back."""
+        session, self._session, self._closed = self._session, None, True
+        if session is not None:
+            try:
+                session.close()
+            except InfrastructureFailure:  # everything that was to be learned of the session is known
+                return
+
+
 def execute(
     program: Program,
     environment: Environment,
@@ -58,39 +111,12 @@ def execute(
     rules: ExecutionRules = STRICT,
     caller: Caller | None = None,
 ) -> Trace:
-    """Run every call of a program in a fresh session.
-
-    Only tools that are offered (``tools``) run; another name is an ``unknown_tool``. A failed call does not stop those
-    that do not depend on it. Values are copied on their way into and out of a tool unless the environment is pure, so
-    that no tool can change what another one sees. Model output never raises here; a session that cannot be opened or
-    that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last step.
-    """
-    if not program.calls:
-        return Trace((), program.returns)
+    """Run every call of a program in a fresh session (:class:`Execution`)."""
+    execution = Execution(environment, tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
     try:
-        session = environment.open(scenario, seed)
-    except InfrastructureFailure as error:
-        return _never_begun(program, error)
-    try:
-        before = session.digest()
-        steps = _run(program, session, tools, rules, caller or call_session, copied=not environment.pure)
-    except InfrastructureFailure as error:
-        return _never_begun(program, error)
+        return execution.run(program)
     finally:
-        _close(session)
-    return Trace(tuple(steps), program.returns, before)
-
-
-def _close(session: Session) -> None:
-    try:
-        session.close()
-    except InfrastructureFailure:  # everything that was to be learned of the session is known
-        return
-
-
-def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
-    first = program.calls[0]
-    return Trace((Step(first.id, first.tool, {}, _lost("session", error)),), program.returns)
+        execution.close()
 
 
 def _lost(code: str, error: InfrastructureFailure) -> Outcome:
@@ -104,13 +130,13 @@ def _run(
     rules: ExecutionRules,
     caller: Caller,
     copied: bool,
-) -> list[Step]:
+) -> list[CallRecord]:
     if rules.time_limit:
         caller = _limited(caller, rules.time_limit)
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
-    steps: list[Step] = []
+    records: list[CallRecord] = []
     for call in program.calls:
         spec = tools.get(call.tool)
         arguments: dict[str, Any] = {}
@@ -145,10 +171,10 @@ def _run(
             held[call.id] = holding
         if spec is not None:
             specs[call.id] = spec
-        steps.append(Step(call.id, call.tool, arguments, outcome, state))
+        records.append(CallRecord(call.id, call.tool, arguments, outcome, state))
         if outcome.kind == "infrastructure_error":
             break
-    return steps
+    return records
 
 
 def _holding(call: Call, held: Mapping[int, int]) -> int:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import ComponentError, DataError, PluginError, UsageError
-from callwright.walk.attempt import Attempt, Progress
+from callwright.errors import Abstention, ComponentError, DataError, PluginError, UsageError
+from callwright.plugins import Registry, default_registry
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
-    from callwright.plugins import Registry
     from callwright.walk.sampling import Completion
     from callwright.walk.tasks import Task
 
@@ -257,15 +258,16 @@ class RewardRecipe:
         completion: Completion | str,
         *,
         ir: str | Parser = "json",
-        seed: int = 0,
         progress: Progress | None = None,
         registry: Registry | None = None,
     ) -> Reward:
-        """Score one completion of a task. ``ir`` is a parser or the name of a registered one."""
-        from callwright.plugins import default_registry
+        """Score one completion of a task. ``ir`` is a parser or the name of a registered one.
 
+        Several turns, a limit of time or an attempt that was made elsewhere: :meth:`score_attempt`.
+        """
         parser: Parser = (registry or default_registry()).create("parser", ir) if isinstance(ir, str) else ir
-        return self.score_attempt(Attempt(task, completion, parser, seed=seed, progress=progress))
+        conditions = DEFAULT_CONDITIONS if progress is None else Conditions(progress=progress)
+        return self.score_attempt(Attempt(task, completion, parser, conditions))
 
     def score_attempt(self, attempt: Attempt) -> Reward:
         """Score an attempt. Raises :class:`callwright.errors.ComponentError` if a component raises: that is its bug.
@@ -277,7 +279,7 @@ class RewardRecipe:
         shut: set[str] = set()
         stage = len(STAGES)
         total = 0.0
-        masked = attempt.completion.lost
+        masked = attempt.lost
         for name, component, weight, requires, position in self._plan:
             blocking = None
             if shut:
@@ -305,6 +307,8 @@ class RewardRecipe:
                 scores[name] = weighted
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
+        if masked is None:  # a recipe that executes nothing does not notice that a turn was lost
+            masked = attempt.masked
         if masked is not None:
             return Reward(None, scores, reached, masked)
         return Reward(total, scores, reached)
@@ -313,6 +317,9 @@ class RewardRecipe:
         try:
             score = component.score(attempt)
             within = component.low <= score.value <= component.high  # False for NaN too
+        except Abstention as unknown:
+            reason = f"{component.name or type(component).__name__} abstains: {unknown}"
+            return Score(component.low, component.low, component.high, (Evidence("unknown", reason),), reason)
         except (ComponentError, DataError, PluginError, UsageError):  # says itself whose fault it is
             raise
         except Exception as error:

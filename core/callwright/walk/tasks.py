@@ -32,8 +32,9 @@ class Answer:
 class Task:
     """A query with the tools that are offered for it and what the right answer is.
 
-    ``tools`` maps names to the offered specs; ``scenario`` is what the environment opens its session with; ``program``
-    is a reference solution, which no TIER reward reads. ``facts`` holds whatever else a corpus knows.
+    ``tools`` maps names to the offered specs. ``scenario`` and ``seed`` are what the environment opens a session with:
+    they fix the task's world, whatever seed a recipe draws its samples with. ``program`` is a reference solution, which
+    no TIER reward reads. ``facts`` holds whatever else a corpus knows.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Task:
     answer: Answer = field(repr=False)
     environment: Environment = field(repr=False, eq=False)
     scenario: str = ""
+    seed: int = 0
     split: str = "train"
     depth: int = 0
     chain: int = 0

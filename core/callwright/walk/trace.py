@@ -1,19 +1,23 @@
-"""Traces: what executing a program came to."""
+"""Traces: what the calls of a program, or of all turns of an attempt, came to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 
 from callwright.environments.protocol import Outcome
+from callwright.errors import Abstention
 from callwright.language.program import Returns
 
 
 @frozen
-class Step:
-    """One executed call: its id, the arguments after references were resolved, the outcome and the state after it."""
+class CallRecord:
+    """A call that ran: its id, the arguments after references were resolved, the outcome and the state after it.
+
+    ``state`` is a digest of the session, empty where nobody took it.
+    """
 
     call: int
     tool: str
@@ -22,41 +26,93 @@ class Step:
     state: str = field(default="", repr=False)
 
 
-@frozen(slots=False)
+@frozen
 class Trace:
-    """Every step, and the final answer: the last value (``returns="one"``) or all of them.
+    """A record for each call, in the order in which the calls were written, and what they hand to the user.
 
-    ``state`` is the session's digest before the first call.
+    ``state`` is the session's digest before the first call. ``order`` are positions of records in the order in which
+    they ran; ``None`` if it is the order of writing. ``last`` is how many of the records are those of the last turn that
+    called something; ``None`` if that is all of them.
     """
 
-    steps: tuple[Step, ...] = ()
+    records: tuple[CallRecord, ...] = ()
     returns: Returns = "one"
     state: str = field(default="", repr=False)
+    order: tuple[int, ...] | None = field(default=None, repr=False)
+    last: int | None = field(default=None, repr=False)
+
+    @property
+    def ran(self) -> Sequence[int]:
+        """Positions of records in the order in which the calls ran."""
+        return range(len(self.records)) if self.order is None else self.order
+
+    @property
+    def final_state(self) -> str:
+        """The digest of the session after the last call that ran; that before all of them if none did."""
+        return self.records[self.ran[-1]].state if self.records else self.state
 
     @property
     def executed(self) -> bool:
-        """Whether every call executed. True, vacuously, for no calls."""
-        return all(step.outcome.executed for step in self.steps)
+        """Whether every call executed. True, vacuously, for no calls.
+
+        Raises :class:`callwright.errors.Abstention` where that hangs on a call whose outcome is not known.
+        """
+        return _all_executed(self.records)
 
     @property
-    def failures(self) -> tuple[Step, ...]:
-        """The steps that did not execute."""
-        return tuple(step for step in self.steps if not step.outcome.executed)
+    def answer_executed(self) -> bool:
+        """Whether the calls of the last turn that called something executed: earlier failures were put right.
+
+        Raises :class:`callwright.errors.Abstention` as :attr:`executed` does.
+        """
+        return _all_executed(self._answering)
 
     @property
-    def infrastructure(self) -> Step | None:
-        """The first step at which the machinery failed, which masks the sample."""
-        return next((step for step in self.steps if step.outcome.kind == "infrastructure_error"), None)
+    def failures(self) -> tuple[CallRecord, ...]:
+        """The calls that did not execute; one whose outcome is not known is not among them."""
+        return tuple(record for record in self.records if record.outcome.kind != "unknown" and not record.outcome.executed)
+
+    @property
+    def infrastructure(self) -> CallRecord | None:
+        """The first call at which the machinery failed, which masks the sample."""
+        return next((record for record in self.records if record.outcome.kind == "infrastructure_error"), None)
 
     @property
     def masked(self) -> str | None:
         """How the machinery failed, in words; ``None`` if it did not."""
-        step = self.infrastructure
-        return f"call {step.call} {step.tool}: {step.outcome.code}: {step.outcome.message}" if step else None
+        record = self.infrastructure
+        return f"call {record.call} {record.tool}: {record.outcome.code}: {record.outcome.message}" if record else None
 
     @property
     def returned(self) -> tuple[Any, ...]:
-        """The values that the program hands to its user."""
-        if not self.steps:
+        """The values that are handed to the user: of the last call (``one``) or of all (``all``) of the last turn.
+
+        Raises :class:`callwright.errors.Abstention` where one of them is not known.
+        """
+        if not self.records:
             return ()
-        return tuple(step.outcome.value for step in (self.steps if self.returns == "all" else self.steps[-1:]))
+        handed = self._answering if self.returns == "all" else self.records[-1:]
+        for record in handed:
+            if record.outcome.kind == "unknown":
+                raise Abstention(_not_known(record))
+        return tuple(record.outcome.value for record in handed)
+
+    @property
+    def _answering(self) -> tuple[CallRecord, ...]:
+        return self.records if self.last is None else self.records[-self.last :]
+
+
+def _all_executed(records: Sequence[CallRecord]) -> bool:
+    unknown = None
+    for record in records:
+        if record.outcome.kind == "unknown":
+            unknown = record
+        elif not record.outcome.executed:
+            return False
+    if unknown is not None:
+        raise Abstention(_not_known(unknown))
+    return True
+
+
+def _not_known(record: CallRecord) -> str:
+    return f"what came of call {record.call} {record.tool} is not known: {record.outcome.message or 'no record of it'}"

@@ -1,0 +1,41 @@
+"""Conditions: what attempts are made under, apart from their tasks.
+
+A task fixes its world by its scenario and seed. Nothing here changes that: ``seed`` draws completions and their order.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from callwright.walk.execution import Caller
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
+
+
+@frozen
+class Progress:
+    """How far training is, for rewards with a schedule: ``step`` of ``total_steps``, counted from 0.
+
+    A training that goes on has a ``step`` beyond ``total_steps``.
+    """
+
+    step: int
+    total_steps: int
+
+
+@frozen
+class Conditions:
+    """One value for everything that holds for all attempts of a pipeline.
+
+    ``seed`` draws what is sampled. ``time_limit`` (seconds) is how long one call of a tool may take; ``None`` is no
+    limit. ``limits`` say how many turns and tokens an attempt may have. ``progress`` is known in training. ``caller``
+    is how calls reach a session where a plugin listens to them.
+    """
+
+    seed: int = 0
+    time_limit: float | None = None
+    limits: TurnLimits = SINGLE_TURN
+    progress: Progress | None = None
+    caller: Caller | None = field(default=None, repr=False)
+
+
+DEFAULT_CONDITIONS = Conditions()

@@ -1,0 +1,111 @@
+"""Replays: whether an attempt that was recorded goes the same way in a fresh session of its task's world.
+
+A reward of a told attempt believes the record. This is how to find out whether the record is of the world that the task
+names: another seed, an order in which parallel calls really ran, or a tool that changed since all show.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve, frozen
+
+from callwright.environments.protocol import Outcome
+from callwright.language.program import Call, Program
+from callwright.walk.answers import values_equal
+from callwright.walk.attempt import Attempt
+from callwright.walk.execution import Execution, ExecutionRules
+from callwright.walk.trace import CallRecord
+
+#: Calls that failed before they reached the session: there is nothing to replay.
+_NEVER_RAN: Final = frozenset({"unresolved_reference", "failed_dependency", "too_large"})
+
+
+@frozen
+class Difference:
+    """The first call that went otherwise: its id, what the record says and what came now, and where they part."""
+
+    call: int
+    tool: str
+    recorded: CallRecord
+    found: CallRecord
+    what: str
+
+    def __str__(self) -> str:
+        return f"replay diverged at call {self.call} {self.tool}: {self.what}"
+
+
+@frozen
+class Replay:
+    """What replaying came to: ``compared`` calls were, up to the first difference; of ``unknown`` nothing is recorded.
+
+    ``masked`` is how the machinery failed meanwhile; then nothing was found out.
+    """
+
+    compared: int
+    unknown: int
+    difference: Difference | None = None
+    masked: str | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether everything that the record knows came again."""
+        return self.difference is None and self.masked is None
+
+
+def replay(attempt: Attempt) -> Replay:
+    """Run the calls of an attempt again, in the order in which they ran, and compare each with what was seen.
+
+    Compared are kind, code and value of each outcome and, where the record holds them, digests of the state before the
+    first call and after each. A difference is not an error: read ``str(found.difference)``.
+    """
+    trace = attempt.whole_trace
+    ran = [trace.records[at] for at in trace.ran]
+    reached = [record for record in ran if record.outcome.code not in _NEVER_RAN]
+    if not reached:
+        return Replay(0, 0)
+    task, conditions = attempt.task, attempt.conditions
+    execution = Execution(
+        task.environment,
+        task.tools,
+        scenario=task.scenario,
+        seed=task.seed,
+        rules=ExecutionRules(time_limit=conditions.time_limit),
+        caller=conditions.caller,
+    )
+    try:
+        calls = tuple(Call(at, record.tool, dict(record.arguments)) for at, record in enumerate(reached))
+        again = execution.run(Program(calls))
+    finally:
+        execution.close()
+    compared = unknown = 0
+    state = trace.state
+    for recorded, now in zip(reached, again.records, strict=False):
+        if now.outcome.kind == "infrastructure_error" and recorded.outcome.kind != "infrastructure_error":
+            return Replay(compared, unknown, masked=again.masked)
+        what = None
+        if recorded is reached[0] and state and again.state and state != again.state:
+            what = f"the world was in state {state[:12]} before it, and is in {again.state[:12]}"
+        elif recorded.outcome.kind == "unknown":
+            unknown += 1
+        else:
+            what = _difference(recorded.outcome, now.outcome)
+        if what is None and recorded.state and recorded.state != now.state:
+            what = f"it left the state {recorded.state[:12]}, and leaves {now.state[:12]}"
+        if what is not None:
+            found = evolve(now, call=recorded.call)
+            return Replay(compared, unknown, Difference(recorded.call, recorded.tool, recorded, found, what))
+        compared += recorded.outcome.kind != "unknown"
+    return Replay(compared, unknown)
+
+
+def _difference(recorded: Outcome, found: Outcome) -> str | None:
+    if (recorded.kind, recorded.code) != (found.kind, found.code):
+        return f"it was {_named(recorded)}, and is {_named(found)}"
+    if not values_equal(recorded.value, found.value):
+        return f"it gave {recorded.value!r:.80}, and gives {found.value!r:.80}"
+    return None
+
+
+def _named(outcome: Outcome) -> str:
+    return f"{outcome.kind} {outcome.code}".rstrip() + (f" ({outcome.message[:120]})" if outcome.message else "")

@@ -1,0 +1,138 @@
+"""Turns: one completion, what the parser made of it, and what its calls came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from callwright.environments.protocol import Outcome
+from callwright.errors import UsageError
+from callwright.language.parser import ParseFailure
+from callwright.language.program import Call, Program, Reference, plain
+from callwright.walk.sampling import Completion
+from callwright.walk.trace import CallRecord, Trace
+
+_UNKNOWN = Outcome("unknown", None, "not_recorded", "the record does not say what came of this call")
+
+
+@frozen
+class Turn:
+    """One completion and what came of it. ``trace`` is ``None`` if the text is not a program."""
+
+    completion: Completion
+    parsed: Program | ParseFailure
+    trace: Trace | None = field(default=None, repr=False)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of this turn, numbered as they were written."""
+        return self.parsed.calls if isinstance(self.parsed, Program) else ()
+
+
+def told_turn(
+    parsed: Program | ParseFailure,
+    outcomes: Iterable[Outcome | None] = (),
+    *,
+    completion: Completion | str = "",
+    arguments: Sequence[Mapping[str, Any]] = (),
+    order: Iterable[int] | None = None,
+    before: str = "",
+    states: Iterable[str] = (),
+) -> Turn:
+    """A turn that happened elsewhere: the calls that were made and what each of them came to. Nothing is executed.
+
+    ``outcomes`` belong to the calls as they are written; ``None``, and those that are missing at the end, are calls of
+    which the record does not know what came (kind ``unknown``). ``order`` are positions of calls in the order in which
+    they ran, if it was another one. ``before`` is the digest of the session before the first call, ``states`` those
+    after each call as it is written; leave them out where nobody took them. ``arguments`` are those that the tools
+    were given, where references stood for something.
+
+    Raises :class:`callwright.UsageError` for more outcomes, states or arguments than calls, or an order that does not
+    name each call once.
+    """
+    completion = Completion(completion) if isinstance(completion, str) else completion
+    if isinstance(parsed, ParseFailure):
+        return Turn(completion, parsed)
+    calls = parsed.calls
+    outcomes, states = list(outcomes), list(states)
+    for what, given in (("outcomes", outcomes), ("states", states), ("arguments", arguments)):
+        if len(given) > len(calls):
+            raise UsageError(f"{len(given)} {what} were given for a turn of {len(calls)} calls")
+    ran = None if order is None else tuple(order)
+    if ran is not None and sorted(ran) != list(range(len(calls))):
+        raise UsageError(f"'order' must name each of the {len(calls)} calls once, by its position from 0, not {ran!r}")
+    records = tuple(
+        CallRecord(
+            call.id,
+            call.tool,
+            arguments[at] if at < len(arguments) else plain(call.arguments),
+            (outcomes[at] if at < len(outcomes) else None) or _UNKNOWN,
+            states[at] if at < len(states) else "",
+        )
+        for at, call in enumerate(calls)
+    )
+    if ran == tuple(range(len(calls))):
+        ran = None
+    return Turn(completion, parsed, Trace(records, parsed.returns, before, order=ran))
+
+
+# Several turns read as one --------------------------------------------------------------------------------------------
+
+
+def joined_program(programs: Sequence[Program]) -> Program:
+    """The calls of every program, numbered on so that ids stay distinct; it returns what the last with calls does."""
+    if len(programs) == 1:
+        return programs[0]
+    calls = [
+        _renumbered(call, offset)
+        for program, offset in zip(programs, _offsets(programs), strict=True)
+        for call in program.calls
+    ]
+    last = next((program for program in reversed(programs) if program.calls), Program())
+    thought = "\n".join(program.thought for program in programs if program.thought)
+    return Program(tuple(calls), last.returns, thought)
+
+
+def joined_trace(programs: Sequence[Program], traces: Sequence[Trace]) -> Trace:
+    """The traces of these programs as that of the joined one. What it returns is what the last with calls does."""
+    if len(traces) == 1:
+        return traces[0]
+    records: list[CallRecord] = []
+    order: list[int] = []
+    for trace, offset in zip(traces, _offsets(programs), strict=False):
+        order += [len(records) + at for at in trace.ran]
+        records += [evolve(record, call=record.call + offset) for record in trace.records]
+    calling = [trace for trace in traces if trace.records]
+    if not calling:
+        return Trace()
+    ran = None if order == list(range(len(records))) else tuple(order)
+    return Trace(tuple(records), calling[-1].returns, calling[0].state, order=ran, last=len(calling[-1].records))
+
+
+def _offsets(programs: Iterable[Program]) -> list[int]:
+    offsets, following = [], 0
+    for program in programs:
+        offsets.append(following)
+        following += max((call.id for call in program.calls), default=-1) + 1
+    return offsets
+
+
+def _renumbered(call: Call, offset: int) -> Call:
+    if not offset:
+        return call
+    arguments = (
+        {key: _moved(value, offset) for key, value in call.arguments.items()} if call.located else call.arguments
+    )
+    return Call(call.id + offset, call.tool, arguments)
+
+
+def _moved(value: Any, offset: int) -> Any:
+    if isinstance(value, Reference):
+        return Reference(value.call + offset, value.path)
+    if isinstance(value, dict):
+        return {key: _moved(inner, offset) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_moved(inner, offset) for inner in value]
+    return value
