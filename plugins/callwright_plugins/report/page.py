@@ -11,13 +11,13 @@ from pathlib import Path
 
 from callwright.training.run_folder import Run, write_atomically
 from callwright_plugins.report import measured
-from callwright_plugins.report.accuracy import accuracy
-from callwright_plugins.report.learning import learning
-from callwright_plugins.report.markup import attribute, cut, safe
+from callwright_plugins.report.drawing.markup import attribute, cut, safe
 from callwright_plugins.report.measured import read_evaluation
 from callwright_plugins.report.reading import RunData, read_run, table
-from callwright_plugins.report.reproduction import reproduction
-from callwright_plugins.report.rollouts import examples
+from callwright_plugins.report.sections.accuracy import accuracy
+from callwright_plugins.report.sections.learning import learning
+from callwright_plugins.report.sections.reproduction import reproduction
+from callwright_plugins.report.sections.rollouts import examples
 from callwright_plugins.report.verdict import Verdict, alarms, notices, verdict
 
 

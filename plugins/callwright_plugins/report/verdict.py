@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from callwright.training.evaluation import wilson
-from callwright_plugins.report.markup import percent, points
+from callwright_plugins.report.drawing.markup import percent, points
 from callwright_plugins.report.reading import RunData, dig, number, table
 
 
