@@ -51,7 +51,7 @@ class Balances(FunctionEnvironment):
 
 
 def served_server() -> Any:
-    from callwright_plugins.mcp_servers.serving import Service, make_server
+    from callwright_plugins.mcp_servers.serving.service import Service, make_server
 
     return make_server(Service(Balances("balances", [get_balance])))
 
@@ -80,8 +80,8 @@ def serve(kind: str, front: str, port: int) -> None:
     """Be the server process."""
     if front == "stdio":
         if kind == "served":
-            from callwright_plugins.mcp_servers.serving import Service
-            from callwright_plugins.mcp_servers.transports import serve_stdio
+            from callwright_plugins.mcp_servers.serving.service import Service
+            from callwright_plugins.mcp_servers.serving.transports import serve_stdio
 
             serve_stdio(Service(Balances("balances", [get_balance])))
             return
@@ -95,8 +95,8 @@ def serve(kind: str, front: str, port: int) -> None:
         asyncio.run(main())
         return
     if kind == "served":
-        from callwright_plugins.mcp_servers.serving import Service
-        from callwright_plugins.mcp_servers.transports import HttpOptions, serve_http
+        from callwright_plugins.mcp_servers.serving.service import Service
+        from callwright_plugins.mcp_servers.serving.transports import HttpOptions, serve_http
 
         service = Service(Balances("balances", [get_balance]))
         serve_http(service, HttpOptions(port=port), lambda url: print(url, flush=True))

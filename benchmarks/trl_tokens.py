@@ -30,12 +30,12 @@ from typing import Any
 import torch
 from attrs import evolve
 
-from callwright_plugins.local_trainer.generation import Sampled, generate
-from callwright_plugins.local_trainer.optimisation import adamw
+from callwright_plugins.local_trainer.forward.generation import Sampled, generate
+from callwright_plugins.local_trainer.learning.steps import adamw
+from callwright_plugins.local_trainer.learning.update import Batch, descend, prepare
+from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options
-from callwright_plugins.local_trainer.policy import Policy
 from callwright_plugins.local_trainer.randomness import torch_generator
-from callwright_plugins.local_trainer.update import Batch, descend, prepare
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 
 VOCABULARY, PAD, END = 2048, 2046, 2047

@@ -188,7 +188,7 @@ def test_a_tokenizer_that_changes_texts_is_an_error() -> None:
 
 
 def test_control_tokens_that_are_text_are_an_error() -> None:
-    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
     tokenizer = build_tokenizer(["weather"])
     tokenizer.chat_template = SOUND.replace("<|im_end|>", "<|end|>")
@@ -213,7 +213,7 @@ def test_what_is_sampled_is_seldom_what_is_tokenised() -> None:
 
 
 def test_the_compact_prompts_of_a_tiny_model_need_no_template() -> None:
-    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
     tokenizer = build_tokenizer(["double", "<think>", "<tool_call>"])
     assert codes(examine_tokenizer(tokenizer, compact=True)) == set()

@@ -17,7 +17,7 @@ from callwright.cli.app import App
 from callwright.cli.failures import Stopped, say
 
 if TYPE_CHECKING:
-    from callwright.machines.executors import Executor, Work
+    from callwright.machines.chunk_work import ChunkWork, Executor
     from callwright.pipeline import Pipeline
     from callwright.plugins import PluginSource, Registry
     from callwright.training.evaluation import Verdict
@@ -79,7 +79,8 @@ def evaluate(
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.cli.bars import reporter
-    from callwright.machines.executors import Work, make_executor
+    from callwright.machines.chunk_work import ChunkWork
+    from callwright.machines.executors import make_executor
     from callwright.plugins import PluginSource
     from callwright.walk.prompt import draw_shots
 
@@ -115,7 +116,7 @@ def evaluate(
     work = Evaluation(
         pipeline=pipeline,
         tasks=here.tasks,
-        work=Work(asked.open if elsewhere else partial(asked.open, app.registry, here), evaluate_batch),
+        work=ChunkWork(asked.open if elsewhere else partial(asked.open, app.registry, here), evaluate_batch),
         executor=make_executor(kind, workers),
         seed=seed,
         batch=batch,
@@ -251,7 +252,7 @@ class Evaluation:
 
     pipeline: Pipeline
     tasks: list[Task]
-    work: Work[Opened, int, tuple[list[Verdict], list[dict[str, Any]]]]
+    work: ChunkWork[Opened, int, tuple[list[Verdict], list[dict[str, Any]]]]
     executor: Executor
     seed: int
     batch: int

@@ -21,7 +21,8 @@ from callwright.cli.failures import Stopped, say
 from callwright.cli.row_corpus import RowCorpus, make_row_pipeline
 from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
 from callwright.errors import DataError, UsageError
-from callwright.machines.executors import Work, make_executor
+from callwright.machines.chunk_work import ChunkWork
+from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
 from callwright.walk.reward import evidence_json
 
@@ -84,7 +85,7 @@ def score(
     described = app.registry.description() if elsewhere else PluginSource(None)
     scoring = Scoring(described, corpus, keys, ir, reward, seed)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
-    work = Work(scoring.open if elsewhere else partial(Scorer, pipeline), score_rows)
+    work = ChunkWork(scoring.open if elsewhere else partial(Scorer, pipeline), score_rows)
     tally = Tally()
     gc.freeze()  # the corpus is never garbage: full collections need not search it
     with ExitStack() as stack:

@@ -1,2 +1,2 @@
-from callwright.machines.executors import Work as Work
+from callwright.machines.chunk_work import ChunkWork as ChunkWork
 from callwright.machines.executors import make_executor as make_executor

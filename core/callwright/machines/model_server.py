@@ -50,7 +50,7 @@ class Usage:
             setattr(self, name, getattr(self, name) + value)
 
 
-class PromptTooLong(Exception):
+class ContextExceeded(Exception):
     """The server says that the prompt does not fit into the model's context."""
 
 
@@ -132,7 +132,7 @@ class Connection:
         """The answer of ``/chat/completions``, as JSON.
 
         Raises :class:`callwright.UsageError` for what repeating cannot mend (key, model, a parameter),
-        :class:`PromptTooLong`, and :class:`callwright.InfrastructureFailure` when the retries are used up.
+        :class:`ContextExceeded`, and :class:`callwright.InfrastructureFailure` when the retries are used up.
         """
         length = sum(len(str(message.get("content") or "")) for message in messages) // _CHARACTERS
         return await self._ask(self._client.chat.completions, length, messages=list(messages), **body)
@@ -177,7 +177,7 @@ class Connection:
             usage.retries += server.retries
             return InfrastructureFailure(f"{server.address} answered {status} {server.retries + 1} times: {said}")
         if "context_length" in str(getattr(error, "code", "")) or "maximum context length" in said:
-            return PromptTooLong(said)
+            return ContextExceeded(said)
         if status in (401, 403):
             return UsageError(f"{server.address} refuses the key in ${server.api_key_env} ({status}): {said}")
         if status == 404:

@@ -48,4 +48,7 @@ def expect_members(component: Any, protocol: Any) -> None:
     """The members of a protocol are there."""
     wanted = [name for name in dir(protocol) if not name.startswith("_") or name == "__getitem__"]
     missing = [name for name in wanted if not hasattr(component, name)]
-    expect(not missing, f"{type(component).__name__} lacks {', '.join(missing)} of {protocol.__module__}.{protocol.__name__}")
+    expect(
+        not missing,
+        f"{type(component).__name__} lacks {', '.join(missing)} of {protocol.__module__}.{protocol.__name__}",
+    )

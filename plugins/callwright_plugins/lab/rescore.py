@@ -16,7 +16,8 @@ from callwright.cli.app import App
 from callwright.cli.failures import say
 from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
 from callwright.cli.score import RewardWriter, Tally, chunks_of
-from callwright.machines.executors import Work, make_executor
+from callwright.machines.chunk_work import ChunkWork
+from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, open_run
@@ -48,7 +49,7 @@ def rescore(app: App, run: str, reward: str, output: str | None, workers: int, e
     source = here.source
     if output and is_same_file(source.path, output):
         raise click.UsageError(f"{output} is the run's own file of rollouts")
-    work = Work(replaying.open if elsewhere else partial(replaying.open, app.registry, here), replay_rows)
+    work = ChunkWork(replaying.open if elsewhere else partial(replaying.open, app.registry, here), replay_rows)
     replay, tally = Replay(), Tally()
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source.path))

@@ -24,7 +24,7 @@ def callwright_samplers() -> Iterable[Lazy]:
     """Register the sampler."""
     yield Lazy(
         "local-model",
-        "callwright_plugins.local_trainer.local_model:LocalModelSampler",
+        "callwright_plugins.local_trainer.sampling.local_model:LocalModelSampler",
         summary="completions of a Hugging Face causal language model directory, or of a run's final checkpoint",
         extra="train",
     )

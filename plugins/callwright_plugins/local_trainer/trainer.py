@@ -1,4 +1,4 @@
-"""``trainer = "local"``: what a recipe names. The work is in :mod:`.training`."""
+"""``trainer = "local"``: what a recipe names. The work is in :mod:`.run.training`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.local_trainer.options import Options
 from callwright_plugins.local_trainer.randomness import steady
-from callwright_plugins.local_trainer.training import Training
+from callwright_plugins.local_trainer.run.training import Training
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline

@@ -15,7 +15,7 @@ def callwright_environments() -> Iterator[Lazy]:
     """The environment that is somebody's MCP server."""
     yield Lazy(
         "mcp",
-        f"{_HERE}.wrapped:MCPEnvironment",
+        f"{_HERE}.wrapping.environment:MCPEnvironment",
         "any MCP server, isolated and reset (command=[…] or url=…)",
         extra="mcp",
     )
@@ -24,7 +24,7 @@ def callwright_environments() -> Iterator[Lazy]:
 @hookimpl
 def callwright_commands() -> Iterator[Lazy]:
     """``callwright env serve`` and ``callwright env probe``."""
-    yield Lazy("env serve", f"{_HERE}.serve_command:serve", "serve an environment to MCP clients", extra="mcp")
+    yield Lazy("env serve", f"{_HERE}.serving.command:serve", "serve an environment to MCP clients", extra="mcp")
     yield Lazy(
-        "env probe", f"{_HERE}.probe_command:probe", "what an MCP server really isolates and repeats", extra="mcp"
+        "env probe", f"{_HERE}.probing.command:probe", "what an MCP server really isolates and repeats", extra="mcp"
     )

@@ -16,9 +16,9 @@ from callwright.errors import DataError, NameClash, UnknownName, UsageError
 from callwright.language.program import Call
 from callwright.tools.spec import ToolSpec
 from callwright.walk.execution import call_session
-from callwright_plugins.mcp_servers.portal import PORTAL
+from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.sessions import SessionStore
-from callwright_plugins.mcp_servers.wrapped import MCPEnvironment, MCPSession
+from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment, MCPSession
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from callwright.errors import InfrastructureFailure, UsageError
-from callwright.machines.model_server import Connection, PromptTooLong, Server, Usage
+from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
 from callwright.walk.sampling import Completion, SamplingRequest
 from callwright_plugins.openai_sampler.native import native_messages, text_of
 
@@ -124,7 +124,7 @@ class OpenAISampler:
                 more["seed"] = (seed + len(completions)) % 2**31
             try:
                 answer = await connection.chat(messages, **body, **more)
-            except PromptTooLong:
+            except ContextExceeded:
                 return [Completion("", truncated=True)] * n
             choices = answer.get("choices") or []
             if not choices:

@@ -31,7 +31,7 @@ from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
-from callwright_plugins.openrlhf_trainer.groups import Group, Groups
+from callwright_plugins.openrlhf_trainer.groups import Groups, RewardGroup
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -167,7 +167,7 @@ class Agent:
         reward: Reward,
         verdict: Verdict,
         total: float | None,
-        group: Group,
+        group: RewardGroup,
     ) -> dict[str, Any]:
         """What OpenRLHF makes an experience of.
 

@@ -16,7 +16,7 @@ EQUAL = 1e-6
 
 
 @frozen(eq=False)
-class Group:
+class RewardGroup:
     """The rewards of one prompt's completions as they come in; ``None`` for a masked one."""
 
     copies: int
@@ -43,18 +43,18 @@ class Groups:
     """The groups that are being sampled, each until all of its completions have asked for the others."""
 
     def __init__(self) -> None:
-        self._live: dict[Hashable, tuple[Group, list[int]]] = {}
+        self._live: dict[Hashable, tuple[RewardGroup, list[int]]] = {}
 
-    def join(self, key: Hashable, copies: int) -> Group:
+    def join(self, key: Hashable, copies: int) -> RewardGroup:
         """The group of a prompt, for one more of its completions."""
-        group, joined = self._live.setdefault(key, (Group(copies), [0]))
+        group, joined = self._live.setdefault(key, (RewardGroup(copies), [0]))
         joined[0] += 1
         if joined[0] == copies:  # the next completion with this key begins another group
             del self._live[key]
         return group
 
     @staticmethod
-    def report(group: Group, reward: float | None) -> None:
+    def report(group: RewardGroup, reward: float | None) -> None:
         """The reward of one completion is known."""
         group.rewards.append(reward)
         if len(group.rewards) >= group.copies:

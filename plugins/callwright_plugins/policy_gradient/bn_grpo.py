@@ -25,7 +25,7 @@ from attrs.validators import optional
 from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 
 
@@ -47,7 +47,7 @@ class BatchNormalisedGRPO:
     )
     kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
     unbiased_kl: bool = field(default=False, validator=switch)
-    std: terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
+    std: loss_terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="bn-grpo", init=False)
@@ -58,11 +58,11 @@ class BatchNormalisedGRPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
-        advantages = rewards - terms.mean_reward(rewards, valid)  # R - mean_G
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
+        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R - mean_G
         if self.std != "none":
-            advantages = advantages / (terms.deviation(rewards, valid, self.std) + self.std_epsilon)
-        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+            advantages = advantages / (loss_terms.deviation(rewards, valid, self.std) + self.std_epsilon)
+        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
         return torch.where(teaches, advantages, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -75,22 +75,22 @@ class BatchNormalisedGRPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(y_t)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(y_t)
-        advantages = terms.token_advantages(batch, active)  # A(x, y), [N, 1]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(y_t)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(y_t)
+        advantages = loss_terms.token_advantages(batch, active)  # A(x, y), [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_t
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
         if self.kl_weight > 0:
-            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
-            divergence = terms.k3(logprobs, ref_logprobs)  # KL_t
+            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
+            divergence = loss_terms.k3(logprobs, ref_logprobs)  # KL_t
             if self.unbiased_kl:
                 divergence = ratio * divergence
             token_loss = token_loss + self.kl_weight * divergence
-        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i T_i
-        loss = terms.inside(token_loss, active).sum() / tokens
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        loss = loss_terms.inside(token_loss, active).sum() / tokens
+        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import LossOutput, TokenBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import count, number, real, switch
 
 
@@ -75,10 +75,10 @@ class DAPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from (shaped) rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
-        advantages = rewards - terms.mean_reward(rewards, valid)  # R_i - mean(R)
-        advantages = advantages / (terms.deviation(rewards, valid, "group") + self.std_epsilon)
-        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
+        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R_i - mean(R)
+        advantages = advantages / (loss_terms.deviation(rewards, valid, "group") + self.std_epsilon)
+        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
         return torch.where(teaches, advantages, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -87,8 +87,8 @@ class DAPO:
         Give it the rewards before shaping: a group that fails throughout, at different lengths, has nothing to teach
         but brevity.
         """
-        rewards, valid = terms.readable_rewards(rewards, valid)
-        return terms.varied_groups(rewards, valid) if self.dynamic_sampling else valid.any(1)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
+        return loss_terms.varied_groups(rewards, valid) if self.dynamic_sampling else valid.any(1)
 
     def normaliser(self, mask: Tensor) -> float:
         """``sum_i |o_i|``: the active tokens of ``mask`` ``[B*G, L]``; at least 1."""
@@ -96,21 +96,23 @@ class DAPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = loss_terms.token_advantages(batch, active)  # A_i, [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_it
-        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon_low, self.epsilon_high)
+        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon_low, self.epsilon_high)
         if self.kl_weight > 0:
-            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
-            divergence = terms.k3(logprobs, ref_logprobs)  # KL_it
+            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
+            divergence = loss_terms.k3(logprobs, ref_logprobs)  # KL_it
             if self.unbiased_kl:
                 divergence = ratio * divergence
             token_loss = token_loss + self.kl_weight * divergence
-        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i |o_i|
-        loss = terms.inside(token_loss, active).sum() / tokens
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon_low, self.epsilon_high))
+        loss = loss_terms.inside(token_loss, active).sum() / tokens
+        return LossOutput(
+            loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon_low, self.epsilon_high)
+        )

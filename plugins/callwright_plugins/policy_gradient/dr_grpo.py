@@ -22,7 +22,7 @@ from attrs.validators import optional
 from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import count_from_one, number, real
 
 
@@ -51,9 +51,9 @@ class DrGRPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
-        advantages = rewards - terms.mean_reward(rewards, valid)  # R_i - mean(R)
-        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
+        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R_i - mean(R)
+        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
         return torch.where(teaches, advantages, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -67,20 +67,20 @@ class DrGRPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch. A sequence without one is as if never sampled."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = loss_terms.token_advantages(batch, active)  # A_i, [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_it
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
         if self.kl_weight > 0:
-            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
-            token_loss = token_loss + self.kl_weight * terms.k3(logprobs, ref_logprobs)
-        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
+            token_loss = token_loss + self.kl_weight * loss_terms.k3(logprobs, ref_logprobs)
+        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         longest = max(1, active.shape[1] if self.max_length is None else self.max_length)  # L_max
         whole = active.any(1).sum().clamp(min=1) * longest if batch.normaliser is None else batch.normaliser  # N L_max
-        loss = terms.inside(token_loss, active).sum() / whole
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        loss = loss_terms.inside(token_loss, active).sum() / whole
+        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))

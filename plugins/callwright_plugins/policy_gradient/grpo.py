@@ -24,7 +24,7 @@ from attrs.validators import optional
 from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 
 
@@ -48,7 +48,7 @@ class GRPO:
     )
     kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
     unbiased_kl: bool = field(default=False, validator=switch)
-    std: terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
+    std: loss_terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="grpo", init=False)
@@ -59,11 +59,11 @@ class GRPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
-        advantages = rewards - terms.mean_reward(rewards, valid)  # R_i - mean(R)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
+        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R_i - mean(R)
         if self.std != "none":
-            advantages = advantages / (terms.deviation(rewards, valid, self.std) + self.std_epsilon)
-        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+            advantages = advantages / (loss_terms.deviation(rewards, valid, self.std) + self.std_epsilon)
+        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
         return torch.where(teaches, advantages, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -76,24 +76,24 @@ class GRPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch. A sequence without one is as if never sampled."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = loss_terms.token_advantages(batch, active)  # A_i, [N, 1]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_it
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
         if self.kl_weight > 0:
-            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
-            divergence = terms.k3(logprobs, ref_logprobs)  # KL_it
+            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
+            divergence = loss_terms.k3(logprobs, ref_logprobs)  # KL_it
             if self.unbiased_kl:
                 divergence = ratio * divergence
             token_loss = token_loss + self.kl_weight * divergence
-        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         lengths = active.sum(1)  # |o_i|, [N]
-        sequence_loss = terms.inside(token_loss, active).sum(1) / lengths.clamp(min=1)
+        sequence_loss = loss_terms.inside(token_loss, active).sum(1) / lengths.clamp(min=1)
         sequences = (lengths > 0).sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # N
         loss = sequence_loss.sum() / sequences
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))

@@ -36,7 +36,7 @@ from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch, ValueBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 
 _above_zero_or_none: Any = optional(number(above=0))  # attrs types it by the default, which is not None
@@ -63,7 +63,7 @@ class PPO:
     )
     value_clip: float | None = field(default=0.5, converter=optional_conversion(real), validator=_above_zero_or_none)
     kl_weight: float = field(default=0.001, converter=real, validator=number(at_least=0))
-    kl_estimator: terms.KL = field(default="k1", validator=one_of("k1", "k2", "k3"))
+    kl_estimator: loss_terms.KL = field(default="k1", validator=one_of("k1", "k2", "k3"))
     kl_target: float | None = field(
         default=None, converter=optional_conversion(real), validator=optional(number(above=0))
     )
@@ -79,7 +79,7 @@ class PPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]``: R, what each sequence earns at its last token; masked samples get 0. No group is looked at."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
         return torch.where(valid, rewards, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -91,27 +91,27 @@ class PPO:
 
         Raises :class:`callwright.UsageError` if there are no values of a critic.
         """
-        active, scores = terms.experienced(experience)
+        active, scores = loss_terms.experienced(experience)
         if experience.values is None:
             raise UsageError(f"{self.name}: there are no values; the trainer must keep a critic")
         weight = self.kl_weight if experience.kl_weight is None else experience.kl_weight
-        rewards = terms.inside(scores.unsqueeze(1), terms.last_token(active))
-        rewards = rewards - terms.kl_penalty(experience, active, self.kl_estimator, self.name, weight)  # r_t
+        rewards = loss_terms.inside(scores.unsqueeze(1), loss_terms.last_token(active))
+        rewards = rewards - loss_terms.kl_penalty(experience, active, self.kl_estimator, self.name, weight)  # r_t
         values = experience.values.detach().to(rewards)  # V_t
-        advantages, returns = terms.generalised_advantages(rewards, values, active, self.gamma, self.lam)
+        advantages, returns = loss_terms.generalised_advantages(rewards, values, active, self.gamma, self.lam)
         if self.whiten:
-            advantages = terms.whiten(advantages, active, unbiased=self.unbiased_std)
+            advantages = loss_terms.whiten(advantages, active, unbiased=self.unbiased_std)
         return advantages, returns
 
     def next_kl_weight(self, experience: Experience) -> float:
         """The weight of the next step; the same without ``kl_target``, or where nothing was sampled."""
-        active, _ = terms.experienced(experience)
+        active, _ = loss_terms.experienced(experience)
         weight = self.kl_weight if experience.kl_weight is None else experience.kl_weight
         lengths = active.sum(1)
         sequences = int((lengths > 0).sum())
         if self.kl_target is None or not sequences or not weight:
             return weight
-        divergence = terms.kl_penalty(experience, active, self.kl_estimator, self.name, 1.0)
+        divergence = loss_terms.kl_penalty(experience, active, self.kl_estimator, self.name, 1.0)
         mean = float((divergence.sum(1) / lengths.clamp(min=1)).sum() / sequences)
         error = min(0.2, max(-0.2, mean / self.kl_target - 1))
         return weight * (1 + error * sequences / self.kl_horizon)
@@ -122,26 +122,26 @@ class PPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss L of the policy over the active tokens ``[B*G, L]`` of a batch."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_t)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_t)
-        advantages = terms.token_advantages(batch, active)  # A_t, [N, L]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_t)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_t)
+        advantages = loss_terms.token_advantages(batch, active)  # A_t, [N, L]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_t
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
-        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # T
-        loss = terms.inside(token_loss, active).sum() / tokens
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        loss = loss_terms.inside(token_loss, active).sum() / tokens
+        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
 
     def value_loss(self, batch: ValueBatch) -> LossOutput:
         """The loss L_V of the critic over the active tokens ``[N, L]`` of a batch."""
-        active = terms.active_values(batch)  # [N, L]
-        values = terms.inside(batch.values, active)  # V_t
-        old_values = terms.inside(batch.old_values.detach(), active)  # V_old_t
-        returns = terms.inside(batch.returns.detach(), active)  # G_t
+        active = loss_terms.active_values(batch)  # [N, L]
+        values = loss_terms.inside(batch.values, active)  # V_t
+        old_values = loss_terms.inside(batch.old_values.detach(), active)  # V_old_t
+        returns = loss_terms.inside(batch.returns.detach(), active)  # G_t
 
         error = (values - returns).square()
         clipped = torch.zeros_like(active)
@@ -152,5 +152,5 @@ class PPO:
             error = torch.maximum(error, bounded_error)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # T
-        loss = terms.inside(error, active).sum() / (2 * tokens)
-        return LossOutput(loss, terms.value_diagnostics(values.detach(), returns, clipped, active))
+        loss = loss_terms.inside(error, active).sum() / (2 * tokens)
+        return LossOutput(loss, loss_terms.value_diagnostics(values.detach(), returns, clipped, active))

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 
 
@@ -45,7 +45,7 @@ class ReinforcePlusPlus:
     """
 
     kl_weight: float = field(default=0.01, converter=real, validator=number(at_least=0))
-    kl_estimator: terms.KL = field(default="k1", validator=one_of("k1", "k2", "k3"))
+    kl_estimator: loss_terms.KL = field(default="k1", validator=one_of("k1", "k2", "k3"))
     kl_in: Literal["reward", "loss"] = field(default="reward", validator=one_of("reward", "loss"))
     gamma: float = field(default=1.0, converter=real, validator=number(above=0, at_most=1))
     unbiased_std: bool = field(default=False, validator=switch)
@@ -68,7 +68,7 @@ class ReinforcePlusPlus:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]``: R_i, what each sequence earned; masked samples get 0. The baseline comes with the tokens."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
         return torch.where(valid, rewards, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -77,13 +77,13 @@ class ReinforcePlusPlus:
 
     def token_advantages(self, experience: Experience) -> tuple[Tensor, Tensor]:
         """``A'_it`` and ``A_it`` of a whole batch, both ``[N, L]``; tokens of the environment take no time."""
-        active, scores = terms.experienced(experience)
-        rewards = terms.inside(scores.unsqueeze(1), terms.last_token(active))
+        active, scores = loss_terms.experienced(experience)
+        rewards = loss_terms.inside(scores.unsqueeze(1), loss_terms.last_token(active))
         if self.kl_in == "reward":
             weight = self.kl_weight if experience.kl_weight is None else experience.kl_weight
-            rewards = rewards - terms.kl_penalty(experience, active, self.kl_estimator, self.name, weight)
-        returns = terms.discounted_returns(rewards, active, self.gamma)  # A_it
-        return terms.whiten(returns, active, unbiased=self.unbiased_std), returns
+            rewards = rewards - loss_terms.kl_penalty(experience, active, self.kl_estimator, self.name, weight)
+        returns = loss_terms.discounted_returns(rewards, active, self.gamma)  # A_it
+        return loss_terms.whiten(returns, active, unbiased=self.unbiased_std), returns
 
     def normaliser(self, mask: Tensor) -> float:
         """``sum_i |o_i|``: the active tokens of ``mask`` ``[B*G, L]``; at least 1."""
@@ -91,22 +91,22 @@ class ReinforcePlusPlus:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = terms.token_advantages(batch, active)  # A'_it, [N, L]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = loss_terms.token_advantages(batch, active)  # A'_it, [N, L]
 
         ratio = torch.exp(logprobs - old_logprobs)  # rho_it
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
         if self.kl_in == "loss" and self.kl_weight > 0:
-            ref_logprobs = terms.inside(terms.reference(batch, self.name, self.kl_weight), active)
-            token_loss = token_loss + self.kl_weight * terms.kl_estimate(self.kl_estimator, logprobs, ref_logprobs)
-        token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
+            token_loss = token_loss + self.kl_weight * loss_terms.kl_estimate(self.kl_estimator, logprobs, ref_logprobs)
+        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
 
         tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i |o_i|
-        loss = terms.inside(token_loss, active).sum() / tokens
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        loss = loss_terms.inside(token_loss, active).sum() / tokens
+        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
 
 
 @frozen(kw_only=True)
@@ -116,12 +116,12 @@ class ReinforcePlusPlusBaseline(ReinforcePlusPlus):
     The options are those of :class:`ReinforcePlusPlus`; the divergence is weighed in the loss, by k2.
     """
 
-    kl_estimator: terms.KL = field(default="k2", validator=one_of("k1", "k2", "k3"))
+    kl_estimator: loss_terms.KL = field(default="k2", validator=one_of("k1", "k2", "k3"))
     kl_in: Literal["reward", "loss"] = field(default="loss", validator=one_of("reward", "loss"))
     name: str = field(default="reinforce++-baseline", init=False)
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]``: R_i minus the mean of its group; masked samples and groups of equal rewards get 0."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
-        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
-        return torch.where(teaches, rewards - terms.mean_reward(rewards, valid), 0)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
+        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
+        return torch.where(teaches, rewards - loss_terms.mean_reward(rewards, valid), 0)

@@ -27,7 +27,7 @@ from attrs.validators import optional
 from torch import Tensor
 
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch
-from callwright_plugins.policy_gradient import terms
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real
 
 
@@ -56,10 +56,10 @@ class RLOO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples, groups of equal rewards and a single sample get 0."""
-        rewards, valid = terms.readable_rewards(rewards, valid)
+        rewards, valid = loss_terms.readable_rewards(rewards, valid)
         others = (valid.sum(1, keepdim=True) - 1).clamp(min=1)  # G - 1
         baseline = (rewards.sum(1, keepdim=True) - rewards) / others
-        teaches = valid & terms.varied_groups(rewards, valid).unsqueeze(1)
+        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
         return torch.where(teaches, rewards - baseline, 0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
@@ -71,9 +71,11 @@ class RLOO:
 
         Leaving one out is linear: the divergences are left out by themselves, and added to the scores.
         """
-        active, scores = terms.experienced(experience)
+        active, scores = loss_terms.experienced(experience)
         weight = self.kl_weight if experience.kl_weight is None else experience.kl_weight
-        divergence = terms.kl_penalty(experience, active, "k1", self.name, weight).sum(1)  # of whole sequences, [N]
+        divergence = loss_terms.kl_penalty(experience, active, "k1", self.name, weight).sum(
+            1
+        )  # of whole sequences, [N]
         present = active.any(1)
         groups = torch.where(present, experience.groups, -1)
         mates = (groups.unsqueeze(1) == groups.unsqueeze(0)) & present.unsqueeze(0)  # [N, N], itself included
@@ -81,7 +83,7 @@ class RLOO:
         baseline = (torch.where(mates, divergence.unsqueeze(0), 0).sum(1) - divergence) / others
         alone = mates.sum(1) < 2
         advantages = scores - torch.where(alone, 0, divergence - baseline)
-        spread = terms.inside(advantages.unsqueeze(1).expand_as(active), active)
+        spread = loss_terms.inside(advantages.unsqueeze(1).expand_as(active), active)
         return spread, spread
 
     def normaliser(self, mask: Tensor) -> float:
@@ -91,25 +93,25 @@ class RLOO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch. A sequence without one is as if never sampled."""
-        active = terms.active_tokens(batch)  # [N, L]
-        logprobs = terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
-        old_logprobs = terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = terms.token_advantages(batch, active)  # A_i, [N, 1] or [N, L]
+        active = loss_terms.active_tokens(batch)  # [N, L]
+        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
+        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
+        advantages = loss_terms.token_advantages(batch, active)  # A_i, [N, 1] or [N, L]
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
 
         if self.ratio == "sequence":
             lengths = active.sum(1, keepdim=True).clamp(min=1)
             ratio = torch.exp((logprobs - old_logprobs).sum(1, keepdim=True)).expand_as(logprobs)  # rho_i
-            token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
-            token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+            token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+            token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
             token_loss = token_loss / lengths  # each sequence counts once
             counted = active.any(1)
         else:
             ratio = torch.exp(logprobs - old_logprobs)  # rho_it
-            token_loss = -terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
-            token_loss = terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
+            token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
+            token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
             counted = active
 
         whole = counted.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # N
-        loss = terms.inside(token_loss, active).sum() / whole
-        return LossOutput(loss, terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        loss = loss_terms.inside(token_loss, active).sum() / whole
+        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))

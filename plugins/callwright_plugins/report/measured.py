@@ -8,11 +8,11 @@ from typing import Final
 from callwright.errors import DataError
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.run_folder import Run
-from callwright_plugins.report.accuracy import failures
-from callwright_plugins.report.completions import completions
-from callwright_plugins.report.markup import percent, points, safe, section
+from callwright_plugins.report.drawing.markup import percent, points, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
-from callwright_plugins.report.reproduction import reproduction
+from callwright_plugins.report.sections.accuracy import failures
+from callwright_plugins.report.sections.completions import completions
+from callwright_plugins.report.sections.reproduction import reproduction
 from callwright_plugins.report.verdict import Change, changes, overall
 
 SETTINGS: Final = "settings.json"

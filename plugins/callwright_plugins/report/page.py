@@ -11,14 +11,14 @@ from pathlib import Path
 
 from callwright.training.run_folder import Run, write_atomically
 from callwright_plugins.report import measured
-from callwright_plugins.report.accuracy import accuracy
-from callwright_plugins.report.learning import learning
-from callwright_plugins.report.markup import attribute, cut, safe
+from callwright_plugins.report.drawing.markup import attribute, cut, safe
 from callwright_plugins.report.measured import read_evaluation
 from callwright_plugins.report.reading import RunData, read_run, table
-from callwright_plugins.report.reproduction import reproduction
-from callwright_plugins.report.rollouts import examples
-from callwright_plugins.report.verdict import Verdict, alarms, notices, verdict
+from callwright_plugins.report.sections.accuracy import accuracy
+from callwright_plugins.report.sections.learning import learning
+from callwright_plugins.report.sections.reproduction import reproduction
+from callwright_plugins.report.sections.rollouts import examples
+from callwright_plugins.report.verdict import LearningVerdict, alarms, notices, verdict
 
 
 def write_report(run: Run, output: Path | None = None) -> Path:
@@ -91,7 +91,7 @@ def _asset(name: str) -> str:
     return resources.files("callwright_plugins.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _header(data: RunData, said: Verdict) -> str:
+def _header(data: RunData, said: LearningVerdict) -> str:
     facts = "".join(f"<div><dt>{safe(key)}</dt><dd>{safe(value)}</dd></div>" for key, value in _facts(data))
     details = "".join(f"<p>{safe(sentence)}</p>" for sentence in said.details)
     about = data.recipe.get("description")

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from callwright.training.evaluation import wilson
-from callwright_plugins.report.markup import percent, points
+from callwright_plugins.report.drawing.markup import percent, points
 from callwright_plugins.report.reading import RunData, dig, number, table
 
 
@@ -93,7 +93,7 @@ def _whole(result: dict[str, Any]) -> tuple[float, float, float] | None:
 
 
 @frozen
-class Verdict:
+class LearningVerdict:
     """``headline``: one sentence; ``details``: what qualifies it; ``state``: how far the run is.
 
     ``direction`` is 1 if accuracy rose beyond chance, -1 if it fell.
@@ -105,7 +105,7 @@ class Verdict:
     direction: int = 0
 
 
-def verdict(data: RunData) -> Verdict:
+def verdict(data: RunData) -> LearningVerdict:
     """The verdict on a run, finished or not."""
     planned = data.planned
     of = f" of {planned:,}" if planned else ""
@@ -119,14 +119,16 @@ def verdict(data: RunData) -> Verdict:
         state = "nothing written yet"
     whole = overall(data)
     if whole.gain is not None:
-        return Verdict(state, _headline(whole), tuple(_by_depth(changes(data, "by_depth"))), whole.direction)
+        return LearningVerdict(state, _headline(whole), tuple(_by_depth(changes(data, "by_depth"))), whole.direction)
     if data.metrics:
-        return Verdict(state, _unfinished(data), ("There is no evaluation after training to compare with.",))
+        return LearningVerdict(state, _unfinished(data), ("There is no evaluation after training to compare with.",))
     if whole.before is not None:
-        return Verdict(state, f"Before training, {percent(whole.before[0])} of {whole.n:,} held-out tasks were right.")
+        return LearningVerdict(
+            state, f"Before training, {percent(whole.before[0])} of {whole.n:,} held-out tasks were right."
+        )
     if data.warm_start:
-        return Verdict(state, f"The warm start has run {len(data.warm_start):,} steps; training has not begun.")
-    return Verdict(state, "This run has written no results.")
+        return LearningVerdict(state, f"The warm start has run {len(data.warm_start):,} steps; training has not begun.")
+    return LearningVerdict(state, "This run has written no results.")
 
 
 def _headline(whole: Change) -> str:

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from callwright.episodes.token_episode import Generated
 from callwright.errors import InfrastructureFailure
-from callwright.machines.model_server import Connection, PromptTooLong, Server, Usage
+from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
 
 Made = Sequence[Generated | InfrastructureFailure]
 
@@ -127,7 +127,7 @@ class ServerEngine:
                 logprobs=0,
                 extra_body=extra,
             )
-        except PromptTooLong:
+        except ContextExceeded:
             return Generated((), (), False)
         except InfrastructureFailure as error:
             return error

@@ -217,7 +217,7 @@ def test_an_open_thought_is_found(make_task: Any) -> None:
 
 def test_prompts_are_those_of_the_local_policy(make_task: Any) -> None:
     torch = pytest.importorskip("torch", reason="the extra 'train'")
-    from callwright_plugins.local_trainer.policy import Policy
+    from callwright_plugins.local_trainer.models.policy import Policy
 
     task = make_task(4)
     messages = (said("system", "Be good. "), QUESTION)
@@ -305,7 +305,7 @@ def test_without_a_template_blank_lines_stand_between() -> None:
 
 
 def test_the_compact_form_closes_a_turn_that_did_not_end() -> None:
-    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
     tokenizer = build_tokenizer(["double", ' "', "result"])
     codec = PlainCodec(tokenizer, lambda task: task.query, before="<", between="|", after=">")

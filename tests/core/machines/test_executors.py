@@ -15,7 +15,8 @@ import pytest
 
 import callwright as cw
 from callwright.errors import ComponentError, MissingExtra, RunError, UnknownName, UsageError
-from callwright.machines.executors import EXECUTORS, Work, make_executor
+from callwright.machines.chunk_work import ChunkWork
+from callwright.machines.executors import EXECUTORS, make_executor
 from callwright.plugins import load_plugins
 
 SUPPORT = Path(__file__).parent / "support"
@@ -39,14 +40,14 @@ CHUNKS = [[number, number + 1] for number in range(25)]
 def test_results_come_in_order(work: Any, name: str) -> None:
     with make_executor(name, 3) as executor:
         assert (executor.name, executor.workers) == (name, 3)
-        doubled = Work(partial(work.prepare, 1), work.double)
+        doubled = ChunkWork(partial(work.prepare, 1), work.double)
         assert list(executor.map(doubled, iter(CHUNKS))) == [[2 * a + 1, 2 * b + 1] for a, b in CHUNKS]
         assert list(executor.map(doubled, [])) == []
 
 
 def test_preparation_is_done_once_a_worker(work: Any) -> None:
     with make_executor("process", 2) as executor:
-        places = list(executor.map(Work(work.prepare, work.where), range(20)))
+        places = list(executor.map(ChunkWork(work.prepare, work.where), range(20)))
     assert all(prepared == ran != os.getpid() for prepared, ran in places)
     assert len({ran for _, ran in places}) <= 2
 
@@ -54,32 +55,32 @@ def test_preparation_is_done_once_a_worker(work: Any) -> None:
 @pytest.mark.parametrize("name", LOCAL)
 def test_what_work_raises_arrives(work: Any, name: str) -> None:
     with make_executor(name, 2) as executor:
-        results = executor.map(Work(work.prepare, work.unknown), range(9))
+        results = executor.map(ChunkWork(work.prepare, work.unknown), range(9))
         assert [next(results) for _ in range(3)] == [0, 1, 2]
         with pytest.raises(UnknownName, match="no thing named 'x'") as caught:
             next(results)
         assert caught.value.known == ("y",)
         assert caught.value.exit_status == 2
         with pytest.raises(UsageError, match="no such corpus"):
-            list(executor.map(Work(work.bad_preparation, work.unknown), range(3)))
+            list(executor.map(ChunkWork(work.bad_preparation, work.unknown), range(3)))
 
 
 def test_an_error_that_cannot_travel_arrives_in_words(work: Any) -> None:
     with make_executor("process", 1) as executor, pytest.raises(ComponentError, match="Stubborn in a worker: stubborn"):
-        list(executor.map(Work(work.prepare, work.stubborn), [1]))
+        list(executor.map(ChunkWork(work.prepare, work.stubborn), [1]))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_worker_loses_nothing(work: Any, tmp_path: Path, workers: int) -> None:
     with make_executor("process", workers) as executor:
-        squares = Work(work.prepare, partial(work.die_once, str(tmp_path)))
+        squares = ChunkWork(work.prepare, partial(work.die_once, str(tmp_path)))
         assert list(executor.map(squares, range(20))) == [number * number for number in range(20)]
     assert (tmp_path / "died").exists()
 
 
 def test_a_chunk_that_kills_every_worker_ends_the_work(work: Any) -> None:
     with make_executor("process", 2) as executor:
-        results = executor.map(Work(work.prepare, work.die_always), range(9))
+        results = executor.map(ChunkWork(work.prepare, work.die_always), range(9))
         assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
         with pytest.raises(RunError, match="same chunk of work"):
             next(results)
@@ -117,7 +118,7 @@ def test_plugins_load_identically_in_a_spawned_worker(work: Any) -> None:
     other = load_plugins(entry_points=False, extra={"mine": module})
     with make_executor("process", 1) as executor:
         found = list(
-            executor.map(Work(work.prepare, work.components_of), [registry.description(), other.description()])
+            executor.map(ChunkWork(work.prepare, work.components_of), [registry.description(), other.description()])
         )
     assert found == [plugin_list(registry), plugin_list(other)]
     with pytest.raises(UsageError, match="object of this process"):
@@ -129,25 +130,34 @@ import json, sys
 from functools import partial
 import callwright as cw
 import executor_work as work
-from callwright.machines.executors import Work, make_executor
+from callwright.machines import ChunkWork, make_executor
 from callwright.errors import RunError, UnknownName
+from callwright.plugins import load_plugins
 
 registry = load_plugins(blocked=["report"])
 found = {}
 with make_executor("ray", 2) as executor:
-    found["doubled"] = list(executor.map(Work(partial(work.prepare, 1), work.double), [[n, n + 1] for n in range(25)]))
-    found["plugins"] = list(executor.map(Work(work.prepare, work.components_of), [registry.description()]))
-    found["squares"] = list(executor.map(Work(work.prepare, partial(work.die_once, sys.argv[1])), range(20)))
+    doubled = ChunkWork(partial(work.prepare, 1), work.double)
+    found["doubled"] = list(executor.map(doubled, [[n, n + 1] for n in range(25)]))
+    found["plugins"] = list(executor.map(ChunkWork(work.prepare, work.components_of), [registry.description()]))
+    found["squares"] = list(executor.map(ChunkWork(work.prepare, partial(work.die_once, sys.argv[1])), range(20)))
     try:
-        list(executor.map(Work(work.prepare, work.unknown), range(9)))
+        list(executor.map(ChunkWork(work.prepare, work.unknown), range(9)))
     except UnknownName as error:
         found["error"] = str(error)
     try:
-        list(executor.map(Work(work.prepare, work.die_always), range(9)))
+        list(executor.map(ChunkWork(work.prepare, work.die_always), range(9)))
     except RunError as error:
         found["death"] = str(error)
 print(json.dumps(found))
 """
+
+
+def test_ray_is_loaded_when_it_is_asked_for() -> None:
+    program = "import sys, callwright.machines.executors as e; e.make_executor('process', 2); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "callwright.machines.executors" in loaded
+    assert not {"ray", "callwright.machines.ray_executor"} & set(loaded)
 
 
 @pytest.mark.slow

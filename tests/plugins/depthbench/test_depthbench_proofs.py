@@ -34,7 +34,7 @@ from callwright_plugins.depthbench.proofs import (
     shorter,
 )
 from callwright_plugins.depthbench.prove import Proof, prove, table
-from callwright_plugins.depthbench.tools.cars import by_dealership
+from callwright_plugins.depthbench.tools.train.cars import by_dealership
 
 CORPUS = DepthBenchCorpus()
 TASKS: list[Task] = [task for split in CORPUS.splits for task in CORPUS[split]]

@@ -21,19 +21,9 @@ from callwright_plugins.depthbench.environment import DepthBench, DepthBenchSess
 from callwright_plugins.depthbench.families.singles import singles
 from callwright_plugins.depthbench.specifications import derive, specifications, text_of
 from callwright_plugins.depthbench.toolkit import CODES
-from callwright_plugins.depthbench.tools import (
-    SPLIT,
-    TOOLS,
-    agenda,
-    books,
-    cinema,
-    flights,
-    hotels,
-    kitchens,
-    mailbox,
-    restaurants,
-    shopping,
-)
+from callwright_plugins.depthbench.tools import SPLIT, TOOLS
+from callwright_plugins.depthbench.tools.train import agenda, flights, kitchens, restaurants, shopping
+from callwright_plugins.depthbench.tools.validation import books, cinema, hotels, mailbox
 from callwright_plugins.depthbench.world import CITY_NAMES, CONTEXTS, context, stream
 
 ENVIRONMENT = DepthBench()

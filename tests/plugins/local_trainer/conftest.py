@@ -24,8 +24,8 @@ from callwright.recipe_file import parse_recipe
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
-from callwright_plugins.local_trainer.policy import Policy
-from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+from callwright_plugins.local_trainer.models.policy import Policy
+from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 
 WORDS = ["Paris", "Rome", ' {"', '"}', "GetWeather", " in", " the", "0", "1"]

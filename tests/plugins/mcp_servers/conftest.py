@@ -43,7 +43,7 @@ def shelf_world() -> ModuleType:
 @pytest.fixture
 def wrap(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """``wrap(*words, **options)``: the environment of a script of this folder; stopped after the test."""
-    from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+    from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
     made: list[MCPEnvironment] = []
 
@@ -61,7 +61,7 @@ def wrap(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def serve_http() -> Iterator[Callable[..., str]]:
     """``serve_http(service, **options)``: serves over HTTP on a free port and gives the URL."""
-    from callwright_plugins.mcp_servers.transports import HttpOptions, http_server
+    from callwright_plugins.mcp_servers.serving.transports import HttpOptions, http_server
 
     running: list[tuple[threading.Thread, asyncio.AbstractEventLoop, asyncio.Event]] = []
 

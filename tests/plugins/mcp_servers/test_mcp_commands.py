@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callwright.errors import MissingExtra
-from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
 
 @pytest.fixture
@@ -138,10 +138,10 @@ HEAVY = ("mcp", "mcp_types", "starlette", "uvicorn", "httpx2", "anyio")
     "code",
     [
         "import callwright_plugins.mcp_servers as p; list(p.callwright_environments()); list(p.callwright_commands())",
-        "from callwright_plugins.mcp_servers.wrapped import MCPEnvironment; MCPEnvironment(['x'])",
+        "from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment; MCPEnvironment(['x'])",
         "from callwright_plugins.mcp_servers.manager import MCPManager; MCPManager({'x': {'command': ['y']}}).health()",
-        "import callwright_plugins.mcp_servers.serve_command, callwright_plugins.mcp_servers.probe_command",
-        "import callwright_plugins.mcp_servers.serving, callwright_plugins.mcp_servers.transports",
+        "import callwright_plugins.mcp_servers.serving.command, callwright_plugins.mcp_servers.probing.command",
+        "import callwright_plugins.mcp_servers.serving.service, callwright_plugins.mcp_servers.serving.transports",
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(code: str) -> None:
@@ -154,9 +154,9 @@ def test_without_the_package_the_command_to_install_it_is_said(monkeypatch: pyte
     import importlib.util
 
     from callwright.environments.functions import FunctionEnvironment
-    from callwright_plugins.mcp_servers.connection import Target
-    from callwright_plugins.mcp_servers.probing import probe
-    from callwright_plugins.mcp_servers.serving import Service, make_server
+    from callwright_plugins.mcp_servers.connecting.connection import Target
+    from callwright_plugins.mcp_servers.probing.probe import probe
+    from callwright_plugins.mcp_servers.serving.service import Service, make_server
 
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "mcp" else found(name, *more))

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from callwright_plugins.mcp_servers.connection import Target
-from callwright_plugins.mcp_servers.probing import Report, probe
-from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+from callwright_plugins.mcp_servers.connecting.connection import Target
+from callwright_plugins.mcp_servers.probing.probe import Report, probe
+from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
 WANTED = os.environ.get("CALLWRIGHT_FOREIGN_SERVERS", "")
 NPM = ("server-filesystem", "server-memory", "server-everything", "inspector")
@@ -259,7 +259,7 @@ def test_the_inspector_over_stdio(inspect: Callable[..., Any], callwright_words:
 
 
 def test_the_inspector_over_http(inspect: Callable[..., Any], serve_http: Callable[..., str], shelf_world: Any) -> None:
-    from callwright_plugins.mcp_servers.serving import Service
+    from callwright_plugins.mcp_servers.serving.service import Service
 
     url = serve_http(Service(shelf_world.ShelfWorld(), scenario="full"))
     target = [url, "--transport", "http"]

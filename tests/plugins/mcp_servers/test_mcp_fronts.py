@@ -19,7 +19,7 @@ import callwright as cw
 from callwright.testing.arguments import fitting_arguments, wrong_arguments
 from callwright.walk import execute
 from callwright.walk.execution import call_session, copy_json
-from callwright_plugins.mcp_servers.serving import Service, make_server
+from callwright_plugins.mcp_servers.serving.service import Service, make_server
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
 
 #: Every kind of outcome but the infrastructure's, which ends a session.
@@ -101,7 +101,7 @@ def test_stdio(wrap: Callable[..., Any], expected: Any) -> None:
 
 @pytest.mark.parametrize("legacy", [False, True])
 def test_http(shelf_world: ModuleType, serve_http: Callable[..., str], expected: Any, legacy: bool) -> None:
-    from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+    from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
     environment = MCPEnvironment(url=serve_http(Service(shelf_world.ShelfWorld())), legacy=legacy)
     try:
@@ -185,7 +185,7 @@ def test_stateful_environments_in_memory(some_environments: list[str], mode: str
 def test_a_stateful_environment_over_stdio(
     some_environments: list[str], callwright_words: list[str], servers: Path
 ) -> None:
-    from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+    from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
     name = some_environments[0]
     environment = cw.environment(name)

@@ -11,8 +11,8 @@ import pytest
 from attrs import evolve
 
 from callwright.errors import DataError
-from callwright_plugins.mcp_servers.connection import Description
-from callwright_plugins.mcp_servers.locking import LOCK_FILE, check_lock, drift, listing_hash, write_lock
+from callwright_plugins.mcp_servers.connecting.connection import Description
+from callwright_plugins.mcp_servers.wrapping.locking import LOCK_FILE, check_lock, drift, listing_hash, write_lock
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS: list[dict[str, Any]] = [

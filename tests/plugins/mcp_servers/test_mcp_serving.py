@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright_plugins.mcp_servers.serving import Service, make_server
-from callwright_plugins.mcp_servers.transports import HttpOptions
+from callwright_plugins.mcp_servers.serving.service import Service, make_server
+from callwright_plugins.mcp_servers.serving.transports import HttpOptions
 from callwright_plugins.mcp_servers.wire import OUTCOME, SCENARIO, SESSION
 
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -174,7 +174,7 @@ def test_sessions_are_bounded(shelf_world: ModuleType) -> None:
 
 @MODES
 def test_sessions_are_managed_by_request(shelf_world: ModuleType, mode: str) -> None:
-    from callwright_plugins.mcp_servers.connection import _session_request
+    from callwright_plugins.mcp_servers.connecting.connection import _session_request
 
     async def manage(client: Any, op: str, **more: str) -> dict[str, Any]:
         request, result = _session_request(op, {SESSION: "a"}, more)
@@ -246,7 +246,7 @@ def test_connections_of_older_protocols_have_a_session(shelf_world: ModuleType, 
 
 
 def test_only_who_bears_the_token_is_answered(shelf_world: ModuleType, serve_http: Callable[..., str]) -> None:
-    from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+    from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
     url = serve_http(Service(shelf_world.ShelfWorld()), token="s3cret")
     one = f"{url}?session=a"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.errors import DataError
-from callwright_plugins.mcp_servers.workspace import Workspace
+from callwright_plugins.mcp_servers.connecting.workspace import Workspace
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from callwright.testing.environments import (
     check_unknown_tool,
 )
 from callwright.walk import execute
-from callwright_plugins.mcp_servers.connection import Refused, Reply
-from callwright_plugins.mcp_servers.foreign import hollow, read_listing, read_refusal, read_reply
-from callwright_plugins.mcp_servers.portal import PORTAL
-from callwright_plugins.mcp_servers.wrapped import MCPEnvironment
+from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
+from callwright_plugins.mcp_servers.connecting.foreign import hollow, read_listing, read_refusal, read_reply
+from callwright_plugins.mcp_servers.connecting.portal import PORTAL
+from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
 Wrap = Callable[..., MCPEnvironment]
 
@@ -78,7 +78,7 @@ def test_what_is_not_isolated_is_not_pretended(wrap: Wrap) -> None:
 def test_a_url_whose_tools_change_something_must_be_decided(
     servers: Path, serve_http: Callable[..., str], shelf_world: Any
 ) -> None:
-    from callwright_plugins.mcp_servers.serving import Service
+    from callwright_plugins.mcp_servers.serving.service import Service
 
     url = serve_http(Service(shelf_world.ShelfWorld()))
     environment = MCPEnvironment(url=url, isolation="connection", legacy=True)
@@ -508,7 +508,7 @@ def test_forks_go_their_own_way(wrap: Wrap) -> None:
 def test_a_wrapped_server_can_be_served_on(wrap: Wrap) -> None:
     from mcp import Client
 
-    from callwright_plugins.mcp_servers.serving import Service, make_server
+    from callwright_plugins.mcp_servers.serving.service import Service, make_server
 
     environment = wrap("odd_server.py", "plain", pool=2, time_limit=20.0)
 

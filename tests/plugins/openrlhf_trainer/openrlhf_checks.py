@@ -108,10 +108,10 @@ from callwright.training.reporter import SILENT  # noqa: E402
 from callwright.training.run_folder import Run  # noqa: E402
 from callwright.walk.limits import TurnLimits  # noqa: E402
 from callwright.walk.sampling import Completion  # noqa: E402
-from callwright_plugins.local_trainer import episodes  # noqa: E402
-from callwright_plugins.local_trainer.generation import Sampled  # noqa: E402
+from callwright_plugins.local_trainer.forward.generation import Sampled  # noqa: E402
+from callwright_plugins.local_trainer.models.policy import load_policy  # noqa: E402
 from callwright_plugins.local_trainer.options import Options as LocalOptions  # noqa: E402
-from callwright_plugins.local_trainer.policy import load_policy  # noqa: E402
+from callwright_plugins.local_trainer.sampling import episodes  # noqa: E402
 from callwright_plugins.openrlhf_trainer.configuration import read_configuration  # noqa: E402
 from callwright_plugins.openrlhf_trainer.grid import grid_step, steady  # noqa: E402
 from callwright_plugins.openrlhf_trainer.parser_check import parse  # noqa: E402

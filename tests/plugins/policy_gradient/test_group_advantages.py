@@ -15,7 +15,7 @@ from callwright import UsageError
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.grpo import GRPO
-from callwright_plugins.policy_gradient.terms import zero_variance_fraction
+from callwright_plugins.policy_gradient.loss_terms import zero_variance_fraction
 
 Groups = list[list[float | None]]  # None: a masked sample
 examples = settings(max_examples=60, deadline=None, derandomize=True)

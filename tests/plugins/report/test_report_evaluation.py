@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.run_folder import Run
-from callwright_plugins.report.completions import explain, pick
 from callwright_plugins.report.measured import read_evaluation
 from callwright_plugins.report.page import write_report
+from callwright_plugins.report.sections.completions import explain, pick
 
 MakeFolder = Callable[..., Path]
 SHAPES = ("none", "single", "linear", "funnel")

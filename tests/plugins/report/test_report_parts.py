@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.training.run_folder import Run
-from callwright_plugins.report.charts import Frame, Line, chart, label, smoothed, thinned, ticks
-from callwright_plugins.report.examples import pick
-from callwright_plugins.report.markup import cut, percent, points, safe
+from callwright_plugins.report.drawing.charts import Frame, Line, chart, label, smoothed, thinned, ticks
+from callwright_plugins.report.drawing.markup import cut, percent, points, safe
 from callwright_plugins.report.reading import read_run
+from callwright_plugins.report.sections.examples import pick
 from callwright_plugins.report.verdict import Change
 
 MakeRun = Callable[..., Path]

@@ -38,7 +38,7 @@ def small_corpus() -> Any:
 
 @pytest.fixture(scope="session")
 def tokenizer(small_corpus: Any) -> Any:
-    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
     words = [*small_corpus.vocabulary(), "<|begin|>", "user\n", "assistant\n", "system\n", "tool\n"]
     made = build_tokenizer(words)

@@ -52,7 +52,7 @@ def _their_warnings() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
     made = build_tokenizer(CORPUS.vocabulary())  # type: ignore[attr-defined]
     made.chat_template = HERMES

@@ -35,7 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from callwright_plugins.local_trainer.vocabulary import build_tokenizer
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
     folder = tmp_path_factory.mktemp("model")
     tokenizer = build_tokenizer(cw.corpus("toolworld-mini-v1").vocabulary())  # type: ignore[attr-defined]

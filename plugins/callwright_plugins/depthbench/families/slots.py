@@ -8,20 +8,22 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any, Final
 
-from callwright_plugins.depthbench.tools import (
+from callwright_plugins.depthbench.tools.train import (
     agenda,
-    books,
     cars,
-    cinema,
     dictionary,
     flights,
-    hotels,
     kitchens,
-    mailbox,
-    maps,
     money,
     restaurants,
     shopping,
+)
+from callwright_plugins.depthbench.tools.validation import (
+    books,
+    cinema,
+    hotels,
+    mailbox,
+    maps,
     songs,
     stocks,
     translation,

@@ -1,4 +1,4 @@
-"""The 163 tools, a module a domain; :data:`TRAIN` and :data:`VALIDATION` say which split a domain belongs to."""
+"""The 163 tools, a module a domain, in the folder of the split that the domain belongs to."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from collections.abc import Mapping
 from typing import Final
 
 from callwright_plugins.depthbench.toolkit import Described, Domain
-from callwright_plugins.depthbench.tools import (
+from callwright_plugins.depthbench.tools.train import (
     agenda,
-    books,
     cars,
-    cinema,
     dictionary,
     flights,
-    hotels,
     kitchens,
-    mailbox,
-    maps,
     money,
-    profile,
     restaurants,
     shopping,
+    weather,
+    whereabouts,
+)
+from callwright_plugins.depthbench.tools.validation import (
+    books,
+    cinema,
+    hotels,
+    mailbox,
+    maps,
+    profile,
     songs,
     stocks,
     translation,
     units,
-    weather,
-    whereabouts,
 )
 
 TRAIN: Final[tuple[Domain, ...]] = tuple(

@@ -156,8 +156,8 @@ def callwright_environments() -> Iterator[cw.Lazy]:
 if __name__ == "__main__":
     import os
 
-    from callwright_plugins.mcp_servers.serving import Service
-    from callwright_plugins.mcp_servers.transports import serve_stdio
+    from callwright_plugins.mcp_servers.serving.service import Service
+    from callwright_plugins.mcp_servers.serving.transports import serve_stdio
 
     options: dict[str, Any] = {"helpers": True} if "helpers" in sys.argv else {}
     if "impatient" in sys.argv:

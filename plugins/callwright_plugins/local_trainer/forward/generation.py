@@ -1,0 +1,192 @@
+"""Sampling: one prefill a prompt, a key-value cache that is spread over the group, rows dropped when they end."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+from attrs import frozen
+from torch import Tensor
+from transformers import DynamicCache
+
+from callwright.errors import UsageError
+from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, positions
+from callwright_plugins.local_trainer.forward.roomy_cache import make_room
+from callwright_plugins.local_trainer.models.policy import Policy
+
+#: Vocabularies of up to so many entries are sampled with noise for each of them.
+_FEW_ENTRIES: Final = 1024
+
+
+@frozen
+class Sampled:
+    """One completion: ids with the end token if it ended, and their log-probabilities as they were sampled (nats).
+
+    Of several turns it is everything after the prompt; ``mask`` is then 1 for what was sampled and 0 for what the
+    environment said, whose log-probabilities are 0.
+    """
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    truncated: bool
+    mask: tuple[int, ...] | None = None
+
+    @property
+    def length(self) -> int:
+        """How many tokens were sampled."""
+        return len(self.ids) if self.mask is None else sum(self.mask)
+
+
+def last_logits_only(model: Any, count: int) -> dict[str, int]:
+    """The argument that spares a model the logits of all but the last ``count`` positions, where it has one."""
+    return {"logits_to_keep": count} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
+
+
+@torch.no_grad()
+def generate(
+    policy: Policy,
+    prompts: Sequence[Ids],
+    *,
+    copies: int,
+    max_new_tokens: int,
+    temperature: float,
+    generator: torch.Generator | None = None,
+    rows_at_once: int = 256,
+) -> list[list[Sampled]]:
+    """``[B][copies]`` completions of ``prompts``. ``temperature`` 0 is greedy decoding, and needs no generator.
+
+    Log-probabilities are of the distribution that was sampled from: at ``temperature``, or at 1 if it is 0. Raises
+    :class:`callwright.UsageError` where prompt and completion would not fit into the model.
+    """
+    room = policy.positions
+    longest = max(map(len, prompts), default=0)
+    if room is not None and longest + max_new_tokens > room:
+        raise UsageError(
+            f"the model has {room} positions, but a prompt has {longest} tokens and 'max_new_tokens' is "
+            f"{max_new_tokens}"
+        )
+    at_once = max(1, rows_at_once // copies)
+    sampled: list[list[Sampled]] = []
+    for start in range(0, len(prompts), at_once):
+        some = prompts[start : start + at_once]
+        owners = [number for number in range(len(some)) for _ in range(copies)]
+        rooms = [max_new_tokens] * len(owners)
+        rows = _generate(policy, some, owners, rooms, temperature, generator)
+        sampled += [rows[first : first + copies] for first in range(0, len(rows), copies)]
+    return sampled
+
+
+@torch.no_grad()
+def continue_contexts(
+    policy: Policy,
+    contexts: Sequence[Ids],
+    rooms: Sequence[int],
+    *,
+    temperature: float,
+    generator: torch.Generator | None = None,
+    rows_at_once: int = 256,
+) -> list[Sampled]:
+    """One continuation of each context, of at most as many tokens as its room. Equal contexts are computed once.
+
+    ``temperature`` 0 is greedy decoding, and needs no generator. A context without room gets an empty continuation.
+    """
+    sampled = [Sampled((), (), True)] * len(contexts)
+    live = [row for row, room in enumerate(rooms) if room > 0]
+    for start in range(0, len(live), rows_at_once):
+        rows = live[start : start + rows_at_once]
+        some: dict[tuple[int, ...], int] = {}
+        owners = [some.setdefault(tuple(contexts[row]), len(some)) for row in rows]
+        found = _generate(policy, list(some), owners, [rooms[row] for row in rows], temperature, generator)
+        for row, one in zip(rows, found, strict=True):
+            sampled[row] = one
+    return sampled
+
+
+def _generate(
+    policy: Policy,
+    prompts: Sequence[Ids],
+    owners: Sequence[int],
+    rooms: Sequence[int],
+    temperature: float,
+    generator: torch.Generator | None,
+) -> list[Sampled]:
+    """A completion for each of ``owners``, which are indices of prompts, of at most ``rooms`` tokens each."""
+    model, device = policy.model, policy.device
+    ends = torch.tensor(sorted(policy.ends), device=device)
+    ids, mask = pad_left(prompts, policy.pad, device)
+    cache = DynamicCache(config=model.config)
+    with policy.arithmetic():
+        output = model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions(mask),
+            past_key_values=cache,
+            use_cache=True,
+            **last_logits_only(model, 1),
+        )
+    count, prefix, longest = len(owners), ids.shape[1], max(rooms)
+    index, room = torch.tensor(owners, device=device), torch.tensor(rooms, device=device)
+    uneven = len(set(rooms)) > 1
+    cache.batch_select_indices(index)
+    make_room(cache)
+    logits = output.logits[:, -1].index_select(0, index)  # [rows, V]
+    position = mask.sum(1, keepdim=True).index_select(0, index)  # [rows, 1], of the next token
+    seen = torch.ones(count, prefix + longest, dtype=mask.dtype, device=device)
+    seen[:, :prefix] = mask.index_select(0, index)
+    chosen_ids = torch.full((count, longest), policy.pad, dtype=torch.long, device=device)
+    chosen_logprobs = torch.zeros(count, longest, device=device)
+    lengths = room.clone()
+    ended = torch.zeros(count, dtype=torch.bool, device=device)
+    alive = torch.arange(count, device=device)
+    for step in range(longest):
+        token, logprob = choose(logits, temperature, generator)
+        chosen_ids[alive, step], chosen_logprobs[alive, step] = token, logprob
+        done = torch.isin(token, ends)
+        over = done | (room[alive] == step + 1) if uneven else done
+        if bool(over.any()):
+            lengths[alive[done]], ended[alive[done]] = step + 1, True
+            left = (~over).nonzero().squeeze(1)
+            if not len(left):
+                break
+            cache.batch_select_indices(left)
+            alive, token, position, seen = alive[left], token[left], position[left], seen[left]
+        if step + 1 == longest:
+            break
+        with policy.arithmetic():
+            output = model(
+                input_ids=token.unsqueeze(1),
+                attention_mask=seen[:, : prefix + step + 1],
+                position_ids=position + step,
+                past_key_values=cache,
+                use_cache=True,
+            )
+        logits = output.logits[:, -1]
+    return [
+        Sampled(tuple(row[:length]), tuple(logprobs[:length]), not done)
+        for row, logprobs, length, done in zip(
+            chosen_ids.tolist(), chosen_logprobs.tolist(), lengths.tolist(), ended.tolist(), strict=True
+        )
+    ]
+
+
+def choose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    """A token for each row of ``[N, V]`` logits, and its log-probability. Both ways of sampling are exact.
+
+    Dividing exponential noise by the probabilities and taking the smallest is one pass, but draws a number for each
+    entry of the vocabulary. On the CPU, where drawing is slow, large vocabularies take one number a row, and the first
+    entry at which the sum of the probabilities exceeds it.
+    """
+    logits = logits.float()
+    logprobs = torch.log_softmax(logits / temperature if temperature else logits, -1)
+    if not temperature:
+        token = logprobs.argmax(-1)
+    elif logits.device.type == "cpu" and logits.shape[-1] > _FEW_ENTRIES:
+        sums = logprobs.exp().cumsum(-1, dtype=torch.float64)
+        drawn = torch.rand(len(sums), 1, dtype=torch.float64, generator=generator)
+        token = torch.searchsorted(sums, drawn * sums[:, -1:], right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
+    else:
+        noise = torch.empty_like(logprobs).exponential_(generator=generator)
+        token = torch.sub(logprobs, noise.log_(), out=noise).argmax(-1)
+    return token, logprobs.gather(1, token.unsqueeze(1)).squeeze(1)

@@ -1,0 +1,371 @@
+"""The policy update: log-probabilities of the sampled ids, advantages of tokens, losses, and optimiser steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from attrs import evolve, field, frozen
+from torch import Tensor
+
+from callwright.training.algorithm import (
+    ActorCritic,
+    AdaptiveKL,
+    Algorithm,
+    Experience,
+    LossOutput,
+    TokenBatch,
+    TokenLevel,
+    ValueBatch,
+)
+from callwright_plugins.local_trainer.forward.likelihood import Entropy, FullSequences, Likelihood, Prefix, prefix_of
+from callwright_plugins.local_trainer.learning.critic import Critic
+from callwright_plugins.local_trainer.learning.steps import clipped_step
+from callwright_plugins.local_trainer.models.policy import Policy
+from callwright_plugins.local_trainer.options import Options
+from callwright_plugins.local_trainer.sampling.rollouts import Group
+
+
+@frozen(eq=False)
+class Batch:
+    """What is trained on: ``N`` sampled completions, the index of each one's prompt, and their advantages ``[N]``.
+
+    ``sampled`` says of each token of the completions whether the policy wrote it (else the environment did); left out,
+    it wrote all of them. ``limit`` is how long a completion may be.
+    """
+
+    prompts: Sequence[tuple[int, ...]]
+    owners: Sequence[int]
+    completions: Sequence[tuple[int, ...]]
+    advantages: Tensor
+    sampled: Sequence[tuple[int, ...]] | None = None
+    limit: int = 0
+
+    @property
+    def mask(self) -> Tensor:
+        """``[N, L]``, on the CPU: 1 for the policy's tokens; as wide as a completion may be long."""
+        lengths = [len(completion) for completion in self.completions]
+        width = max([self.limit, *lengths])
+        if self.sampled is None:
+            return (torch.arange(width) < torch.tensor(lengths).unsqueeze(1)).float()
+        return torch.tensor([[*row, *[0] * (width - len(row))] for row in self.sampled]).reshape(-1, width).float()
+
+    def tokens(self, rows: Sequence[int]) -> int:
+        """How many tokens of some rows the policy wrote."""
+        return sum(len(self.completions[row]) if self.sampled is None else sum(self.sampled[row]) for row in rows)
+
+
+def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit: int = 0) -> Batch:
+    """The valid rollouts of ``groups``. A masked one is left out altogether: not even its KL is trained on."""
+    kept = [(row, column) for row, column in valid.nonzero().tolist()]
+    sampled = [groups[row].rollouts[column].sampled for row, column in kept]
+    observed = any(one.mask is not None for one in sampled)
+    return Batch(
+        [group.prompt for group in groups],
+        [row for row, _ in kept],
+        [one.ids for one in sampled],
+        torch.tensor([float(advantages[row, column]) for row, column in kept]),
+        [one.mask or (1,) * len(one.ids) for one in sampled] if observed else None,
+        limit,
+    )
+
+
+def micro_batches(batch: Batch, count: int) -> list[list[int]]:
+    """Row indices in ``count`` parts, sorted by length, so that little of each part is padding."""
+    order = sorted(range(len(batch.completions)), key=lambda row: (len(batch.completions[row]), row))
+    size = -(-len(order) // count)
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def mini_batches(batch: Batch, count: int) -> list[list[int]]:
+    """Row indices in at most ``count`` parts of whole groups, in the order in which their tasks were drawn."""
+    size = -(-len(batch.prompts) // count)
+    parts: dict[int, list[int]] = {}
+    for row, owner in enumerate(batch.owners):
+        parts.setdefault(owner // size, []).append(row)
+    return [parts[number] for number in sorted(parts)]
+
+
+def _some(batch: Batch, rows: Sequence[int]) -> Batch:
+    """Some rows as a batch of their own, with the prompts that they need."""
+    owners = sorted({batch.owners[row] for row in rows})
+    places = {owner: place for place, owner in enumerate(owners)}
+    return evolve(
+        batch,
+        prompts=[batch.prompts[owner] for owner in owners],
+        owners=[places[batch.owners[row]] for row in rows],
+        completions=[batch.completions[row] for row in rows],
+        advantages=batch.advantages[list(rows)],
+        sampled=None if batch.sampled is None else [batch.sampled[row] for row in rows],
+    )
+
+
+@frozen(eq=False)
+class Part:
+    """A micro-batch: its rows in their mini-batch, and what is known of them before the first step, ``[n, L]`` each."""
+
+    rows: list[int]
+    old: Tensor | None = None
+    reference: Tensor | None = None
+    values: Tensor | None = None
+    advantages: Tensor | None = None
+    returns: Tensor | None = None
+
+
+@frozen(eq=False)
+class MiniBatch:
+    """What one optimiser step is taken on: a batch in parts, and the divisor of its loss."""
+
+    batch: Batch
+    parts: list[Part]
+    normaliser: float
+
+
+@frozen(eq=False)
+class Prepared:
+    """A batch before the first step. ``advantages`` ``[N]``: the mean over each sequence's tokens.
+
+    ``kl_weight`` is that of the next step, of an algorithm that moves it; ``figures`` are for the row of metrics.
+    """
+
+    minis: list[MiniBatch]
+    advantages: Tensor
+    kl_weight: float | None = None
+    figures: dict[str, float] = field(factory=dict)
+
+
+def prepare(
+    policy: Policy,
+    reference: Policy | None,
+    algorithm: Algorithm,
+    batch: Batch,
+    options: Options,
+    critic: Critic | None = None,
+    kl_weight: float | None = None,
+) -> Prepared:
+    """Everything that stays fixed while a batch is trained on.
+
+    Old log-probabilities, those of the reference and values are computed once, by the arithmetic and in the parts of
+    the new ones: the ratio begins at exactly 1. Token-level advantages are made of the whole batch at once.
+    """
+    token_level = isinstance(algorithm, TokenLevel)
+    whole = mini_batches(batch, options.mini_batches)
+    fixed = options.iterations * len(whole) > 1 or token_level
+    minis = []
+    for rows in whole:
+        mini = batch if len(whole) == 1 else _some(batch, rows)
+        parts = [Part(part) for part in micro_batches(mini, options.micro_batches)]
+        if reference is not None and algorithm.kl_weight > 0:
+            found = _frozen(reference, mini, parts, options)
+            parts = [evolve(part, reference=tensor) for part, tensor in zip(parts, found, strict=True)]
+        if fixed:
+            found = _frozen(policy, mini, parts, options)
+            parts = [evolve(part, old=tensor) for part, tensor in zip(parts, found, strict=True)]
+        if critic is not None:
+            parts = [evolve(part, values=tensor) for part, tensor in _values(critic, mini, parts, options)]
+        minis.append(MiniBatch(mini, parts, algorithm.normaliser(mini.mask)))
+    if not isinstance(algorithm, TokenLevel):
+        return Prepared(minis, batch.advantages)
+    return _token_level(algorithm, batch, whole, minis, policy.device, kl_weight)
+
+
+def _token_level(
+    algorithm: TokenLevel,
+    batch: Batch,
+    whole: Sequence[Sequence[int]],
+    minis: list[MiniBatch],
+    device: torch.device,
+    kl_weight: float | None,
+) -> Prepared:
+    """The same with advantages of tokens, and what the next KL weight is."""
+    longest = max(len(completion) for completion in batch.completions)
+    mask = batch.mask[:, :longest].to(device)
+    places = [
+        (part, [rows[row] for row in part.rows]) for rows, mini in zip(whole, minis, strict=True) for part in mini.parts
+    ]
+
+    def gathered(name: str) -> Tensor | None:
+        if any(getattr(part, name) is None for part, _ in places):
+            return None
+        table = torch.zeros(mask.shape, device=device)
+        for part, rows in places:
+            values = getattr(part, name)
+            table[rows, : values.shape[1]] = values
+        return table
+
+    logprobs = gathered("old")
+    assert logprobs is not None
+    experience = Experience(
+        scores=batch.advantages.to(device),
+        groups=torch.tensor(batch.owners, device=device),
+        mask=mask,
+        logprobs=logprobs,
+        ref_logprobs=gathered("reference"),
+        values=gathered("values"),
+        kl_weight=kl_weight,
+    )
+    advantages, returns = algorithm.token_advantages(experience)
+    told = []
+    for rows, mini in zip(whole, minis, strict=True):
+        parts = []
+        for part in mini.parts:
+            assert part.old is not None
+            index, width = [rows[row] for row in part.rows], part.old.shape[1]
+            parts.append(evolve(part, advantages=advantages[index, :width], returns=returns[index, :width]))
+        told.append(evolve(mini, parts=parts))
+    figures = {}
+    following = None
+    if isinstance(algorithm, AdaptiveKL):
+        figures["kl_weight"] = algorithm.kl_weight if kl_weight is None else kl_weight
+        following = algorithm.next_kl_weight(experience)
+    means = (advantages.sum(1) / mask.sum(1).clamp(min=1)).cpu()
+    return Prepared(told, means, following, figures)
+
+
+def descend(
+    policy: Policy,
+    algorithm: Algorithm,
+    optimiser: torch.optim.Optimizer,
+    prepared: Prepared,
+    options: Options,
+    rate: float,
+    critic: Critic | None = None,
+    critic_rate: float = 0.0,
+    critic_alone: bool = False,
+) -> dict[str, float]:
+    """``options.iterations`` times a step on each mini-batch; returns diagnostics, averaged over tokens and iterations.
+
+    The loss of each micro-batch is divided by the normaliser of its mini-batch, so that the accumulated gradient is
+    that of the whole. ``critic_alone`` leaves the policy as it is.
+    """
+    figures = _Figures(sum(mini.batch.tokens(part.rows) for mini in prepared.minis for part in mini.parts), options)
+    steps = options.iterations * len(prepared.minis)
+    bonus = getattr(algorithm, "entropy_weight", 0.0) > 0
+    for _ in range(options.iterations):
+        for mini in prepared.minis:
+            if not critic_alone:
+                prefix = prefix_of(policy, mini.batch.prompts, options.shared_prefix)
+                loss = 0.0
+                for part in mini.parts:
+                    likelihood = _likelihood(prefix, mini.batch, part.rows, options, "trained" if bonus else "plain")
+                    result = algorithm.loss(_token_batch(mini, part, likelihood, policy.device))
+                    result.loss.backward()  # type: ignore[no-untyped-call]
+                    loss += figures.add(result, mini.batch.tokens(part.rows))
+                prefix.backward()
+                norm = clipped_step(optimiser, policy.model, rate, options.clip_norm)
+                figures.step("", loss, norm, steps)
+            if critic is not None and isinstance(algorithm, ActorCritic):
+                _critic_step(critic, algorithm, mini, figures, options, critic_rate, steps)
+    return {**figures.totals, **prepared.figures}
+
+
+def update(
+    policy: Policy,
+    reference: Policy | None,
+    algorithm: Algorithm,
+    optimiser: torch.optim.Optimizer,
+    batch: Batch,
+    options: Options,
+    rate: float,
+    critic: Critic | None = None,
+    critic_rate: float = 0.0,
+) -> dict[str, float]:
+    """Prepare a batch and descend on it."""
+    prepared = prepare(policy, reference, algorithm, batch, options, critic)
+    return descend(policy, algorithm, optimiser, prepared, options, rate, critic, critic_rate)
+
+
+class _Figures:
+    """Diagnostics of micro-batches, combined by their share of all tokens; largest values by the maximum."""
+
+    def __init__(self, tokens: int, options: Options) -> None:
+        self.totals: dict[str, float] = {}
+        self._tokens, self._options = tokens, options
+
+    def add(self, result: LossOutput, tokens: int) -> float:
+        """Take a micro-batch's diagnostics; gives its loss back."""
+        share = tokens / self._tokens / self._options.iterations
+        for name, value in result.diagnostics.items():
+            if name.endswith("_max"):
+                self.totals[name] = max(self.totals.get(name, value), value)
+            elif name != "active_tokens":
+                self.totals[name] = self.totals.get(name, 0.0) + share * value
+        return float(result.loss.detach())
+
+    def step(self, whose: str, loss: float, norm: float, steps: int) -> None:
+        """Take an optimiser step's loss and gradient norm, of the policy or of the critic."""
+        for name, value in ((f"{whose}loss", loss), (f"{whose}gradient_norm", norm)):
+            self.totals[name] = self.totals.get(name, 0.0) + value / steps
+
+
+def _token_batch(mini: MiniBatch, part: Part, likelihood: Likelihood, device: torch.device) -> TokenBatch:
+    advantages = mini.batch.advantages[part.rows].to(device) if part.advantages is None else part.advantages
+    return TokenBatch(
+        logprobs=likelihood.logprobs,
+        old_logprobs=likelihood.logprobs.detach() if part.old is None else part.old,
+        mask=_mask(mini.batch, part.rows, likelihood.mask),
+        advantages=advantages,
+        ref_logprobs=part.reference,
+        entropy=likelihood.entropy,
+        normaliser=mini.normaliser,
+    )
+
+
+def _mask(batch: Batch, rows: Sequence[int], padding: Tensor) -> Tensor:
+    """Where the policy wrote, ``[n, L]``: not the padding, nor what the environment said."""
+    if batch.sampled is None:
+        return padding
+    width = padding.shape[1]
+    written = torch.tensor([[*batch.sampled[row], *[0] * (width - len(batch.sampled[row]))] for row in rows])
+    return padding * written.to(padding)
+
+
+def _critic_step(
+    critic: Critic,
+    algorithm: ActorCritic,
+    mini: MiniBatch,
+    figures: _Figures,
+    options: Options,
+    rate: float,
+    steps: int,
+) -> None:
+    """One step of the critic towards the returns of a mini-batch, accumulated as the policy's is."""
+    prefix = prefix_of(critic.policy, mini.batch.prompts, options.shared_prefix)
+    loss = 0.0
+    for part in mini.parts:
+        values, padding = _values_of(prefix, mini.batch, part.rows)
+        assert part.values is not None
+        assert part.returns is not None
+        mask = _mask(mini.batch, part.rows, padding)
+        result = algorithm.value_loss(ValueBatch(values, part.values, part.returns, mask, mini.normaliser))
+        result.loss.backward()  # type: ignore[no-untyped-call]
+        loss += figures.add(result, mini.batch.tokens(part.rows))
+    prefix.backward()
+    norm = clipped_step(critic.optimiser, critic.model, rate, options.clip_norm)
+    figures.step("value_", loss, norm, steps)
+
+
+def _likelihood(
+    prefix: Prefix | FullSequences, batch: Batch, rows: Sequence[int], options: Options, entropy: Entropy
+) -> Likelihood:
+    owners, completions = [batch.owners[row] for row in rows], [batch.completions[row] for row in rows]
+    return prefix.likelihood(owners, completions, options.temperature, entropy)
+
+
+def _values_of(prefix: Prefix | FullSequences, batch: Batch, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+    owners, completions = [batch.owners[row] for row in rows], [batch.completions[row] for row in rows]
+    values, _, mask = prefix.logits(owners, completions)
+    return values.squeeze(2), mask
+
+
+@torch.no_grad()
+def _frozen(policy: Policy, batch: Batch, parts: Sequence[Part], options: Options) -> list[Tensor]:
+    prefix = prefix_of(policy, batch.prompts, options.shared_prefix)
+    return [_likelihood(prefix, batch, part.rows, options, "none").logprobs for part in parts]
+
+
+@torch.no_grad()
+def _values(critic: Critic, batch: Batch, parts: Sequence[Part], options: Options) -> list[tuple[Part, Any]]:
+    prefix = prefix_of(critic.policy, batch.prompts, options.shared_prefix)
+    return [(part, _values_of(prefix, batch, part.rows)[0]) for part in parts]

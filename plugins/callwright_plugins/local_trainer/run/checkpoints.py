@@ -1,0 +1,180 @@
+"""Checkpoints: folders that appear whole or not at all, and hold everything that a run needs to go on.
+
+``checkpoints/<phase>-<step>/`` holds ``model.safetensors``, ``training.pt`` (AdamW, global generators) and
+``state.json`` (phase, step, evaluations so far, number of rows of each JSONL file); with a critic also
+``critic.safetensors``, and its AdamW in ``training.pt``. ``checkpoints/reference/`` holds
+the frozen reference, which is written once; ``checkpoints/final/`` is a Hugging Face directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import torch
+from attrs import frozen
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from callwright.errors import RunError
+from callwright_plugins.local_trainer.learning.critic import Critic
+from callwright_plugins.local_trainer.models.policy import set_weights, weights
+from callwright_plugins.local_trainer.randomness import global_state, set_global_state
+
+Phase = Literal["warm", "train"]
+PHASES: Final[tuple[Phase, ...]] = ("warm", "train")
+FINAL: Final = "final"
+REFERENCE: Final = "reference"
+_SCRATCH: Final = ".part-"
+
+
+@frozen
+class State:
+    """Where a run stands: ``step`` steps of ``phase`` are done."""
+
+    phase: Phase
+    step: int
+    rows: Mapping[str, int]
+    evaluation: Mapping[str, Any]
+    kl_weight: float | None = None  # of an algorithm that moves it
+
+
+def write_folder(path: Path, fill: Callable[[Path], object]) -> None:
+    """Make a folder in one atomic step: ``fill`` writes a scratch folder, which is forced to the disk and renamed.
+
+    Raises :class:`callwright.errors.RunError` if the disk is full or not writable; nothing that was there before is
+    lost.
+    """
+    scratch = path.with_name(_SCRATCH + path.name)
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir(parents=True)
+        fill(scratch)
+        for file in scratch.rglob("*"):
+            if file.is_file():
+                _force(file)
+        if path.exists():
+            remove_folder(path)
+        scratch.rename(path)
+        _force(path.parent)
+    except (OSError, SafetensorError, RuntimeError) as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RunError(f"the checkpoint {path} cannot be written: {reason}") from error
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that no half of it is ever seen under its name."""
+    doomed = path.with_name(f"{_SCRATCH}old-{path.name}")
+    shutil.rmtree(doomed, ignore_errors=True)
+    path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _force(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def save(
+    folder: Path,
+    state: State,
+    model: Any,
+    optimiser: torch.optim.Optimizer,
+    keep: int,
+    critic: Critic | None = None,
+) -> None:
+    """Write the checkpoint of a state and remove all but the ``keep`` newest."""
+
+    def fill(scratch: Path) -> None:
+        save_weights(model, scratch / "model.safetensors")
+        training = {"optimiser": optimiser.state_dict(), "random": global_state()}
+        if critic is not None:
+            save_weights(critic.model, scratch / "critic.safetensors")
+            training["critic"] = critic.optimiser.state_dict()
+        torch.save(training, scratch / "training.pt")
+        (scratch / "state.json").write_text(
+            json.dumps(
+                {
+                    "phase": state.phase,
+                    "step": state.step,
+                    "rows": dict(state.rows),
+                    "evaluation": dict(state.evaluation),
+                    **({} if state.kl_weight is None else {"kl_weight": state.kl_weight}),
+                },
+                indent=1,
+            ),
+            encoding="utf-8",
+        )
+
+    write_folder(folder / f"{state.phase}-{state.step:06d}", fill)
+    for old in sorted(_all(folder), key=_order)[:-keep]:
+        remove_folder(old)
+
+
+def newest(folder: Path) -> Path | None:
+    """The checkpoint from which to go on; scratch folders of a crash are removed."""
+    for scratch in folder.glob(_SCRATCH + "*"):
+        shutil.rmtree(scratch, ignore_errors=True)
+    return max(_all(folder), key=_order, default=None)
+
+
+def read_state(checkpoint: Path) -> State:
+    """What a checkpoint says of itself. Raises :class:`callwright.errors.RunError` if it cannot be read."""
+    try:
+        state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+        return State(state["phase"], state["step"], state["rows"], state["evaluation"], state.get("kl_weight"))
+    except (OSError, ValueError, KeyError) as error:
+        raise _unreadable(checkpoint, error) from error
+
+
+def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer, critic: Critic | None = None) -> None:
+    """Put weights, optimisers and global generators back.
+
+    Raises :class:`callwright.errors.RunError` if they are damaged.
+    """
+    load_weights(model, checkpoint / "model.safetensors")
+    if critic is not None:
+        load_weights(critic.model, checkpoint / "critic.safetensors")
+    try:
+        training = torch.load(checkpoint / "training.pt", map_location="cpu", weights_only=True)
+        optimiser.load_state_dict(training["optimiser"])
+        if critic is not None:
+            critic.optimiser.load_state_dict(training["critic"])
+        set_global_state(training["random"])
+    except (OSError, RuntimeError, KeyError, ValueError, EOFError) as error:
+        raise _unreadable(checkpoint, error) from error
+
+
+def save_weights(model: Any, path: Path) -> None:
+    """Write the trained tensors."""
+    save_file({name: tensor.contiguous().cpu() for name, tensor in weights(model).items()}, path)
+
+
+def load_weights(model: Any, path: Path) -> None:
+    """Read the trained tensors. Raises :class:`callwright.errors.RunError` if they cannot be read."""
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise _unreadable(path, error) from error
+    set_weights(model, tensors)
+
+
+def _unreadable(path: Path, error: Exception) -> RunError:
+    return RunError(f"{path} cannot be read ({error}); remove that folder to go on from the checkpoint before it")
+
+
+def _all(folder: Path) -> list[Path]:
+    return [path for phase in PHASES for path in folder.glob(f"{phase}-*") if (path / "state.json").is_file()]
+
+
+def _order(path: Path) -> tuple[int, int]:
+    phase, _, step = path.name.rpartition("-")
+    return PHASES.index(phase), int(step)

@@ -1,0 +1,392 @@
+"""The course of a run: policy, warm start, evaluation, steps of reinforcement learning, evaluation, final model."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+import torch
+from attrs import evolve
+
+from callwright.errors import UsageError
+from callwright.options import read_options
+from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
+from callwright.training.evaluation import evaluate, summarise
+from callwright.training.reporter import Reporter
+from callwright.training.run_folder import METRICS, ROLLOUTS, Run
+from callwright.walk.attempt import Progress
+from callwright.walk.tasks import Task
+from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
+from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
+from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
+from callwright_plugins.local_trainer.learning.warm_start import examples, warm_start_step
+from callwright_plugins.local_trainer.models.policy import Policy, load_policy, pick_device
+from callwright_plugins.local_trainer.models.tiny import build_tiny
+from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
+from callwright_plugins.local_trainer.options import Model, Options
+from callwright_plugins.local_trainer.randomness import torch_generator
+from callwright_plugins.local_trainer.run import checkpoints
+from callwright_plugins.local_trainer.run.alarm import collapse
+from callwright_plugins.local_trainer.run.checkpoints import FINAL, REFERENCE, Phase, State
+from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_episodes, turn_limits
+from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
+from callwright_plugins.local_trainer.sampling.rollouts import (
+    Group,
+    TaskStream,
+    describe,
+    rewards_of,
+    rollout_rows,
+    sample_groups,
+    score_group,
+)
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+
+WARM_START: Final = "warm_start.jsonl"
+#: Wall times live apart, so that all other files of two runs with one seed are the same bytes.
+TIMINGS: Final = "timings.jsonl"
+EVALUATION: Final = "evaluation.json"
+FILES: Final = (WARM_START, METRICS, ROLLOUTS, TIMINGS)
+
+logger = structlog.get_logger(__name__)
+
+
+class Training:
+    """One run from wherever it stands to its end."""
+
+    def __init__(self, options: Options, pipeline: Pipeline, run: Run, reporter: Reporter) -> None:
+        if pipeline.algorithm is None:
+            raise UsageError("the local trainer needs a pipeline with an algorithm")
+        self.options = options
+        self.pipeline = pipeline
+        self.store = run
+        self.reporter = reporter
+        self.seed = pipeline.loaded.recipe.seed
+        self.algorithm: Algorithm = pipeline.algorithm
+        self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
+        self.counts = dict.fromkeys(FILES, 0)
+        self.policy = make_policy(pipeline, options)
+        self.limits = turn_limits(pipeline, self.policy, options)
+        self.reference: Policy | None = None
+        self.critic: Critic | None = None
+        self.kl_weight: float | None = None
+
+    def run(self) -> None:
+        """Everything that is left to do; nothing if the run is finished."""
+        if (self.store.checkpoints / FINAL).is_dir():
+            return
+        if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
+            raise UsageError("the model has no weights to train")
+        checkpoint = checkpoints.newest(self.store.checkpoints)
+        state = checkpoints.read_state(checkpoint) if checkpoint else State("warm", 0, {}, self.evaluation)
+        self.counts.update(state.rows)
+        self.evaluation = copy.deepcopy(dict(state.evaluation))
+        for name in FILES:
+            self.store.truncate(name, self.counts[name])
+        if checkpoint is None or state.phase == "warm":
+            self._warm_start(checkpoint, state.step)
+            optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
+            step = 0
+            if self._uses_critic():
+                self.critic = make_critic(self.policy, self.options)
+            if self._uses_reference():
+                checkpoints.write_folder(
+                    self.store.checkpoints / REFERENCE,
+                    lambda folder: checkpoints.save_weights(self.policy.model, folder / "model.safetensors"),
+                )
+            self.evaluation["before"] = self._evaluate("evaluation before")
+            self._write_evaluation()
+            self._checkpoint("train", 0, optimiser)
+        else:
+            optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
+            if self._uses_critic():
+                self.critic = make_critic(self.policy, self.options)
+            checkpoints.restore(checkpoint, self.policy.model, optimiser, self.critic)
+            step, self.kl_weight = state.step, state.kl_weight
+            self._write_evaluation()
+        if self._uses_reference():
+            self.reference = frozen_copy(self.policy, self.store.checkpoints / REFERENCE / "model.safetensors")
+        self._train(optimiser, step)
+        self.evaluation["after"] = self._evaluate("evaluation after")
+        self._write_evaluation()
+        checkpoints.write_folder(self.store.checkpoints / FINAL, self.policy.save)
+
+    # Warm start
+
+    def _warm_start(self, checkpoint: Path | None, done: int) -> None:
+        options = self.options.warm_start
+        if not options.steps:
+            return
+        optimiser = adamw(self.policy.model, options.weight_decay, self.options.betas)
+        if checkpoint is not None:
+            checkpoints.restore(checkpoint, self.policy.model, optimiser)
+        self.reporter.start("demonstrations", options.count)
+        shown = examples(self.pipeline, self.policy, options, self.seed, self.reporter, self.limits)
+        self.reporter.finish()
+        self.reporter.start("warm start", options.steps, done)
+        rows: list[Mapping[str, Any]] = []
+        for step in range(done, options.steps):
+            began = time.perf_counter()
+            row = warm_start_step(self.policy, optimiser, shown, options, self.seed, step)
+            rows.append({"step": step + 1, **row})
+            self.reporter.advance(loss=row["loss"])
+            last = step + 1 == options.steps
+            if last or (step + 1) % (4 * self.options.checkpoint_every) == 0:
+                self._append(WARM_START, rows)
+                rows = []
+                self._append(TIMINGS, [{"phase": "warm", "step": step + 1, "seconds": time.perf_counter() - began}])
+                self._checkpoint("warm", step + 1, optimiser)
+        self.reporter.finish()
+
+    # Reinforcement learning
+
+    def _train(self, optimiser: torch.optim.AdamW, done: int) -> None:
+        options, recipe = self.options, self.pipeline.loaded.recipe
+        if done < options.steps:
+            stages = [(stage.last(options.steps), stage.depths) for stage in options.curriculum]
+            stream = TaskStream(self.pipeline.tasks(recipe.corpus.train), options.depths, self.seed, stages)
+        rows = self.store.rows(METRICS)
+        self.reporter.start("training", options.steps, done)
+        for step in range(done, options.steps):
+            row, logged, timing = self._step(stream, optimiser, step)
+            row["alarm"] = collapse([*rows, row], options.alarm_window)
+            if row["alarm"] and not (rows and rows[-1]["alarm"]):
+                logger.warning("alarm", step=step + 1, reason=row["alarm"])
+            rows = [*rows[1 - 2 * options.alarm_window :], row]
+            self._append(METRICS, [row])
+            self._append(ROLLOUTS, logged)
+            self._append(TIMINGS, [timing])
+            if self.pipeline.registry.listens("callwright_training_step"):
+                self.pipeline.registry.hook.callwright_training_step(metrics=row)
+            shown = {"reward": row["reward"], "answered": row["answered"]}
+            self.reporter.advance(**{name: value for name, value in shown.items() if value is not None})
+            last = step + 1 == options.steps
+            if options.evaluate_every and (step + 1) % options.evaluate_every == 0 and not last:
+                self.evaluation["during"].append({"step": step + 1, **self._evaluate(None)})
+                self._write_evaluation()
+            if last or (step + 1) % options.checkpoint_every == 0:
+                self._checkpoint("train", step + 1, optimiser)
+        self.reporter.finish()
+
+    def _step(
+        self, stream: TaskStream, optimiser: torch.optim.AdamW, step: int
+    ) -> tuple[dict[str, Any], list[Mapping[str, Any]], dict[str, Any]]:
+        """One step: its row of metrics (without the alarm), its logged rollouts, and how long its parts took."""
+        options, clock = self.options, _Clock()
+        groups, seen, rounds = self._collect(stream, step, clock)
+        counted = self.limits is not None and self.limits.total_tokens is not None
+        rewards, valid, lengths = rewards_of(groups, with_environment=counted)
+        advantages = torch.zeros_like(rewards)
+        trained: dict[str, float] = {}
+        if groups and bool(valid.any()):
+            limit = longest(self.limits, options)
+            shaped = self.algorithm.shape_rewards(rewards, lengths, limit)
+            advantages = self.algorithm.advantages(shaped, valid)
+            rate = learning_rate(step, options.steps, options.learning_rate, options.warm_up, options.schedule)
+            batch = make_batch(groups, advantages, valid, limit)
+            prepared = prepare(self.policy, self.reference, self.algorithm, batch, options, self.critic, self.kl_weight)
+            if isinstance(self.algorithm, TokenLevel):
+                advantages[valid] = prepared.advantages.to(advantages)
+                self.kl_weight = prepared.kl_weight
+            trained = descend(
+                self.policy,
+                self.algorithm,
+                optimiser,
+                prepared,
+                options,
+                rate,
+                self.critic,
+                learning_rate(step, options.steps, options.critic.learning_rate, options.critic.warm_up, "constant"),
+                step < options.critic.head_start,
+            )
+            trained["learning_rate"] = rate
+        clock.lap("training")
+        row = {
+            "step": step + 1,
+            **describe(seen),
+            **describe_turns(seen),
+            "groups": len(groups),
+            "zero_variance": zero_variance(seen),
+            "resampling_rounds": rounds,
+            **trained,
+        }
+        logged = rollout_rows(groups, advantages, self.policy, step + 1, self.seed, options.rollouts_per_step)
+        return row, logged, {"phase": "train", "step": step + 1, **clock.read()}
+
+    def _collect(self, stream: TaskStream, step: int, clock: _Clock) -> tuple[list[Group], list[Group], int]:
+        """The groups to train on, all that were sampled, and how often others were drawn in place of the unfit."""
+        options = self.options
+        progress = Progress(step, options.steps)
+        kept: list[Group] = []
+        seen: list[Group] = []
+        rounds = 0
+        for round_ in range(options.resampling_rounds + 1):
+            rounds = round_
+            tasks = stream.draw(options.prompts, step, round_)
+            purpose = (self.seed, "sampling", step, round_)
+            if self.limits is not None:
+                groups = sample_episodes(
+                    self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
+                )
+            else:
+                sampled = sample_groups(self.pipeline, self.policy, tasks, options, purpose)
+                clock.lap("sampling")
+                groups = [
+                    score_group(self.pipeline, self.policy, task, prompt, completions, progress, options.retries)
+                    for task, (prompt, completions) in zip(tasks, sampled, strict=True)
+                ]
+            clock.lap("scoring")
+            rewards, valid, _ = rewards_of(groups)
+            fit = self.algorithm.keep_groups(rewards, valid).tolist()
+            kept += [group for group, good in zip(groups, fit, strict=True) if good]
+            seen += groups
+            if len(kept) >= options.prompts:
+                break
+        return kept[: options.prompts], seen, rounds
+
+    # What is written
+
+    def _uses_reference(self) -> bool:
+        return self.algorithm.kl_weight > 0 and self.options.steps > 0
+
+    def _uses_critic(self) -> bool:
+        return isinstance(self.algorithm, ActorCritic) and self.options.steps > 0
+
+    def _append(self, name: str, rows: list[Mapping[str, Any]]) -> None:
+        if rows:
+            self.store.append(name, rows)
+            self.counts[name] += len(rows)
+
+    def _checkpoint(self, phase: Phase, step: int, optimiser: torch.optim.Optimizer) -> None:
+        state = State(phase, step, self.counts, self.evaluation, self.kl_weight)
+        kept = self.options.keep_checkpoints
+        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, kept, self.critic)
+
+    def _write_evaluation(self) -> None:
+        self.store.write_json(EVALUATION, self.evaluation)
+
+    def _evaluate(self, stage: str | None) -> dict[str, Any]:
+        options = self.options
+        tasks = per_depth(self.pipeline.tasks(self.pipeline.loaded.recipe.corpus.evaluation), options.evaluation_tasks)
+        sampler = PolicySampler(self.policy, options.max_new_tokens, options.evaluation_batch)
+        heard: Callable[[int], object] | None = None
+        if stage is not None:
+            self.reporter.start(stage, len(tasks))
+            heard = _advancer(self.reporter)
+        verdicts = evaluate(
+            self.pipeline,
+            tasks,
+            sampler,
+            seed=self.seed,
+            batch=options.evaluation_batch,
+            limits=self.limits,
+            retries=options.retries,
+            on_batch=heard,
+        )
+        if stage is not None:
+            self.reporter.finish()
+        return summarise(verdicts)
+
+
+class _Clock:
+    """Seconds of the parts of a step."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._parts: dict[str, float] = {}
+
+    def lap(self, part: str) -> None:
+        now = time.perf_counter()
+        self._parts[part] = self._parts.get(part, 0.0) + now - self._last
+        self._last = now
+
+    def read(self) -> dict[str, float]:
+        return {
+            "seconds": round(self._last - self._began, 6),
+            **{part: round(seconds, 6) for part, seconds in self._parts.items()},
+        }
+
+
+def _advancer(reporter: Reporter) -> Callable[[int], object]:
+    done = 0
+
+    def heard(count: int) -> None:
+        nonlocal done
+        reporter.advance(count - done)
+        done = count
+
+    return heard
+
+
+def make_policy(pipeline: Pipeline, options: Options) -> Policy:
+    """The policy of the recipe's ``[model]`` table.
+
+    Raises :class:`callwright.errors.RecipeError` naming file and line.
+    """
+    loaded, corpus = pipeline.loaded, pipeline.corpus
+    given = loaded.recipe.model
+    try:
+        model = read_options(Model, given, "the table [model]")
+        device, dtype = pick_device(options.device), getattr(torch, options.dtype)
+        compact: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)
+        if model.path is not None:
+            return load_policy(
+                Path(model.path),
+                device=device,
+                dtype=dtype,
+                compact=compact,
+                form=model.prompt,
+                template_options=model.chat_template_options,
+            )
+        words: Callable[[], list[str]] | None = getattr(corpus, "vocabulary", None)
+        if words is None:
+            raise UsageError(
+                f"a tiny model needs a vocabulary, and the corpus {corpus.name!r} has none; give a model directory: "
+                'path = "DIRECTORY"'
+            )
+        assert model.tiny is not None
+        tokenizer = build_tokenizer(words())
+        made = build_tiny(model.tiny, tokenizer, torch_generator(loaded.recipe.seed, "weights"))
+        made.to(device).eval()
+        form = "chat" if model.prompt == "chat" or compact is None else "compact"
+        if model.prompt == "compact" and compact is None:
+            raise UsageError(f"the corpus {corpus.name!r} has no compact prompt")
+        return Policy(made, tokenizer, device, dtype, "compact" if form == "compact" else "chat", compact, corpus.name)
+    except UsageError as error:
+        raise loaded.error(str(error), "model", *getattr(error, "path", ())) from error
+
+
+def frozen_copy(policy: Policy, path: Path) -> Policy:
+    """The policy with the weights of a file, without gradients."""
+    model = copy.deepcopy(policy.model)
+    checkpoints.load_weights(model, path)
+    model.requires_grad_(False)
+    return evolve(policy, model=model)
+
+
+def per_depth(tasks: Any, count: int | None) -> list[Task]:
+    """The first ``count`` tasks of each depth, in their order; all of them without a count."""
+    if count is None:
+        return list(tasks)
+    seen: dict[int, int] = {}
+    chosen = []
+    for task in tasks:
+        seen[task.depth] = seen.get(task.depth, 0) + 1
+        if seen[task.depth] <= count:
+            chosen.append(task)
+    return chosen
+
+
+def zero_variance(groups: list[Group]) -> float | None:
+    """The share of groups whose valid rewards are all equal (to 1e-6); ``None`` if none has a valid sample."""
+    spreads = []
+    for group in groups:
+        totals = [rollout.reward.total for rollout in group.rollouts if rollout.reward.total is not None]
+        if totals:
+            spreads.append(max(totals) - min(totals) <= 1e-6)
+    return sum(spreads) / len(spreads) if spreads else None

@@ -1,0 +1,165 @@
+"""Samplers over a local model: of a policy in memory, and of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from callwright.episodes.driving import Start
+from callwright.episodes.token_episode import Rollout, run_batch
+from callwright.errors import UsageError
+from callwright.plugins import Registry
+from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.tasks import Task
+from callwright_plugins.local_trainer.forward.generation import generate
+from callwright_plugins.local_trainer.models.policy import NOTE, Policy, load_policy, pick_device, read_note
+from callwright_plugins.local_trainer.options import Device, Precision
+from callwright_plugins.local_trainer.randomness import steady, torch_generator
+from callwright_plugins.local_trainer.run.checkpoints import FINAL
+from callwright_plugins.local_trainer.sampling.episodes import Engine
+
+
+class PolicySampler:
+    """Completions of a policy. The same requests, seed and temperature give the same completions."""
+
+    name = "local-model"
+
+    def __init__(self, policy: Policy, max_new_tokens: int, rows_at_once: int = 256) -> None:
+        self.policy = policy
+        self._max_new_tokens = max_new_tokens
+        self._rows_at_once = rows_at_once
+
+    def sample(
+        self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[Completion]]:
+        """``[B][n]`` completions; ``temperature`` 0 is greedy decoding."""
+        if n < 1 or temperature < 0:
+            raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+        policy = self.policy
+        sampled = generate(
+            policy,
+            [policy.prompt_ids(request.task, request.messages) for request in requests],
+            copies=n,
+            max_new_tokens=self._max_new_tokens,
+            temperature=temperature,
+            generator=torch_generator(seed, "sampler", device=policy.device),
+            rows_at_once=self._rows_at_once,
+        )
+        return [
+            [Completion(policy.text(one.ids), one.ids, one.logprobs, one.truncated) for one in group]
+            for group in sampled
+        ]
+
+    def converse(
+        self,
+        requests: Sequence[SamplingRequest],
+        start: Start,
+        *,
+        n: int = 1,
+        seed: int = 0,
+        temperature: float = 1.0,
+        retries: int = 0,
+    ) -> list[list[Rollout]]:
+        """``[B][n]`` episodes of several turns, as token ids throughout."""
+        if n < 1 or temperature < 0:
+            raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+        policy = self.policy
+        codec = policy.codec()
+        groups = [[start(request, codec) for _ in range(n)] for request in requests]
+        engine = Engine(
+            policy,
+            temperature,
+            torch_generator(seed, "sampler", device=policy.device),
+            self._rows_at_once,
+            self._max_new_tokens,
+        )
+        run_batch([one for group in groups for one in group], engine, retries=retries)
+        return groups
+
+
+class LocalModelSampler:
+    """``local-model``: a Hugging Face directory, or a run folder, whose final checkpoint is then read.
+
+    ``prompt``: ``chat`` (messages, through the chat template if there is one), ``compact`` (the short prompt of
+    ``corpus``, which is a name or a corpus) or ``auto`` (as the model was trained). ``rows`` completions are sampled at
+    a time. Raises :class:`callwright.errors.DataError` if there is no model in ``model``. The model is read when first
+    asked.
+    """
+
+    name = "local-model"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        max_new_tokens: int = 256,
+        device: Device = "auto",
+        dtype: Precision = "float32",
+        threads: int = 1,
+        prompt: Literal["auto", "chat", "compact"] = "auto",
+        corpus: Any = None,
+        chat_template_options: dict[str, Any] | None = None,
+        rows: int = 256,
+        registry: Registry | None = None,
+    ) -> None:
+        for option, value in (("max_new_tokens", max_new_tokens), ("threads", threads), ("rows", rows)):
+            if type(value) is not int or value < 1:
+                raise UsageError(f"{option!r} must be a whole number, 1 or more, not {value!r}")
+        folder = Path(model)
+        final = folder / "checkpoints" / FINAL
+        self._folder = final if final.is_dir() else folder
+        self._threads = threads
+        self._options: dict[str, Any] = {"device": device, "dtype": dtype, "form": prompt}
+        self._template_options = chat_template_options or {}
+        self._corpus = corpus
+        self._registry = registry
+        self._max_new_tokens, self._rows = max_new_tokens, rows
+        self._sampler: PolicySampler | None = None
+
+    def sample(
+        self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[Completion]]:
+        """``[B][n]`` completions; ``temperature`` 0 is greedy decoding."""
+        with steady(self._threads, seed):
+            return self._loaded().sample(requests, n=n, seed=seed, temperature=temperature)
+
+    def converse(
+        self,
+        requests: Sequence[SamplingRequest],
+        start: Start,
+        *,
+        n: int = 1,
+        seed: int = 0,
+        temperature: float = 1.0,
+        retries: int = 0,
+    ) -> list[list[Rollout]]:
+        """``[B][n]`` episodes of several turns, as token ids throughout."""
+        with steady(self._threads, seed):
+            return self._loaded().converse(requests, start, n=n, seed=seed, temperature=temperature, retries=retries)
+
+    def _loaded(self) -> PolicySampler:
+        if self._sampler is None:
+            self._sampler = PolicySampler(self._load(), self._max_new_tokens, self._rows)
+        return self._sampler
+
+    def _load(self) -> Policy:
+        return load_policy(
+            self._folder,
+            device=pick_device(self._options["device"]),
+            dtype=getattr(torch, self._options["dtype"]),
+            compact=self._compact(),
+            form=self._options["form"],
+            template_options=self._template_options,
+        )
+
+    def _compact(self) -> Callable[[Task], str] | None:
+        corpus = self._corpus or (read_note(self._folder).get("corpus") if (self._folder / NOTE).is_file() else None)
+        if isinstance(corpus, str) and corpus and self._registry is not None:
+            if corpus not in self._registry.names("corpus"):
+                return None
+            corpus = self._registry.create("corpus", corpus)
+        make: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)
+        return make

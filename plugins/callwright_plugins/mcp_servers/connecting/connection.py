@@ -1,0 +1,318 @@
+"""A connection to a server: one client, opened and closed by one task of its own in the portal's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import IO, Any, Final
+
+from attrs import field, frozen
+
+from callwright.errors import InfrastructureFailure
+from callwright_plugins.mcp_servers.connecting.workspace import Workspace
+from callwright_plugins.mcp_servers.wire import SESSION
+
+_CONNECTION_CLOSED: Final = -32000
+_REQUEST_TIMEOUT: Final = -32001
+_TAIL: Final = 2000
+_MOST_PAGES: Final = 200
+
+# Where nobody set up logging, Python would print the SDK's tracebacks about lines of a server that are no protocol.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+
+
+class Lost(InfrastructureFailure):
+    """The server is gone or does not answer. ``code`` is ``crashed``, ``timeout`` or ``protocol``."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class Refused(Exception):
+    """The server answered with an error of JSON-RPC: its code and message."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code, self.message = code, message
+        super().__init__(message)
+
+
+@frozen
+class Target:
+    """How a server is reached: the command that starts one, or the URL of one that runs.
+
+    ``env`` is added to the few variables that servers inherit (PATH, HOME, USER …). ``legacy`` skips asking for the
+    newest protocol version, for servers that cannot bear to be asked.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str | None = None
+    env: Mapping[str, str] = field(factory=dict, repr=False)
+    cwd: str | None = None
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    legacy: bool = False
+
+    @property
+    def label(self) -> str:
+        """The target for people."""
+        return self.url or " ".join(self.command)
+
+
+@frozen
+class Description:
+    """What a server says of itself. ``tools`` is its listing, verbatim."""
+
+    name: str
+    version: str
+    protocol: str
+    #: What it declares under Callwright's key: sessions by id, and whether helper tools may be run.
+    declares: Mapping[str, Any] | None
+    tools: Sequence[Mapping[str, Any]] = field(repr=False)
+
+
+@frozen
+class Reply:
+    """A result of ``tools/call``."""
+
+    content: Sequence[Mapping[str, Any]]
+    structured: Any
+    has_structured: bool
+    is_error: bool
+    meta: Mapping[str, Any]
+    #: The server asks back (elicitation, sampling), which nobody is there to answer.
+    asks: bool = False
+
+
+class Connection:
+    """One server process or HTTP connection.
+
+    Its methods run in the portal's loop. ``alive`` is false once it broke; it is not repaired but replaced.
+    """
+
+    def __init__(self, target: Target, workspace: Workspace | None = None) -> None:
+        self.target, self.workspace = target, workspace
+        self.alive = False
+        self.description: Description | None = None
+        self._client: Any = None
+        self._task: asyncio.Task[None] | None = None
+        self._leave = asyncio.Event()
+        self._log: IO[bytes] | None = None
+
+    async def start(self, limit: float) -> Description:
+        """Open it and list the tools. Raises :class:`Lost` if that takes more than ``limit`` seconds or fails."""
+        ready: asyncio.Future[Description] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._own(ready, limit))
+        try:
+            self.description = await asyncio.shield(ready)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        self.alive = True
+        return self.description
+
+    async def _own(self, ready: asyncio.Future[Description], limit: float) -> None:
+        """The task that opens, keeps and closes the client."""
+        try:
+            async with AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout(limit):
+                        self._client = await stack.enter_async_context(self._make_client(await self._transport(stack)))
+                        found = await self._describe()
+                except TimeoutError:
+                    raise Lost("timeout", f"{self.target.label}: not ready after {limit:g} s{self._said()}") from None
+                if not ready.done():
+                    ready.set_result(found)
+                await self._leave.wait()
+                self.alive = False
+        except (Exception, asyncio.CancelledError) as error:
+            if not ready.done():
+                ready.set_exception(self._start_failure(error))
+                ready.exception()  # whoever started it may be gone
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            self.alive = False
+            self._client = None
+            if self._log is not None:
+                self._log.close()
+
+    def _start_failure(self, error: BaseException) -> Lost:
+        if isinstance(error, Lost):
+            return error
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, FileNotFoundError) and self.target.command:
+            missing = error.filename or self.target.command[0]
+            return Lost("crashed", f"{self.target.label}: there is no {missing!r}")
+        text = str(error) or type(error).__name__
+        return Lost("crashed", f"{self.target.label}: it could not be connected to: {text}{self._said()}")
+
+    def _make_client(self, transport: Any) -> Any:
+        import mcp_types as types
+        from mcp.client import Client
+
+        import callwright
+
+        about = types.Implementation(name="callwright", version=callwright.__version__)
+        return Client(transport, mode="legacy" if self.target.legacy else "auto", client_info=about)
+
+    async def _transport(self, stack: AsyncExitStack) -> Any:
+        if self.target.url is not None:
+            import httpx2
+            from mcp.client.streamable_http import streamable_http_client
+
+            client = None
+            if self.target.headers:
+                timeout = httpx2.Timeout(30.0, read=300.0)
+                client = httpx2.AsyncClient(headers=dict(self.target.headers), timeout=timeout)
+                await stack.enter_async_context(client)
+            return streamable_http_client(self.target.url, http_client=client)
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        into = self.workspace.into if self.workspace is not None else str
+        words = [into(word) for word in self.target.command]
+        parameters = StdioServerParameters(
+            command=words[0],
+            args=words[1:],
+            env={key: into(value) for key, value in self.target.env.items()},
+            cwd=into(self.target.cwd) if self.target.cwd is not None else None,
+            encoding_error_handler="replace",
+        )
+        self._log = tempfile.TemporaryFile(prefix="callwright-server-")  # noqa: SIM115 (closed by _own)
+        return stdio_client(parameters, errlog=self._log)  # type: ignore[arg-type]
+
+    def _said(self) -> str:
+        """The end of what the server wrote to stderr."""
+        if self._log is None or self._log.closed:
+            return ""
+        end = self._log.seek(0, 2)
+        self._log.seek(max(0, end - _TAIL))
+        text = " ".join(self._log.read().decode(errors="replace").split())
+        return f". It said: {text[-500:]}" if text else ""
+
+    async def _describe(self) -> Description:
+        client = self._client
+        tools: list[Mapping[str, Any]] = []
+        cursor = None
+        for _ in range(_MOST_PAGES):
+            page = await client.list_tools(cursor=cursor, cache_mode="bypass")
+            tools += [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        capabilities = client.server_capabilities
+        extensions = capabilities.extensions or {}
+        experimental = capabilities.experimental or {}
+        info = client.server_info
+        return Description(
+            name=info.name if info else "",
+            version=info.version if info else "",
+            protocol=client.protocol_version,
+            declares=extensions.get(SESSION, experimental.get(SESSION)),
+            tools=tools,
+        )
+
+    # Requests
+
+    async def call(self, tool: str, arguments: dict[str, Any], meta: Any, limit: float) -> Reply:
+        """Call a tool, with ``meta`` (JSON or ``None``) beside it. Raises :class:`Lost` and :class:`Refused`."""
+        import mcp_types as types
+
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta))
+        result = await self._request(request, _call_adapter(), limit, tool)
+        if not isinstance(result, types.CallToolResult):
+            return Reply((), None, False, True, {}, asks=True)
+        return Reply(
+            content=[block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content],
+            structured=result.structured_content,
+            has_structured="structured_content" in result.model_fields_set and result.structured_content is not None,
+            is_error=result.is_error,
+            meta=dict(result.meta or {}),
+        )
+
+    async def manage(self, op: str, meta: dict[str, Any], limit: float, **more: str) -> dict[str, Any]:
+        """Ask a served environment to do something with a session. Raises :class:`Lost` and :class:`Refused`."""
+        request, result_type = _session_request(op, meta, more)
+        result = await self._request(request, result_type, limit, f"session {op}")
+        found: dict[str, Any] = result.model_dump(exclude={"meta"})
+        return found
+
+    async def _request(self, request: Any, result_type: Any, limit: float, what: str) -> Any:
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        if self._client is None or not self.alive:
+            raise Lost("crashed", f"{self.target.label}: the connection is closed")
+        try:
+            return await self._client.session.send_request(request, result_type, request_read_timeout_seconds=limit)
+        except MCPError as error:
+            if error.code == _CONNECTION_CLOSED:
+                self.alive = False
+                raise Lost("crashed", f"{self.target.label}: it went away during {what}{self._said()}") from error
+            if error.code == _REQUEST_TIMEOUT:
+                raise Lost("timeout", f"{self.target.label}: {what} was not answered in {limit:g} s") from error
+            raise Refused(error.code, error.message) from error
+        except ValidationError as error:
+            raise Lost("protocol", f"{self.target.label}: the answer to {what} is not one of MCP") from error
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # of the transport: closed streams, refused connections, whatever it is made of
+            self.alive = False
+            text = str(error) or type(error).__name__
+            raise Lost("crashed", f"{self.target.label}: it broke during {what}: {text}{self._said()}") from error
+
+    async def ping(self, limit: float) -> bool:
+        """Whether it still answers."""
+        if self._client is None or not self.alive:
+            return False
+        try:
+            async with asyncio.timeout(limit):
+                await self._client.list_tools(cache_mode="bypass")
+        except Exception:  # whatever is wrong, it does not answer
+            return False
+        return True
+
+    async def stop(self) -> None:
+        """Close it and wait until it is: stdin is closed, and a process that goes on after two seconds is ended."""
+        self.alive = False
+        self._leave.set()
+        if self._task is not None:
+            await asyncio.wait({self._task})
+            if not self._task.cancelled():
+                self._task.exception()
+
+
+_adapters: dict[str, Any] = {}
+
+
+def _call_adapter() -> Any:
+    if "call" not in _adapters:
+        import mcp_types as types
+        from pydantic import TypeAdapter
+
+        _adapters["call"] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+    return _adapters["call"]
+
+
+def _session_request(op: str, meta: dict[str, Any], more: Mapping[str, str]) -> tuple[Any, Any]:
+    import mcp_types as types
+
+    if "session" not in _adapters:
+
+        class SessionParams(types.RequestParams):
+            op: str
+            to: str | None = None
+
+        class SessionRequest(types.Request[SessionParams, str]):
+            method: str = SESSION
+            params: SessionParams
+
+        class SessionResult(types.Result):
+            model_config = {"extra": "allow"}  # noqa: RUF012
+
+        _adapters["session"] = (SessionParams, SessionRequest, SessionResult)
+    params, request, result = _adapters["session"]
+    return request(params=params(op=op, _meta=meta, **more)), result

@@ -1,0 +1,172 @@
+"""Reading what others' servers say: their listings as tools, their results as outcomes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from callwright.environments.protocol import Outcome
+from callwright.errors import DataError, UnknownName
+from callwright.tools.schema_dialects import inline_definitions
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
+from callwright_plugins.mcp_servers.wire import completed_tool
+
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NAME: Final = 64
+_INVALID_PARAMS: Final = -32602
+_METHOD_NOT_FOUND: Final = -32601
+#: Validation failures and unknown tools as servers word them (FastMCP, MCPServer, the TypeScript SDK, plain ones).
+_INVALID: Final = re.compile(
+    r"validation errors? for|input validation error|invalid arguments? (?:for|:)|-32602|invalid_type|"
+    r"is a required property|is not of type|unexpected keyword argument|missing \d+ required",
+    re.IGNORECASE,
+)
+_UNKNOWN: Final = re.compile(
+    r"unknown tool|tool .{0,80}not found|no such tool|no tool named|unknown tool name", re.IGNORECASE
+)
+
+
+@frozen
+class ForeignTool:
+    """A tool as models are told of it, and the name that its server knows it by."""
+
+    spec: ToolSpec
+    original: str
+
+
+def read_listing(tools: Iterable[Mapping[str, Any]], hide: Sequence[str] = ()) -> dict[str, ForeignTool]:
+    """The tools of a listing by the names that models are offered: letters, digits, ``_`` and ``-``, at most 64.
+
+    ``hide`` are names of tools that are not offered. Definitions inside schemas are put where they are referred to.
+    Raises :class:`callwright.errors.DataError` for a schema that is not valid and
+    :class:`callwright.errors.UnknownName` for a hidden name that no tool has.
+    """
+    found: dict[str, ForeignTool] = {}
+    listed = []
+    for tool in tools:
+        original = str(tool.get("name", ""))
+        listed.append(original)
+        read = {
+            **tool,
+            "inputSchema": _inlined(tool.get("inputSchema")),
+            "outputSchema": _inlined(tool.get("outputSchema")),
+        }
+        spec = completed_tool(ToolSpec.from_mcp(read), tool.get("_meta"))
+        name = _free(_ILLEGAL.sub("_", original)[:_LONGEST_NAME] or "tool", found)
+        spec = evolve(spec, name=name, hidden=spec.hidden or original in hide or name in hide)
+        found[name] = ForeignTool(_usable(spec), original)
+    for name in hide:
+        if name not in listed and name not in found:
+            raise UnknownName("tool to hide", name, found)
+    return found
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, with a number where another tool has it already."""
+    number, free = 2, name
+    while free in taken:
+        tail = f"_{number}"
+        free, number = name[: _LONGEST_NAME - len(tail)] + tail, number + 1
+    return free
+
+
+def _inlined(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    if "definitions" in schema and "$defs" not in schema:  # before draft 2019-09
+        text = json.dumps(schema).replace('"#/definitions/', '"#/$defs/')
+        schema = json.loads(text)
+        schema["$defs"] = schema.pop("definitions")
+    return inline_definitions(schema)
+
+
+def _usable(spec: ToolSpec) -> ToolSpec:
+    """The spec without a result schema that no validator takes; parameters that are invalid are an error."""
+    if spec.hidden:
+        return spec
+    try:
+        _ = spec.compiled
+    except DataError:
+        plain = evolve(spec, result=None)
+        try:
+            _ = plain.compiled
+        except DataError as error:
+            raise DataError(f"{error}. Leave the tool out with hide=[{spec.name!r}]") from error
+        return plain
+    return spec
+
+
+# Results --------------------------------------------------------------------------------------------------------------
+
+
+def read_reply(reply: Reply) -> Outcome:
+    """A result of somebody's server as an outcome.
+
+    An error is told from its text: servers say in words whether a tool is unknown or its arguments are wrong.
+    """
+    if reply.asks:
+        return Outcome("execution_error", None, "input_required", "the server asks its user something; nobody is there")
+    if reply.is_error:
+        text = "\n".join(str(block.get("text", "")) for block in reply.content).strip()
+        return failure(text or "the tool failed without saying why")
+    value = reply.structured if reply.has_structured else _content(reply.content)
+    return Outcome("empty" if hollow(value) else "ok", value)
+
+
+def read_refusal(refusal: Refused) -> Outcome:
+    """An error of JSON-RPC as an outcome."""
+    if refusal.code in (_INVALID_PARAMS, _METHOD_NOT_FOUND):
+        if _UNKNOWN.search(refusal.message) or refusal.code == _METHOD_NOT_FOUND:
+            return Outcome("unknown_tool", None, "unknown_tool", refusal.message)
+        return Outcome("schema_error", None, "invalid_params", refusal.message)
+    return Outcome("execution_error", None, f"rpc_{abs(refusal.code)}", refusal.message)
+
+
+def failure(text: str) -> Outcome:
+    """The outcome of a tool that failed with this text."""
+    if _UNKNOWN.search(text[:200]):
+        return Outcome("unknown_tool", None, "unknown_tool", text)
+    if _INVALID.search(text[:400]):
+        return Outcome("schema_error", None, "invalid_params", text)
+    return Outcome("execution_error", None, "tool_error", text)
+
+
+def _content(content: Sequence[Mapping[str, Any]]) -> Any:
+    """What unstructured content says: a text (or the JSON in it), or the blocks."""
+    if not content:
+        return None
+    if all(block.get("type") == "text" for block in content):
+        texts = [str(block.get("text", "")) for block in content]
+        return _parsed(texts[0]) if len(texts) == 1 else [_parsed(text) for text in texts]
+    return [dict(block) for block in content]
+
+
+def _parsed(text: str) -> Any:
+    stripped = text.strip()
+    if stripped[:1] not in ("{", "["):
+        return text
+    try:
+        return json.loads(stripped, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def hollow(value: Any) -> bool:
+    """Whether a value holds nothing: no text, no member; zeros beside an empty list do not count."""
+    if isinstance(value, Mapping):
+        return not value or (
+            all(hollow(inner) or (inner == 0 and not isinstance(inner, bool)) for inner in value.values())
+            and any(hollow(inner) for inner in value.values())
+        )
+    if isinstance(value, list | tuple):
+        return all(map(hollow, value))
+    return value is None or (isinstance(value, str) and not value.strip())

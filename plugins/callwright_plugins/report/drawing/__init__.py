@@ -1,0 +1,1 @@
+"""What sections are drawn with: escaped HTML, and line charts as SVG."""

@@ -1,0 +1,74 @@
+"""Run a recipe in this process, and kill it at a named moment: ``killed_run.py RECIPE FOLDER MOMENT``.
+
+``MOMENT`` is how many writes (rows, checkpoints, evaluations) are let through before the process kills itself with
+SIGKILL, in the middle of the next one; negative for never.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from callwright.pipeline import build_pipeline, create_trainer
+from callwright.plugins import load_plugins
+from callwright.recipe_file import load_recipe
+from callwright.training import run_folder as runs
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
+from callwright_plugins.local_trainer.run import checkpoints
+from callwright_plugins.toolworld.corpus import ToolWorldCorpus
+
+
+class Variety(RewardComponent):
+    """How many different tokens there are: untrained completions differ in it, so that every group has a gradient."""
+
+    name = "variety"
+
+    def score(self, attempt: Attempt) -> Score:
+        value = len(set(attempt.completion.token_ids)) / 128  # of completions of up to 100 tokens
+        return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
+
+
+def main(recipe: str, folder: str, moment: int) -> None:
+    left = moment
+
+    def dying(function: Any, half: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                half(*arguments)
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+            return function(*arguments, **options)
+
+        return call
+
+    def torn_row(path: Path, rows: Any) -> None:
+        with path.open("ab") as file:
+            file.write(b'{"step": 12')
+
+    def torn_folder(path: Path, fill: Any) -> None:
+        scratch = path.with_name(".part-" + path.name)
+        scratch.mkdir()
+        (scratch / "model.safetensors").write_bytes(b"\x00" * 100)
+
+    runs.append_jsonl = dying(runs.append_jsonl, torn_row)
+    checkpoints.write_folder = dying(checkpoints.write_folder, torn_folder)
+    Run: Any = runs.Run
+    Run.write_json = dying(Run.write_json, lambda *_: None)
+
+    modules = (json_ir, tier_rewards, toolworld, policy_gradient, local_trainer)
+    registry = load_plugins(entry_points=False, extra={module.__name__: module for module in modules})
+    loaded = load_recipe(recipe)
+    corpus = ToolWorldCorpus(train_size=20, evaluation_size=1)
+    pipeline = build_pipeline(loaded, registry, corpus=corpus, extra_rewards=[Variety()])
+    run = runs.Run.create(Path(folder), recipe_text=loaded.effective_text(), manifest={})
+    create_trainer(loaded, registry).train(pipeline, run)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

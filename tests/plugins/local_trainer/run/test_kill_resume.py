@@ -1,0 +1,82 @@
+"""A run killed with SIGKILL, in real processes, ends in the same bytes as one that was never stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PACKAGES = [str(HERE.parents[3] / "core"), str(HERE.parents[3] / "plugins")]
+
+
+def start(recipe: Path, folder: Path, moment: int) -> int:
+    path = os.pathsep.join([*PACKAGES, os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(HERE / "killed_run.py"), str(recipe), str(folder), str(moment)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Everything but times, and the training state, whose archive holds its own name."""
+    kept = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in kept
+        if path.name not in ("timings.jsonl", "training.pt")
+    }
+
+
+#: A critic, a KL weight that moves, mini-batches and several turns: everything else that a checkpoint must hold.
+PPO = """
+[turns]
+assistant_turns = 2
+turn_tokens = 100
+total_tokens = 300
+observation_tokens = 60
+
+[trainer.critic]
+learning_rate = 0.01
+"""
+
+
+@pytest.fixture(scope="module", params=["bn-grpo", "ppo"])
+def uninterrupted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str
+) -> tuple[Path, Path, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("kill")
+    recipe = folder / "recipe.toml"
+    text = small_recipe.replace("checkpoint_every = 2", "checkpoint_every = 1\nmini_batches = 2")
+    if request.param == "ppo":
+        text = (
+            text.replace('name = "bn-grpo"\nkl_weight = 0.1', 'name = "ppo"\nkl_weight = 0.1\nkl_target = 0.01') + PPO
+        )
+        assert 'name = "ppo"' in text
+    recipe.write_text(text)
+    assert start(recipe, folder / "whole", -1) == 0
+    found = hashes(folder / "whole")
+    rows = [json.loads(line) for line in (folder / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert all(row["gradient_norm"] > 0 for row in rows)
+    assert {"metrics.jsonl", "evaluation.json", "checkpoints/final/model.safetensors"} <= found.keys()
+    return folder, recipe, found
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_in_the_same_bytes(uninterrupted: tuple[Path, Path, dict[str, str]]) -> None:
+    """Each attempt gets a few writes further, dies inside the next write, and leaves half of it behind."""
+    folder, recipe, expected = uninterrupted
+    rng = random.Random(11)
+    deaths = 0
+    while start(recipe, folder / "killed", rng.randrange(6, 13)):
+        deaths += 1
+        assert deaths < 30
+    assert deaths >= 3
+    assert hashes(folder / "killed") == expected

@@ -1,0 +1,128 @@
+"""The sampler ``local-model``: of runs, of directories of other people, and with chat templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callwright.errors import DataError, UsageError
+from callwright.pipeline import Pipeline, create_trainer
+from callwright.training.evaluation import evaluate, summarise
+from callwright.training.run_folder import Run
+from callwright.walk.sampling import Sampler, SamplingRequest
+from callwright_plugins.local_trainer.models.policy import Policy, load_policy, pick_device
+
+Make = Callable[[str], Policy]
+Pipelines = Callable[..., Pipeline]
+
+
+@pytest.fixture
+def trained(tmp_path: Path, make_pipeline: Pipelines) -> tuple[Pipeline, Run]:
+    pipeline = make_pipeline("trainer.steps=1")
+    run = Run.create(tmp_path / "run", recipe_text=pipeline.loaded.effective_text(), manifest={})
+    create_trainer(pipeline.loaded, pipeline.registry).train(pipeline, run)
+    return pipeline, run
+
+
+def requests(pipeline: Pipeline, count: int = 5) -> list[SamplingRequest]:
+    return [SamplingRequest(pipeline.messages(task), task) for task in pipeline.tasks("train", count)]
+
+
+def test_a_run_folder_is_evaluated_as_the_trainer_did(trained: tuple[Pipeline, Run]) -> None:
+    pipeline, run = trained
+    sampler = pipeline.registry.create("sampler", "local-model", model=str(run.path), max_new_tokens=12)
+    assert isinstance(sampler, Sampler)
+    verdicts = evaluate(pipeline, pipeline.tasks("evaluation"), sampler)
+    assert summarise(verdicts) == run.read_json("evaluation.json")["after"]
+
+
+def test_a_seed_fixes_the_completions(trained: tuple[Pipeline, Run]) -> None:
+    pipeline, run = trained
+    make = lambda: pipeline.registry.create("sampler", "local-model", model=str(run.path), max_new_tokens=8, rows=4)  # noqa: E731
+    first, second = make(), make()
+    asked = requests(pipeline)
+    drawn = first.sample(asked, n=3, seed=1)
+    assert [len(group) for group in drawn] == [3] * 5
+    assert drawn == first.sample(asked, n=3, seed=1) == second.sample(asked, n=3, seed=1)
+    assert drawn != first.sample(asked, n=3, seed=2)
+    for group in drawn:
+        for completion in group:
+            assert len(completion.token_ids) == len(completion.logprobs) <= 8
+            assert all(logprob <= 0 for logprob in completion.logprobs)
+    greedy = first.sample(asked, n=2, temperature=0)
+    assert all(one == two for one, two in greedy)
+    assert first.sample([]) == []
+
+
+def test_a_chat_template_is_used(tmp_path: Path, make_policy: Make, make_pipeline: Pipelines) -> None:
+    pipeline, policy = make_pipeline(), make_policy("qwen2")
+    policy.tokenizer.chat_template = (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<go{{ mood }}>{% endif %}"
+    )
+    policy.save(tmp_path)
+    loaded = load_policy(tmp_path, device=pick_device("cpu"), template_options={"mood": "!"})
+    task = pipeline.tasks("train", 1)[0]
+    messages = pipeline.messages(task)
+    text = loaded.text(loaded.prompt_ids(task, messages))
+    assert text == f"<system>{messages[0]['content']}<user>{messages[1]['content']}<go!>"
+    assert all(name in text for name in task.tools)
+
+
+def test_without_a_template_the_messages_are_plain_text(
+    tmp_path: Path, make_policy: Make, make_pipeline: Pipelines
+) -> None:
+    pipeline = make_pipeline()
+    make_policy("gpt2").save(tmp_path)
+    loaded = load_policy(tmp_path, device=pick_device("cpu"))
+    task = pipeline.tasks("train", 1)[0]
+    text = loaded.text(loaded.prompt_ids(task, pipeline.messages(task)))
+    assert text.startswith(pipeline.parser.instructions().strip()[:40])
+    assert text.endswith(f"{task.query}\n\n")
+
+
+def test_a_sampled_end_token_is_not_text_but_others_stay_visible(make_policy: Make) -> None:
+    policy = make_policy("llama")
+    end, pad = policy.tokenizer.eos_token_id, policy.tokenizer.pad_token_id
+    ids = policy.completion_ids("Paris in")
+    assert ids[-1] == end
+    assert policy.text(ids) == "Paris in"
+    assert policy.text((ids[0], pad, *ids[1:])) == "Paris<|pad|> in"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"model": "/nowhere"}, DataError, "no config.json"),
+        ({"model": "x", "rows": 0}, UsageError, "'rows'"),
+        ({"model": "x", "max_new_tokens": "9"}, UsageError, "'max_new_tokens'"),
+        ({"model": "x", "devise": "cpu"}, UsageError, "Did you mean 'device'"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    options: dict[str, Any], error: type[Exception], message: str, make_pipeline: Pipelines
+) -> None:
+    pipeline = make_pipeline()
+    with pytest.raises(error, match=message):
+        pipeline.registry.create("sampler", "local-model", **options).sample(requests(pipeline, 1))
+
+
+def test_the_compact_prompt_needs_its_corpus(trained: tuple[Pipeline, Run], make_pipeline: Pipelines) -> None:
+    pipeline, run = trained
+    from callwright_plugins.local_trainer.sampling.local_model import LocalModelSampler
+
+    alone = LocalModelSampler(str(run.path), max_new_tokens=4)
+    with pytest.raises(UsageError, match="compact prompt"):
+        alone.sample(requests(pipeline, 1))
+    given = LocalModelSampler(str(run.path), max_new_tokens=4, corpus=pipeline.corpus)
+    assert len(given.sample(requests(pipeline, 1))) == 1
+
+
+def test_cuda_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert pick_device("auto").type == "cpu"
+    with pytest.raises(UsageError, match="no CUDA device"):
+        pick_device("cuda")
