@@ -17,8 +17,7 @@ from callwright.environments.stateful import StatefulEnvironment as StatefulEnvi
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools
 from callwright.environments.world import World as World
-from callwright.episodes.episode import Episode as Episode
-from callwright.episodes.episode import Turn as Turn
+from callwright.errors import Abstention as Abstention
 from callwright.errors import CallwrightError as CallwrightError
 from callwright.errors import InfrastructureFailure as InfrastructureFailure
 from callwright.errors import UsageError as UsageError
@@ -48,7 +47,9 @@ from callwright.training.evaluation import evaluate as evaluate
 from callwright.training.run_folder import Run as Run
 from callwright.training.trainer import Trainer as Trainer
 from callwright.walk.attempt import Attempt as Attempt
+from callwright.walk.conditions import Conditions as Conditions
 from callwright.walk.limits import TurnLimits as TurnLimits
+from callwright.walk.replaying import replay as replay
 from callwright.walk.reward import Evidence as Evidence
 from callwright.walk.reward import Reward as Reward
 from callwright.walk.reward import RewardComponent as RewardComponent
@@ -63,5 +64,6 @@ from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task
 from callwright.walk.trace import Trace as Trace
+from callwright.walk.turn import Turn as Turn
 
 __version__: str

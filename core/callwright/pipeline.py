@@ -10,6 +10,7 @@ own, so scoring may run anywhere. It needs no file:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 class Pipeline:
     """Corpus, reward, textual form and algorithm, each a component or its registered name, and their conditions.
 
-    ``environment`` executes programs in place of the corpus' own. ``train`` and ``evaluation`` are splits of the corpus.
-    ``source`` is the recipe file that this was made of, if it was. Raises :class:`callwright.UsageError` for names that
-    are not registered.
+    ``environment`` executes programs in place of the corpus' own. ``train`` and ``evaluation`` are splits of the
+    corpus. ``source`` is the recipe file that this was made of, if it was. Raises :class:`callwright.UsageError` for
+    names that are not registered.
     """
 
     corpus: Corpus
@@ -75,7 +76,7 @@ class Pipeline:
         heard = event_caller(known)
         if heard is not None and conditions.caller is None:
             conditions = evolve(conditions, caller=heard)
-        self.__attrs_init__(  # type: ignore[attr-defined]
+        self.__attrs_init__(
             component("corpus", corpus),
             component("reward recipe", reward),
             component("parser", parser),
@@ -235,7 +236,7 @@ def conditions_of(loaded: LoadedRecipe) -> Conditions:
 
 
 def open_pipeline(
-    recipe: str | RewardRecipe | Pipeline,
+    recipe: str | Path | RewardRecipe | Pipeline,
     corpus: str | Corpus | None = None,
     ir: str | Parser = "json",
     *,
@@ -250,7 +251,8 @@ def open_pipeline(
         return recipe
     registry = registry or default_registry()
     if corpus is not None:
-        return Pipeline(corpus, recipe, ir, conditions=Conditions(seed=seed), registry=registry)
+        reward = str(recipe) if isinstance(recipe, Path) else recipe
+        return Pipeline(corpus, reward, ir, conditions=Conditions(seed=seed), registry=registry)
     if isinstance(recipe, RewardRecipe):
         raise UsageError(f"the reward recipe {recipe.name!r} needs a corpus: pass corpus='…' with it")
     if str(recipe) in registry.names("reward recipe"):

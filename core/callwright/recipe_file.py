@@ -15,6 +15,7 @@ Every error starts with the file and the line that it is about.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import tomllib
@@ -104,20 +105,23 @@ class PipelineRecipe(BaseModel):
 
 
 class LoadedRecipe:
-    """A validated recipe with its source text, so that later errors can still name the line."""
+    """A validated recipe with its source text, so that later errors can still name the line.
+
+    ``text`` is ``None`` for a recipe in memory.
+    """
 
     def __init__(
-        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str, overrides: Mapping[str, str]
+        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]
     ) -> None:
         self.recipe, self.data, self.source, self.text, self.overrides = recipe, data, source, text, overrides
 
     def effective_text(self) -> str:
         """A recipe file that says the same with the overrides applied; the file's own text if there are none."""
-        return write_toml(self.data) if self.overrides else self.text
+        return write_toml(self.data) if self.overrides or self.text is None else self.text
 
     def where(self, *path: str) -> str:
         """``file:line`` of a key, or of the nearest table around it; ``--set`` where an override put it."""
-        return locate(self.source, self.text, self.overrides, path)
+        return locate(self.source, self.text or "", self.overrides, path)
 
     def error(self, message: str, *path: str) -> RecipeError:
         """An error about a key of this recipe."""
@@ -199,12 +203,17 @@ def _split_key(dotted: str) -> tuple[str, ...]:
     return tuple(part.strip().strip("\"'") for part in re.findall(_KEY, dotted))
 
 
-def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
-    """Read a recipe file, or a shipped recipe by its name, and apply ``a.b=value`` overrides.
+def load_recipe(recipe: Path | str | Mapping[str, Any] | LoadedRecipe, overrides: Sequence[str] = ()) -> LoadedRecipe:
+    """Read a recipe file, a shipped recipe by its name, or a recipe in memory, and apply ``a.b=value`` overrides.
 
-    Raises :class:`callwright.errors.RecipeError` naming file and line.
+    In memory a recipe is the mapping that the file would hold, or one that was loaded before. Raises
+    :class:`callwright.errors.RecipeError` naming file and line, or the key where there is no file.
     """
-    source = find_recipe(str(path))
+    if isinstance(recipe, LoadedRecipe):
+        return _validated(recipe.data, recipe.source, recipe.text, overrides) if overrides else recipe
+    if isinstance(recipe, Mapping):
+        return _validated(recipe, "the recipe", None, overrides)
+    source = find_recipe(str(recipe))
     try:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -221,6 +230,12 @@ def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] =
         at = re.search(r"at line (\d+)", str(error))
         line = at[1] if at else str(len(text.splitlines()))
         raise RecipeError(f"{source}:{line}: not valid TOML: {error}") from error
+    return _validated(data, source, text, overrides)
+
+
+def _validated(given: Mapping[str, Any], source: str, text: str | None, overrides: Sequence[str]) -> LoadedRecipe:
+    """A recipe of its data; ``text`` is what these were read from, ``None`` if they were never written."""
+    data = copy.deepcopy(dict(given))
     applied = {}
     for override in overrides:
         key, value = _apply_override(data, override)
@@ -231,7 +246,7 @@ def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] =
         lines = []
         for problem in error.errors():
             path = tuple(str(part) for part in problem["loc"])
-            lines.append(f"{locate(source, text, applied, path)}: {_say(problem, path)}")
+            lines.append(f"{locate(source, text or '', applied, path)}: {_say(problem, path)}")
         raise RecipeError("\n".join(dict.fromkeys(lines))) from error
     return LoadedRecipe(recipe, data, source, text, applied)
 

@@ -1,14 +1,11 @@
 """The short functions of the package: what a script or notebook types.
 
 Each takes ``registry=`` for embedders that keep their own plugins; without it the process-wide default is used.
-
-The modules ``corpus``, ``environment``, ``parser``, ``sampler`` and ``tool`` share their names with these functions.
-They are imported here, before the package binds the functions: importing a submodule later would bind it instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +13,7 @@ if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
     from callwright.language.parser import Parser
     from callwright.plugins import Registry
+    from callwright.recipe_file import LoadedRecipe
     from callwright.tools.spec import FunctionTool
     from callwright.training.run_folder import Run
     from callwright.walk.reward import RewardComponent, RewardRecipe
@@ -66,16 +64,21 @@ def sampler(name: str, *, registry: Registry | None = None, **options: Any) -> S
 
 
 def train(
-    recipe: str | Path,
+    recipe: str | Path | Mapping[str, Any] | LoadedRecipe,
     *,
     output: str | Path | None = None,
     overrides: Sequence[str] = (),
     corpus: Corpus | None = None,
     environment: Environment | None = None,
+    reward: RewardRecipe | None = None,
     extra_rewards: Sequence[RewardComponent] = (),
     registry: Registry | None = None,
 ) -> Run:
-    """Train by a pipeline recipe and return the run folder, which is resumed if it was begun before."""
+    """Train by a pipeline recipe and return the run folder, which is resumed if it was begun before.
+
+    ``recipe`` is a file, the name of a shipped recipe, or what a file would hold: ``{"corpus": "toolworld-mini-v1",
+    "algorithm": {"name": "grpo"}}``. ``corpus``, ``environment`` and ``reward`` are objects in place of names.
+    """
     from callwright.training.recipe_run import run_recipe
 
     return run_recipe(
@@ -84,6 +87,7 @@ def train(
         overrides=overrides,
         corpus=corpus,
         environment=environment,
+        reward=reward,
         extra_rewards=extra_rewards,
         registry=registry,
     )

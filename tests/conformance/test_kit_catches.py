@@ -421,7 +421,7 @@ class ChangesThePrograms(Right):
 @case("reward component", "check_nothing_is_changed", "changed the trace")
 class ChangesTheTrace(Right):
     def score(self, attempt: cw.Attempt) -> cw.Score:
-        for step in attempt.trace.steps if attempt.trace else ():
+        for step in attempt.trace.records if attempt.trace else ():
             if isinstance(step.outcome.value, dict):
                 step.outcome.value.clear()
         return super().score(attempt)
@@ -1196,7 +1196,7 @@ def test_what_the_kit_tries_is_varied() -> None:
     assert sum(isinstance(form.parse(text), cw.Program) for text in texts) > 20
 
     attempts = list(_attempts(None, None))
-    kinds = {step.outcome.kind for attempt in attempts if attempt.trace for step in attempt.trace.steps}
+    kinds = {step.outcome.kind for attempt in attempts if attempt.trace for step in attempt.trace.records}
     assert kinds >= {"ok", "unknown_tool", "schema_error", "execution_error"}
     found = [attempt.validation for attempt in attempts if attempt.validation]
     for kind in ("names", "parameters", "types"):

@@ -161,10 +161,10 @@ def _mismatches(walk: Walk, console: Console) -> None:
 
 def _trace(walk: Walk, console: Console) -> None:
     trace = walk.attempt.trace
-    if trace is None or not trace.steps:
+    if trace is None or not trace.records:
         return
     _heading(console, "Execution", "every call executed" if trace.executed else f"{len(trace.failures)} failed")
-    for step in trace.steps:
+    for step in trace.records:
         mark, style = _MARKS[step.outcome.executed]
         line = text(f"  {mark} ", style)
         line.append_text(text(f"{step.call}  "))

@@ -123,7 +123,7 @@ def evaluate(
         folder=Path(output) if output else None,
         command=app.command,
         settings={
-            "corpus": pipeline.loaded.recipe.corpus.model_dump(mode="json") | {"split": here.split},
+            "corpus": pipeline.recipe.recipe.corpus.model_dump(mode="json") | {"split": here.split},
             "ir": pipeline.parser.name,
             "sampler": {"name": here.sampler_name, **here.sampler_options},
             "limit": limit,
@@ -132,7 +132,7 @@ def evaluate(
             "batch": batch,
             "shots": shots,
             # Only where there are any, so that evaluations from before there were turns go on.
-            **({"turns": turns.model_dump()} if (turns := pipeline.loaded.recipe.turns) is not None else {}),
+            **({"turns": turns.model_dump()} if (turns := pipeline.recipe.recipe.turns) is not None else {}),
         },
     )
     try:
@@ -238,7 +238,7 @@ def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict
         opened.tasks[start : start + asked.batch],
         opened.sampler,
         temperature=asked.temperature,
-        seed=asked.seed + start,
+        seed=asked.seed,
         batch=asked.batch,
         shots=asked.shots,
         keep=keep,

@@ -241,7 +241,7 @@ def _expected(row: dict[str, Any], key: str, what: str) -> str:
 
 
 def _progress(row: dict[str, Any]) -> Any:
-    from callwright.walk.attempt import Progress
+    from callwright.walk.conditions import Progress
 
     step, total = row.get("step"), row.get("total_steps")
     if type(step) is not int or type(total) is not int or step < 0 or total < 1:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from callwright.walk.attempt import Attempt
     from callwright.walk.reward import Reward
     from callwright.walk.tasks import Task
-    from callwright.walk.trace import Step
+    from callwright.walk.trace import CallRecord
 
 
 @frozen
@@ -60,7 +60,7 @@ class Walk:
             },
             "program": None if attempt.program is None else program_json(attempt.program),
             "mismatches": [mismatch_json(mismatch) for mismatch in self.mismatches()],
-            "trace": [step_json(step) for step in (attempt.trace.steps if attempt.trace else ())],
+            "trace": [step_json(step) for step in (attempt.trace.records if attempt.trace else ())],
             "returned": None if attempt.trace is None else list(attempt.trace.returned),
             "verdict": {
                 "answer": self.verdict.answer,
@@ -131,7 +131,7 @@ def mismatch_json(mismatch: Mismatch) -> dict[str, Any]:
     return {name: getattr(mismatch, name) for name in names}
 
 
-def step_json(step: Step) -> dict[str, Any]:
+def step_json(step: CallRecord) -> dict[str, Any]:
     """An executed call."""
     outcome = step.outcome
     row = {"call": step.call, "tool": step.tool, "arguments": dict(step.arguments), "outcome": outcome.kind}

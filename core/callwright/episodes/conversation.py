@@ -137,9 +137,9 @@ class Conversation:
     def take(self, completion: Completion, cut_by: StopReason = "tokens") -> tuple[Message, ...]:
         """Take the next completion: parse it, execute it, and return the messages that follow; none if it was the last.
 
-        A completion that was cut (``truncated``) is the last one, with the reason ``cut_by``: how it would have ended is
-        not known. One that was ``lost`` ends the episode, masked. Raises :class:`callwright.UsageError` if the episode
-        is over.
+        A completion that was cut (``truncated``) is the last one, with the reason ``cut_by``: how it would have ended
+        is not known. One that was ``lost`` ends the episode, masked. Raises :class:`callwright.UsageError` if the
+        episode is over.
         """
         if self._stop is not None:
             raise UsageError(f"the episode of task {self.task.id!r} is over ({self._stop}); no completion follows")
@@ -206,7 +206,10 @@ class Conversation:
 
 
 def follow_ups(task: Task) -> tuple[str, ...]:
-    """The later messages of a task's user. Raises :class:`callwright.errors.DataError` unless they are a list of texts."""
+    """The later messages of a task's user.
+
+    Raises :class:`callwright.errors.DataError` unless they are a list of texts.
+    """
     stated = task.facts.get("follow_ups", ())
     if not isinstance(stated, list | tuple) or not all(isinstance(text, str) for text in stated):
         raise DataError(f"task {task.id!r}: facts['follow_ups'] must be a list of texts, not {stated!r:.80}")

@@ -67,7 +67,9 @@ E = TypeVar("E", bound=Episode)
 #: alone. It may also raise one, for all of them.
 Ask = Callable[[list[E]], Sequence[Any]]
 #: For each context, with the most new tokens that each may get (``None``: no bound), what the engine made of it.
-BatchEngine = Callable[[Sequence[tuple[int, ...]], Sequence[int | None]], Sequence[EngineOutput | InfrastructureFailure]]
+BatchEngine = Callable[
+    [Sequence[tuple[int, ...]], Sequence[int | None]], Sequence[EngineOutput | InfrastructureFailure]
+]
 #: The same for one context, awaited. Raises :class:`callwright.InfrastructureFailure`.
 Engine = Callable[[tuple[int, ...], int | None], Awaitable[EngineOutput]]
 
@@ -111,7 +113,9 @@ def drive(episodes: Sequence[E], ask: Ask[E], *, retries: int = 0) -> None:
         except InfrastructureFailure as error:
             answers = [error] * len(live)
         if len(answers) != len(live):
-            raise ComponentError(f"the engine gave {len(answers)} completions for {len(live)} contexts; this is its bug")
+            raise ComponentError(
+                f"the engine gave {len(answers)} completions for {len(live)} contexts; this is its bug"
+            )
         for episode, answer in zip(live, answers, strict=True):
             _answer(episode, answer)
 

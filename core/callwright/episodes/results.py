@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from callwright.episodes.episode import Turn
 from callwright.errors import ComponentError
 from callwright.language.parser import Parser
 from callwright.walk.sampling import Message
-from callwright.walk.trace import Step
+from callwright.walk.trace import CallRecord
+from callwright.walk.turn import Turn
 
 #: Stands for all results of a turn where not even the ends of them fit into the budget.
 LEFT_OUT: Final = "[the results of these calls are too long and were left out]"
@@ -29,7 +29,7 @@ def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
     """
     observe = getattr(parser, "observe", None)
     if observe is None:
-        steps = turn.trace.steps if turn.trace is not None else ()
+        steps = turn.trace.records if turn.trace is not None else ()
         return tuple(Message(role="tool", content=describe_step(step)) for step in steps)
     try:
         made = observe(turn)
@@ -47,7 +47,7 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and value.get("role") in _ROLES and isinstance(value.get("content"), str)
 
 
-def describe_step(step: Step) -> str:
+def describe_step(step: CallRecord) -> str:
     """One call's outcome as compact JSON. Values that are not JSON appear as the name of their type."""
     outcome = step.outcome
     shown: dict[str, Any] = {"id": step.call, "name": step.tool}

@@ -58,10 +58,10 @@ def converse(
 ) -> Sequence[Sequence[Episode]]:
     """``[B][n]`` episodes of a sampler, each driven to its end in a session of its own.
 
-    ``conditions`` are the pipeline's unless given; their seed is what samples are drawn with. A sampler without a method
-    ``converse`` is only held to the limits of turns, and its completions to what it says of them (``truncated``): its
-    tokens cannot be counted here. An episode whose session failed is begun again up to ``retries`` times, then left
-    masked.
+    ``conditions`` are the pipeline's unless given; their seed is what samples are drawn with. A sampler without a
+    method ``converse`` is only held to the limits of turns, and its completions to what it says of them
+    (``truncated``): its tokens cannot be counted here. An episode whose session failed is begun again up to ``retries``
+    times, then left masked.
     """
     conditions = pipeline.conditions if conditions is None else conditions
     if isinstance(sampler, EpisodeSampler):
@@ -70,9 +70,7 @@ def converse(
             drawn = evolve(conditions, seed=draw_seed(conditions.seed, request.task.id, copy))
             return pipeline.token_episode(request.task, codec, messages=request.messages, conditions=drawn)
 
-        return sampler.converse(
-            requests, start, n=n, seed=conditions.seed, temperature=temperature, retries=retries
-        )
+        return sampler.converse(requests, start, n=n, seed=conditions.seed, temperature=temperature, retries=retries)
     role: Literal["tool", "user"] = "tool" if getattr(sampler, "observation_role", "user") == "tool" else "user"
     groups = [
         [pipeline.conversation(request.task, request.messages, conditions, role) for _ in range(n)]

@@ -17,7 +17,8 @@ from callwright.language.program import plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.sample import BrokenShop, SampleForm, sample_tasks, spoiled
 from callwright.testing.texts import NASTY, mutated
-from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score
 from callwright.walk.tasks import Task
 
@@ -26,7 +27,7 @@ Tasks = Sequence[Task] | None
 
 _MUTATIONS: Final = 60
 #: Some rewards have a schedule and must be told how far training is.
-_PROGRESS: Final = Progress(30, 100)
+_CONDITIONS: Final = Conditions(progress=Progress(30, 100))
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]{6,}")
 
 
@@ -269,7 +270,7 @@ def _attempts(tasks: Tasks, parser: Parser | None) -> Iterator[Attempt]:
                     continue
         texts = [*good, *mutated(good, _MUTATIONS if number < 2 else 0, seed=number)] if good else []
         for text in (*texts, *(NASTY if number == 1 else ())):
-            yield Attempt(task, text, form, progress=_PROGRESS)
+            yield Attempt(task, text, form, _CONDITIONS)
 
 
 def _healthy_and_broken(tasks: Tasks, parser: Parser | None) -> Iterator[tuple[Attempt, Attempt]]:
@@ -279,7 +280,7 @@ def _healthy_and_broken(tasks: Tasks, parser: Parser | None) -> Iterator[tuple[A
         text = _reference(task, form)
         if text is not None:
             twin = evolve(task, environment=BrokenShop())
-            yield Attempt(task, text, form, progress=_PROGRESS), Attempt(twin, text, form, progress=_PROGRESS)
+            yield Attempt(task, text, form, _CONDITIONS), Attempt(twin, text, form, _CONDITIONS)
 
 
 def _rewards(recipe: RewardRecipe, tasks: Tasks, parser: Parser | None) -> Iterator[tuple[Attempt, Reward]]:
@@ -302,7 +303,7 @@ def _about(attempt: Attempt) -> str:
 
 def _contents(attempt: Attempt) -> dict[str, str]:
     task, program, trace = attempt.task, attempt.program, attempt.trace
-    steps: Any = [[step.arguments, step.outcome.kind, step.outcome.value] for step in trace.steps] if trace else None
+    steps: Any = [[step.arguments, step.outcome.kind, step.outcome.value] for step in trace.records] if trace else None
     return {
         "tools of the task": snapshot({name: spec.parameters for name, spec in task.tools.items()}),
         "answer of the task": snapshot(list(task.answer.values)),

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from callwright.episodes.driving import Conversed, converse
-from callwright.episodes.episode import Episode
+from callwright.episodes.sampling import converse
+from callwright.errors import Abstention
 from callwright.walk.answers import answers_match
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
-from callwright.walk.prompt import build_messages, draw_shots
-from callwright.walk.sampling import Message, Sampler, SamplingRequest
+from callwright.walk.prompt import draw_shots
+from callwright.walk.sampling import Sampler, SamplingRequest
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ def judge(attempt: Attempt) -> Verdict:
     """The verdict on one attempt, independent of any reward recipe."""
     task = attempt.task
     base = (task.id, task.depth, task.structure)
-    if attempt.completion.lost is not None:
-        return Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
+    masked = Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
+    if attempt.lost is not None:
+        return masked
     if attempt.failure is not None:
         return Verdict(*base, answer=False, valid=False, failure=f"format:{attempt.failure.code}")
     program, validation, trace = attempt.program, attempt.validation, attempt.trace
@@ -53,11 +54,14 @@ def judge(attempt: Attempt) -> Verdict:
     assert validation is not None
     assert trace is not None
     if attempt.masked is not None:
-        return Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
-    executed = _last_executed(attempt) if isinstance(attempt, Episode) else trace.executed
-    right = answers_match(task.answer, trace.returned) and executed
+        return masked
+    try:
+        executed = trace.answer_executed
+        right = executed and answers_match(task.answer, trace.returned)
+        valid = right and trace.executed and not (validation.names or validation.parameters or validation.types)
+    except Abstention:
+        return masked
     if right:
-        valid = trace.executed and not (validation.names or validation.parameters or validation.types)
         return Verdict(*base, answer=True, valid=valid)
     if validation.names:
         failure = "schema:unknown_tool"
@@ -75,12 +79,6 @@ def judge(attempt: Attempt) -> Verdict:
     else:
         failure = "answer:wrong"
     return Verdict(*base, answer=False, valid=False, failure=failure)
-
-
-def _last_executed(episode: Episode) -> bool:
-    """Whether the calls that gave the answer executed: a call that failed may be put right in a later turn."""
-    calling = [turn.trace for turn in episode.turns if turn.trace is not None and turn.trace.steps]
-    return not calling or calling[-1].executed
 
 
 def wilson(right: int, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
@@ -150,27 +148,23 @@ def evaluate(
     on_batch: Callable[[int], object] | None = None,
     keep: Callable[[Attempt, Verdict], object] | None = None,
 ) -> list[Verdict]:
-    """One episode per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
+    """One attempt per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
 
-    Episodes have the turns of ``limits``, else of the recipe, else a single one; those whose session failed are begun
-    again up to ``retries`` times. ``shots`` worked examples stand in every prompt (see
-    :func:`callwright.walk.prompt.draw_shots`, which says what it raises).
+    Attempts have the turns of ``limits``, else of the pipeline's conditions; those whose session failed are begun again
+    up to ``retries`` times. What is sampled for a task hangs on ``seed`` and the task, whatever ``batch`` it is in.
+    ``shots`` worked examples stand in every prompt (see :func:`callwright.walk.prompt.draw_shots`, which says what it
+    raises).
     """
-    limits = limits or pipeline.limits
+    conditions = evolve(pipeline.conditions, seed=seed, limits=limits or pipeline.conditions.limits)
     verdicts: list[Verdict] = []
     for start in range(0, len(tasks), batch):
         chunk = tasks[start : start + batch]
-        requests = [SamplingRequest(_messages(pipeline, task, shots), task) for task in chunk]
-        attempts: Iterable[Attempt]
-        if limits is None:
-            sampled = sampler.sample(requests, n=1, seed=seed + start, temperature=temperature)
-            attempts = (pipeline.attempt(task, made[0]) for task, made in zip(chunk, sampled, strict=True))
-        else:
-            conversed: Sequence[Sequence[Conversed]] = converse(
-                pipeline, sampler, requests, limits, seed=seed + start, temperature=temperature, retries=retries
-            )
-            attempts = (made[0].episode for made in conversed)
-        for attempt in attempts:
+        requests = [
+            SamplingRequest(pipeline.messages(task, draw_shots(pipeline.corpus, task, shots)), task) for task in chunk
+        ]
+        made = converse(pipeline, sampler, requests, conditions=conditions, temperature=temperature, retries=retries)
+        for group in made:
+            attempt = group[0].attempt
             verdict = judge(attempt)
             verdicts.append(verdict)
             if keep is not None:
@@ -178,10 +172,3 @@ def evaluate(
         if on_batch is not None:
             on_batch(len(verdicts))
     return verdicts
-
-
-def _messages(pipeline: Pipeline, task: Task, shots: int) -> tuple[Message, ...]:
-    if not shots:
-        return pipeline.messages(task)
-    drawn = draw_shots(pipeline.corpus, task, shots)
-    return build_messages(task, pipeline.parser, pipeline.registry, drawn)

@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
-from callwright.recipe_file import load_recipe
+from callwright.recipe_file import LoadedRecipe, load_recipe
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
-    from callwright.walk.reward import RewardComponent
+    from callwright.walk.reward import RewardComponent, RewardRecipe
     from callwright.walk.tasks import Corpus
 
 
 def run_recipe(
-    recipe: str | Path,
+    recipe: str | Path | Mapping[str, Any] | LoadedRecipe,
     *,
     output: str | Path | None = None,
     overrides: Sequence[str] = (),
     corpus: Corpus | None = None,
     environment: Environment | None = None,
+    reward: RewardRecipe | None = None,
     extra_rewards: Sequence[RewardComponent] = (),
     registry: Registry | None = None,
     command: str = "",
     reporter: Reporter = SILENT,
 ) -> Run:
-    """Train by a recipe; go on where the run folder stops. Returns the finished run.
+    """Train by a recipe, in a file or in memory; go on where the run folder stops. Returns the finished run.
 
-    ``output`` defaults to ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen
+    ``corpus``, ``environment`` and ``reward`` are objects in place of what the recipe names. ``output`` defaults to
+    ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen
     cases; whatever was written before stays.
     """
     registry = registry or default_registry()
     loaded = load_recipe(recipe, overrides)
-    pipeline = build_pipeline(loaded, registry, corpus=corpus, environment=environment, extra_rewards=extra_rewards)
+    pipeline = build_pipeline(
+        loaded, registry, corpus=corpus, environment=environment, reward=reward, extra_rewards=extra_rewards
+    )
+    return run_pipeline(pipeline, output=output, command=command, reporter=reporter)
+
+
+def run_pipeline(
+    pipeline: Pipeline, *, output: str | Path | None = None, command: str = "", reporter: Reporter = SILENT
+) -> Run:
+    """Train a pipeline that was made of a recipe, with the recipe's trainer."""
+    loaded, registry = pipeline.recipe, pipeline.registry
     trainer = create_trainer(loaded, registry)
     check_tasks(pipeline)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
@@ -57,7 +69,7 @@ def check_tasks(pipeline: Pipeline) -> None:
     """
     check = getattr(pipeline.reward, "check", None)
     if callable(check):
-        check(pipeline.tasks(pipeline.loaded.recipe.corpus.train))
+        check(pipeline.tasks(pipeline.train))
 
 
 def default_folder(name: str) -> Path:

@@ -1,10 +1,16 @@
 from callwright.walk.answers import answers_match as answers_match
 from callwright.walk.answers import values_equal as values_equal
 from callwright.walk.attempt import Attempt as Attempt
-from callwright.walk.attempt import Progress as Progress
+from callwright.walk.conditions import Conditions as Conditions
+from callwright.walk.conditions import Progress as Progress
+from callwright.walk.execution import Execution as Execution
 from callwright.walk.execution import ExecutionRules as ExecutionRules
 from callwright.walk.execution import execute as execute
+from callwright.walk.limits import SINGLE_TURN as SINGLE_TURN
 from callwright.walk.limits import TurnLimits as TurnLimits
+from callwright.walk.replaying import Difference as Difference
+from callwright.walk.replaying import Replay as Replay
+from callwright.walk.replaying import replay as replay
 from callwright.walk.reward import Evidence as Evidence
 from callwright.walk.reward import Reward as Reward
 from callwright.walk.reward import RewardComponent as RewardComponent
@@ -19,5 +25,7 @@ from callwright.walk.sampling import SamplingRequest as SamplingRequest
 from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task
-from callwright.walk.trace import Step as Step
+from callwright.walk.trace import CallRecord as CallRecord
 from callwright.walk.trace import Trace as Trace
+from callwright.walk.turn import Turn as Turn
+from callwright.walk.turn import told_turn as told_turn

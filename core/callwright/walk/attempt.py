@@ -37,8 +37,8 @@ class Attempt:
 
     Turns are executed one after the other in one session of the task's scenario and seed. Each refers to its own calls
     only; results of earlier turns come as literals. Where a turn is not a program, ``failure`` says why, and
-    ``program``, ``validation`` and ``trace`` are ``None``, while ``whole`` and ``whole_trace`` still hold what the other
-    turns did. Ids of calls are numbered on over the turns, so that they stay distinct.
+    ``program``, ``validation`` and ``trace`` are ``None``, while ``whole`` and ``whole_trace`` still hold what the
+    other turns did. Ids of calls are numbered on over the turns, so that they stay distinct.
 
     ``stop`` is why a lived attempt ended; ``None`` if nobody drove it.
     """

@@ -26,7 +26,7 @@ def observations(trace: Trace | None) -> list[dict[str, str | int]] | None:
             "value": _digest(step.outcome.value),
             "state": step.state[:_DIGITS],
         }
-        for step in trace.steps
+        for step in trace.records
     ]
 
 

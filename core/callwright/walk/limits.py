@@ -44,6 +44,11 @@ class TurnLimits:
     observation_tokens: int | None = field(default=None, validator=_count_or_none)
     context_tokens: int | None = field(default=None, validator=_count_or_none)
 
+    @property
+    def single(self) -> bool:
+        """Whether an attempt has one completion, and nothing that the model reads after it."""
+        return self.assistant_turns == 1
+
     def room(self, prompt: int, response: int) -> tuple[int | None, StopReason]:
         """How many tokens the next completion may have after so many of prompt and response, and which bound says so.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkabl
 from attrs import field, frozen
 
 if TYPE_CHECKING:
-    from callwright.episodes.episode import Turn
     from callwright.walk.tasks import Task
+    from callwright.walk.turn import Turn
 
 
 class Message(TypedDict):

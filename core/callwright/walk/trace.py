@@ -31,8 +31,8 @@ class Trace:
     """A record for each call, in the order in which the calls were written, and what they hand to the user.
 
     ``state`` is the session's digest before the first call. ``order`` are positions of records in the order in which
-    they ran; ``None`` if it is the order of writing. ``last`` is how many of the records are those of the last turn that
-    called something; ``None`` if that is all of them.
+    they ran; ``None`` if it is the order of writing. ``last`` is how many of the records are those of the last turn
+    that called something; ``None`` if that is all of them.
     """
 
     records: tuple[CallRecord, ...] = ()
@@ -70,7 +70,9 @@ class Trace:
     @property
     def failures(self) -> tuple[CallRecord, ...]:
         """The calls that did not execute; one whose outcome is not known is not among them."""
-        return tuple(record for record in self.records if record.outcome.kind != "unknown" and not record.outcome.executed)
+        return tuple(
+            record for record in self.records if record.outcome.kind != "unknown" and not record.outcome.executed
+        )
 
     @property
     def infrastructure(self) -> CallRecord | None:

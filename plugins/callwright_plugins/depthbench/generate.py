@@ -154,7 +154,7 @@ class Generator:
         if missing:
             return self._reject("value not said")
         trace = execute(gold, self.environment, self.environment.tools, scenario=user.key)
-        if any(step.outcome.kind != "ok" or _hollow(step.outcome.value) for step in trace.steps):
+        if any(step.outcome.kind != "ok" or _hollow(step.outcome.value) for step in trace.records):
             return self._reject("empty or failed")
         called = list(dict.fromkeys(call.tool for call in gold.calls))
         offered = self._offer(split, called, (), rng)
@@ -209,7 +209,7 @@ class Generator:
         tools = {name: self.environment.tools[name] for name in offered}
         if gold.calls and family.kind != "missing value":
             trace = execute(gold, self.environment, self.environment.tools, scenario=user.key)
-            if not trace.executed or any(step.outcome.kind != "ok" for step in trace.steps):
+            if not trace.executed or any(step.outcome.kind != "ok" for step in trace.records):
                 return self._reject("empty or failed")
             would = Task("", query, tools, Answer(trace.returned), self.environment, user.key, program=_longer(gold))
             if shorter(would, most=1500) is not None:

@@ -10,7 +10,8 @@ from attrs import define, field
 from callwright.errors import ComponentError, DataError, RecipeError, UsageError
 from callwright.plugins import Registry
 from callwright.training.evaluation import judge
-from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Progress
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Task
 from callwright_plugins.lab.reading import Sample

@@ -16,7 +16,8 @@ from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe
 from callwright.training.run_folder import ROLLOUTS, Run
-from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Progress
 from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 

@@ -32,5 +32,5 @@ class LocalTrainer:
         Raises :class:`callwright.CallwrightError` in all foreseen cases. Killed at any moment, the same call ends in
         the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
         """
-        with steady(self.options.threads, pipeline.loaded.recipe.seed):
+        with steady(self.options.threads, pipeline.conditions.seed):
             Training(self.options, pipeline, run, reporter).run()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, Literal
 
+from callwright.episodes.sampling import draw_seed
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
 from callwright.walk.sampling import Completion, SamplingRequest
@@ -84,13 +84,13 @@ class OpenAISampler:
         if n < 1 or temperature < 0:
             raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
 
-        def asking(index: int, request: SamplingRequest) -> Any:
+        def asking(request: SamplingRequest) -> Any:
             async def ask(connection: Connection) -> list[Completion]:
-                return await self._group(connection, request, n, _seed(seed, index), temperature)
+                return await self._group(connection, request, n, draw_seed(seed, request.task.id), temperature)
 
             return ask
 
-        found = self.server.all([asking(index, request) for index, request in enumerate(requests)])
+        found = self.server.all([asking(request) for request in requests])
         failures = [answer for answer in found if isinstance(answer, InfrastructureFailure)]
         if failures and len(failures) == len(found):
             raise failures[0]
@@ -141,8 +141,3 @@ class OpenAISampler:
             logprobs=tuple(float(token["logprob"]) for token in tokens),
             truncated=choice.get("finish_reason") == "length",
         )
-
-
-def _seed(seed: int, index: int) -> int:
-    """31 bits for a request of a batch."""
-    return int.from_bytes(blake2b(f"{seed}/{index}".encode(), digest_size=4).digest()) >> 1

@@ -2,7 +2,7 @@
 
 The generated entry module makes an ``AgentExecutor`` of :class:`Agent`. OpenRLHF calls ``execute`` once for each
 completion of a prompt, all of a prompt at the same time and on the same object, and takes ids, ranges and reward from
-what comes back. The episode itself is :class:`callwright.episodes.token_episode.Rollout`, as everywhere else.
+what comes back. The episode itself is :class:`callwright.episodes.token_episode.TokenEpisode`, as everywhere else.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, evolve
 
-from callwright.episodes.token_episode import Codec, Generated, Rollout, run_one, score_rollout
+from callwright.episodes.driving import drive_one
+from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, RunError
 from callwright.training.evaluation import Verdict, judge
 from callwright.training.run_folder import append_jsonl, write_atomically
-from callwright.walk.attempt import Progress
+from callwright.walk.conditions import Progress
 from callwright.walk.fingerprints import observations
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
@@ -56,9 +57,8 @@ class Agent:
             self._form, self._ends = str(exported["form"]), frozenset(exported["ends"])
             self.end_texts: list[str] = exported["end_texts"]
             self.pipeline: Pipeline = load_pipeline(self.configuration)
-        recipe = self.pipeline.loaded.recipe
         self._tasks: dict[str, dict[str, Task]] = {}
-        self._splits = {recipe.corpus.train, recipe.corpus.evaluation}
+        self._splits = {self.pipeline.train, self.pipeline.evaluation}
         self._codec: Codec | None = None
         self._groups = Groups()
         self._masked_in_a_row = 0
@@ -93,9 +93,9 @@ class Agent:
         try:
             rollout = self._start(row, tokenizer, max_length)
             asked = _Asking(engine, sampling_params, self._ends_of(tokenizer), max_length)
-            await run_one(rollout, asked, retries=self.configuration.retries, threads=True)
-            reward = await asyncio.to_thread(score_rollout, self.pipeline.score, rollout)
-            verdict = await asyncio.to_thread(judge, rollout.episode)
+            await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
+            reward = await asyncio.to_thread(self.pipeline.score, rollout.attempt)
+            verdict = await asyncio.to_thread(judge, rollout.attempt)
             self._watch(rollout)
             place = len(group.rewards)
             total = None if reward.total is None else steady(reward.total, self._step)
@@ -109,16 +109,16 @@ class Agent:
         self._keep(row, place, rollout, reward, verdict)
         return self._response(prompt, label, sampling_params, rollout, reward, verdict, total, group)
 
-    def _start(self, row: Mapping[str, Any], tokenizer: Any, max_length: int) -> Rollout:
+    def _start(self, row: Mapping[str, Any], tokenizer: Any, max_length: int) -> TokenEpisode:
         task = self._task(row)
         limits = self.configuration.limits
         room = max_length if limits.context_tokens is None else min(max_length, limits.context_tokens)
-        rollout = self.pipeline.rollout(
-            task,
-            self._codec_of(tokenizer),
+        conditions = evolve(
+            self.pipeline.conditions,
             limits=evolve(limits, context_tokens=room),
             progress=read_progress(self.folder, self.configuration.steps),
         )
+        rollout = self.pipeline.token_episode(task, self._codec_of(tokenizer), conditions=conditions)
         if digest_of_ids(rollout.prompt_ids) != row["prompt"]:
             rollout.close()
             raise DataError(
@@ -146,7 +146,7 @@ class Agent:
     def _ends_of(self, tokenizer: Any) -> frozenset[int]:
         return self._codec_of(tokenizer).ends
 
-    def _watch(self, rollout: Rollout) -> None:
+    def _watch(self, rollout: TokenEpisode) -> None:
         """End the run if nothing works any more: a whole update of masked completions would divide by 0 tokens."""
         if rollout.masked is None:
             self._masked_in_a_row = 0
@@ -163,7 +163,7 @@ class Agent:
         prompt: str,
         label: str,
         sampling_params: Any,
-        rollout: Rollout,
+        rollout: TokenEpisode,
         reward: Reward,
         verdict: Verdict,
         total: float | None,
@@ -199,10 +199,10 @@ class Agent:
             "extra_logs": self._figures(rollout, reward, verdict),
         }
 
-    def _figures(self, rollout: Rollout, reward: Reward, verdict: Verdict) -> dict[str, float]:
+    def _figures(self, rollout: TokenEpisode, reward: Reward, verdict: Verdict) -> dict[str, float]:
         """The same keys whatever happened, since OpenRLHF merges by key; 0 for what a masked episode cannot say."""
         known = rollout.masked is None and reward.total is not None
-        program, trace = (rollout.episode.program, rollout.episode.trace) if known else (None, None)
+        program, trace = (rollout.attempt.program, rollout.attempt.trace) if known else (None, None)
         figures = {
             "masked": float(not known),
             "retried": float(rollout.retried),
@@ -219,7 +219,9 @@ class Agent:
             figures[f"scores/{name}"] = reward.scores[name].score.value if known else 0.0
         return {PREFIX + name: value for name, value in figures.items()}
 
-    def _keep(self, row: Mapping[str, Any], place: int, rollout: Rollout, reward: Reward, verdict: Verdict) -> None:
+    def _keep(
+        self, row: Mapping[str, Any], place: int, rollout: TokenEpisode, reward: Reward, verdict: Verdict
+    ) -> None:
         """Write what the trainer puts into ``rollouts.jsonl`` and ``evaluation.json``."""
         if row["evaluation"]:
             append_jsonl(self._spool_file(), [{"verdict": asdict(verdict)}])
@@ -231,12 +233,12 @@ class Agent:
                 "structure": task.structure,
                 "query": task.query,
                 "prompt": self._written(rollout.prompt_ids),
-                "completion": rollout.episode.completion.text,
+                "completion": rollout.attempt.completion.text,
                 "truncated": rollout.stop in ("tokens", "context"),
                 "answered": verdict.answer,
                 "failure": verdict.failure,
                 **reward.to_json(),
-                "observations": observations(rollout.episode.trace) if rollout.masked is None else None,
+                "observations": observations(rollout.attempt.trace) if rollout.masked is None else None,
                 "stop": rollout.stop,
                 "turns": self._turns(rollout),
             }
@@ -246,7 +248,7 @@ class Agent:
         self._spool.parent.mkdir(exist_ok=True)
         return self._spool
 
-    def _turns(self, rollout: Rollout) -> list[dict[str, Any]]:
+    def _turns(self, rollout: TokenEpisode) -> list[dict[str, Any]]:
         response, ranges = rollout.response_ids, rollout.ranges
         following = [*(start for start, _ in ranges[1:]), len(response)][: len(ranges)]
         return [
@@ -256,7 +258,7 @@ class Agent:
                 "tokens": end - start,
                 "observation": self._written(response[end:after]),
             }
-            for turn, (start, end), after in zip(rollout.episode.turns, ranges, following, strict=True)
+            for turn, (start, end), after in zip(rollout.attempt.turns, ranges, following, strict=True)
         ]
 
     def _written(self, ids: Sequence[int]) -> str:
@@ -265,13 +267,13 @@ class Agent:
 
 
 class _Asking:
-    """OpenRLHF's engine as what :func:`callwright.episodes.token_episode.run_one` asks."""
+    """OpenRLHF's engine as what :func:`callwright.episodes.driving.drive_one` asks."""
 
     def __init__(self, engine: Any, sampling_params: Any, ends: frozenset[int], max_length: int) -> None:
         self._engine, self._params = engine, sampling_params
         self._ends, self._max_length = ends, max_length
 
-    async def __call__(self, context: tuple[int, ...], room: int | None) -> Generated:
+    async def __call__(self, context: tuple[int, ...], room: int | None) -> EngineOutput:
         left = self._max_length - len(context)
         params = deepcopy(self._params)  # shared by all completions of a prompt
         params.max_tokens = left if room is None else min(room, left)
@@ -284,7 +286,7 @@ class _Asking:
         logprobs: tuple[float, ...] = ()
         if getattr(params, "logprobs", None) is not None and output.logprobs is not None:
             logprobs = tuple(float(given[token].logprob) for token, given in zip(ids, output.logprobs, strict=True))
-        return Generated(ids, logprobs, output.finish_reason == "stop")
+        return EngineOutput(ids, logprobs, output.finish_reason == "stop")
 
 
 def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:

@@ -74,7 +74,7 @@ def load_pipeline(configuration: Configuration) -> Pipeline:
         source = PluginSource(None if blocked is None else frozenset(blocked), configuration.modules)
         registry = source.load()
         pipeline = build_pipeline(load_recipe(configuration.recipe), registry, with_algorithm=False)
-        for split in {pipeline.loaded.recipe.corpus.train, pipeline.loaded.recipe.corpus.evaluation}:
+        for split in {pipeline.train, pipeline.evaluation}:
             len(pipeline.tasks(split))  # files named relative to that folder are read now
         return pipeline
 

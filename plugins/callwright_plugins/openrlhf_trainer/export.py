@@ -49,14 +49,14 @@ def export(folder: Path, tokenizer: Any = None, ends: Sequence[int] | None = Non
         ends = generation_ends(configuration.model)
     form = prompt_form(configuration)
     codec = make_codec(tokenizer, pipeline, form, frozenset(ends), configuration.template_options)
-    corpus = pipeline.loaded.recipe.corpus
+    corpus = pipeline.recipe.recipe.corpus
     train, too_long = _rendered(pipeline, codec, pipeline.tasks(corpus.train), configuration)
     if not train:
         raise DataError(
             f"all {too_long} prompts of the split {corpus.train!r} have more than {configuration.max_prompt_tokens} "
             "tokens; raise trainer.max_prompt_tokens"
         )
-    seed = pipeline.loaded.recipe.seed
+    seed = pipeline.conditions.seed
     drawn = draw([task for task, _ in train], configuration.depths, configuration.steps * configuration.prompts, seed)
     shown = {task.id: ids for task, ids in train}
     rate = configuration.rollouts_per_step / configuration.prompts

@@ -116,7 +116,7 @@ class OpenRLHFTrainer:
             refuse_inexact(translated)
         for one in translated.unsupported:
             if one.refused:
-                raise pipeline.loaded.error(f"{one.key} = {one.wanted!r}: {one.why}", *one.key.split("."))
+                raise pipeline.recipe.error(f"{one.key} = {one.wanted!r}: {one.why}", *one.key.split("."))
         python = find_interpreter(self.options.python)
         found = check(python, translated.argv)
         for kind, differences in (("approximated", translated.approximated), ("left out", translated.unsupported)):
@@ -128,12 +128,12 @@ class OpenRLHFTrainer:
         _Following(self.options, pipeline, run, files, reporter).start(python, translated)
 
     def _translate(self, pipeline: Pipeline, files: Files) -> Translation:
-        recipe = pipeline.loaded.recipe
+        recipe = pipeline.recipe.recipe
         if pipeline.algorithm is None:
             raise UsageError("the trainer 'openrlhf' needs a pipeline with an algorithm")
-        limits = pipeline.limits
-        if self.options.rewards == "function" and limits is not None and limits.assistant_turns > 1:
-            raise pipeline.loaded.error(
+        limits = pipeline.conditions.limits
+        if self.options.rewards == "function" and not limits.single:
+            raise pipeline.recipe.error(
                 'OpenRLHF knows single turns only where it is given a reward function; use rewards = "agent"',
                 "trainer",
                 "rewards",
@@ -141,7 +141,7 @@ class OpenRLHFTrainer:
         try:
             model = read_options(Model, recipe.model, "the table [model]")
         except UsageError as error:
-            raise pipeline.loaded.error(str(error), "model", *getattr(error, "path", ())) from error
+            raise pipeline.recipe.error(str(error), "model", *getattr(error, "path", ())) from error
         try:
             return translate(
                 files,
@@ -154,7 +154,7 @@ class OpenRLHFTrainer:
                 local=self.local,
             )
         except UsageError as error:
-            raise pipeline.loaded.error(str(error), "algorithm") from error
+            raise pipeline.recipe.error(str(error), "algorithm") from error
 
     def _write(
         self, pipeline: Pipeline, files: Files, translated: Translation, python: str, reporter: Reporter
@@ -187,7 +187,7 @@ class OpenRLHFTrainer:
 
         Raises :class:`callwright.UsageError` for objects that an embedder put into this one.
         """
-        recipe, options = pipeline.loaded.recipe, self.options
+        recipe, options = pipeline.recipe.recipe, self.options
         named = pipeline.registry.create("reward recipe", recipe.reward.name, **recipe.reward.options)
         for what, given, expected in (
             ("corpus", pipeline.corpus.name, recipe.corpus.name),
@@ -209,7 +209,7 @@ class OpenRLHFTrainer:
             blocked=None if source.blocked is None else tuple(sorted(source.blocked)),
             modules=source.modules,
             model=str(path.resolve()) if path.is_dir() else model.path,
-            limits=episode_limits(pipeline.limits, options),
+            limits=episode_limits(pipeline.conditions.limits, options),
             steps=options.steps,
             group=options.group,
             retries=options.retries,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from callwright.episodes.episode import Episode
 from callwright.language.program import Program, plain
 from callwright.tools.validation import Validation, validate
 from callwright.walk.answers import values_equal
@@ -34,18 +33,18 @@ class Alignment:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.truth: Truth = TRUTHS.of(attempt.task, attempt.seed)
-        self.program: Program = _program(attempt)
-        self.trace: Trace | None = _trace(attempt)
-        self.masked: str | None = self.trace.masked if self.trace is not None else None
+        self.truth: Truth = TRUTHS.of(attempt.task)
+        self.program: Program = attempt.whole
+        self.trace: Trace = attempt.whole_trace
+        self.masked: str | None = self.trace.masked
         self._partners: dict[Matching, list[int]] = {}
 
     @cached_property
     def made(self) -> list[Made]:
         """The calls of all turns, in order."""
-        steps = {step.call: step.arguments for step in self.trace.steps} if self.trace is not None else {}
+        ran = {record.call: record.arguments for record in self.trace.records}
         return [
-            Made(call.id, call.tool, call.arguments, steps.get(call.id) or plain(call.arguments))
+            Made(call.id, call.tool, call.arguments, ran.get(call.id) or plain(call.arguments))
             for call in self.program.calls
         ]
 
@@ -66,29 +65,18 @@ class Alignment:
         return found
 
 
-_LAST: tuple[Attempt, int, Alignment] | None = None
+_LAST: tuple[Attempt, Alignment] | None = None
 
 
 def align(attempt: Attempt) -> Alignment:
     """The alignment of an attempt; that of the last one is kept, since the components ask for it in turn."""
     global _LAST
-    turns = len(attempt.turns) if isinstance(attempt, Episode) else 0
     last = _LAST
-    if last is not None and last[0] is attempt and last[1] == turns:
-        return last[2]
+    if last is not None and last[0] is attempt:
+        return last[1]
     alignment = Alignment(attempt)
-    _LAST = attempt, turns, alignment
+    _LAST = attempt, alignment
     return alignment
-
-
-def _program(attempt: Attempt) -> Program:
-    if isinstance(attempt, Episode):
-        return attempt.whole
-    return attempt.program or Program()
-
-
-def _trace(attempt: Attempt) -> Trace | None:
-    return attempt.whole_trace if isinstance(attempt, Episode) else attempt.trace
 
 
 def fits(call: TrueCall, made: Made) -> bool:

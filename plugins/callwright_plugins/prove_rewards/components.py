@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from callwright.episodes.episode import Episode
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins.prove_rewards.alignment import Alignment, Matching, agreement, align, covered_steps
@@ -52,7 +51,7 @@ class Validity(RewardComponent):
             for mismatch in (*validation.types, *validation.parameters)
             if mismatch.kind in ("missing", "type")
         }
-        outcomes = {step.call: step.outcome for step in alignment.trace.steps} if alignment.trace is not None else {}
+        outcomes = {step.call: step.outcome for step in alignment.trace.records} if alignment.trace is not None else {}
         levels, evidence = [], []
         for call in alignment.made:
             mismatch = unknown.get(call.id) or unfit.get(call.id)
@@ -139,15 +138,10 @@ class Efficiency(RewardComponent):
 
     def score(self, attempt: Attempt) -> Score:
         """0 within the budget."""
-        due = calls_due(attempt.task, attempt.seed)
+        due = calls_due(attempt.task)
         if not due:
             return OUT_OF_PLAY
-        if isinstance(attempt, Episode):
-            made = len(attempt.whole.calls)
-            if attempt.masked is not None:
-                return Score(0.0, self.low, 0.0, (_lost(attempt.masked),), attempt.masked)
-        else:
-            made = len(attempt.program.calls) if attempt.program is not None else 0
+        made = len(attempt.whole.calls)
         budget = self.budget(due)
         if made <= budget or not self.alpha:
             return _NO_PENALTY
@@ -231,7 +225,7 @@ class Abstention(RewardComponent):
 
     def score(self, attempt: Attempt) -> Score:
         """1 or 0. A completion that cannot be read does not abstain."""
-        if TRUTHS.of(attempt.task, attempt.seed).steps:
+        if TRUTHS.of(attempt.task).steps:
             return OUT_OF_PLAY
         alignment = align(attempt)
         if alignment.made:

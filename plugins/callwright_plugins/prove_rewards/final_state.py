@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final
 from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.episodes.episode import Episode
-from callwright.errors import DataError, InfrastructureFailure
+from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import values_equal
@@ -18,7 +17,6 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.execution import execute
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
-from callwright.walk.trace import Trace
 
 _REMEMBERED: Final = 1 << 14
 _MOST_SHOWN: Final = 8
@@ -44,35 +42,32 @@ class FinalState(RewardComponent):
     stage: ClassVar[str] = "answer"
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[Task, Left]] = {}
+        self._known: dict[int, tuple[Task, Left]] = {}
 
     def score(self, attempt: Attempt) -> Score:
         """1 or 0. Raises :class:`callwright.errors.DataError` for a task without a reference program."""
-        expected = self._expected(attempt.task, attempt.seed)
+        expected = self._expected(attempt.task)
         if expected.masked is not None:
             return _masked(f"the reference program: {expected.masked}")
-        if isinstance(attempt, Episode):
-            program: Program = attempt.whole
-            trace: Trace = attempt.whole_trace
-        else:
-            maybe = attempt.trace
-            if maybe is None or attempt.program is None:
-                failure = attempt.failure
-                assert failure is not None
-                return Score(0.0, evidence=(Evidence(failure.code, failure.message),))
-            program, trace = attempt.program, maybe
+        failure = attempt.failure
+        if failure is not None and len(attempt.parts) == 1:  # of several turns, what the others did counts
+            return Score(0.0, evidence=(Evidence(failure.code, failure.message),))
+        trace = attempt.whole_trace
         if trace.masked is not None:
             return _masked(trace.masked)
-        if trace.steps:
-            digest = trace.steps[-1].state
+        if trace.records:
+            digest = trace.final_state
+            if not digest:
+                raise Abstention("the record of this attempt holds no digest of the state that it left")
         else:
-            first = leave(Program(), attempt.task, attempt.seed)
+            first = leave(Program(), attempt.task)
             if first.masked is not None:
                 return _masked(first.masked)
             digest = first.digest
         if digest == expected.digest:
             return _FULL
-        found = leave(program, attempt.task, attempt.seed) if expected.snapshot is not None else None
+        explained = expected.snapshot is not None and not attempt.is_told
+        found = leave(attempt.whole, attempt.task) if explained else None
         shown = list(_differences(expected.snapshot, found.snapshot)) if found is not None else []
         evidence = tuple(
             Evidence("state", f"{path or 'the state'} is {theirs}, expected {mine}", None, path, mine, theirs)
@@ -80,8 +75,8 @@ class FinalState(RewardComponent):
         )
         return Score(0.0, evidence=evidence or (Evidence("state", "the state is not what it should be"),))
 
-    def _expected(self, task: Task, seed: int) -> Left:
-        key = id(task), seed
+    def _expected(self, task: Task) -> Left:
+        key = id(task)
         known = self._known.get(key)
         if known is not None and known[0] is task:
             return known[1]
@@ -90,7 +85,7 @@ class FinalState(RewardComponent):
             if not task.answer.is_no_call:
                 raise DataError(f"task {task.id!r} has no reference program, so its final state is not known")
             program = Program()
-        left = leave(program, task, seed)
+        left = leave(program, task)
         if left.masked is not None:  # not kept: the machinery may be back the next time
             return left
         if len(self._known) >= _REMEMBERED:
@@ -99,15 +94,15 @@ class FinalState(RewardComponent):
         return left
 
 
-def leave(program: Program, task: Task, seed: int) -> Left:
-    """Run a program in a fresh session of the task's scenario and look at what it leaves."""
+def leave(program: Program, task: Task) -> Left:
+    """Run a program in a fresh session of the task's world and look at what it leaves."""
     watched = _Watched(task.environment)
-    trace = execute(program, watched, task.tools, scenario=task.scenario, seed=seed)
+    trace = execute(program, watched, task.tools, scenario=task.scenario, seed=task.seed)
     if trace.masked is not None:
         return Left("", None, trace.masked)
     try:
         if not program.calls:
-            watched.open(task.scenario, seed).close()
+            watched.open(task.scenario, task.seed).close()
     except InfrastructureFailure as error:
         return Left("", None, str(error))
     return Left(watched.digest, watched.snapshot)

@@ -55,8 +55,8 @@ class ProveRecipe(RewardRecipe):
             calls_due(task)
 
     def score_attempt(self, attempt: Attempt) -> Reward:
-        """Score an attempt or an episode. Raises also :class:`callwright.errors.DataError` for a task without steps."""
-        TRUTHS.of(attempt.task, attempt.seed)
+        """Score an attempt. Raises also :class:`callwright.errors.DataError` for a task without steps."""
+        TRUTHS.of(attempt.task)
         return super().score_attempt(attempt)
 
 

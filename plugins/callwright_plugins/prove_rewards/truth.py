@@ -44,18 +44,18 @@ class Truths:
     """The ground truth of each task; a bounded number of tasks is remembered, by identity."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[Task, Truth]] = {}
+        self._known: dict[int, tuple[Task, Truth]] = {}
 
-    def of(self, task: Task, seed: int = 0) -> Truth:
+    def of(self, task: Task) -> Truth:
         """The ground truth. Raises :class:`callwright.errors.DataError` if the task has none that can be read.
 
-        The references of a reference program are replaced by what it gets when it runs with this seed.
+        The references of a reference program are replaced by what it gets when it runs in the task's world.
         """
-        key = id(task), seed
+        key = id(task)
         known = self._known.get(key)
         if known is not None and known[0] is task:
             return known[1]
-        truth = _read(task, seed)
+        truth = _read(task)
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
         self._known[key] = task, truth
@@ -65,33 +65,33 @@ class Truths:
 TRUTHS: Final = Truths()
 
 
-def calls_due(task: Task, seed: int = 0) -> int:
+def calls_due(task: Task) -> int:
     """n_gt, the number of true calls; a reference program is only counted, not run."""
     if task.facts.get(FACT) is None and task.program is not None:
         return len(task.program.calls)
-    return len(TRUTHS.of(task, seed).calls)
+    return len(TRUTHS.of(task).calls)
 
 
-def _read(task: Task, seed: int) -> Truth:
+def _read(task: Task) -> Truth:
     steps = task.facts.get(FACT)
     if steps is not None:
         return from_steps(task.id, steps)
     if task.program is not None:
-        return from_program(task, task.program, seed)
+        return from_program(task, task.program)
     if task.answer.is_no_call:
         return Truth((), (), frozenset())
     raise DataError(f"task {task.id!r} has neither a reference program nor the fact 'steps'")
 
 
-def from_program(task: Task, program: Program, seed: int) -> Truth:
+def from_program(task: Task, program: Program) -> Truth:
     """Each call is a step; the edges are its references."""
     before: list[list[int]] = [[] for _ in program.calls]
     for earlier, later in program.edges:
         before[later].append(earlier)
     arguments: list[Mapping[str, Any]] = [plain(call.arguments) for call in program.calls]
     if program.edges:
-        trace = execute(program, task.environment, task.tools, scenario=task.scenario, seed=seed)
-        for index, step in enumerate(trace.steps):
+        trace = execute(program, task.environment, task.tools, scenario=task.scenario, seed=task.seed)
+        for index, step in enumerate(trace.records):
             if step.arguments:
                 arguments[index] = step.arguments
     calls = tuple(

@@ -207,7 +207,7 @@ def wrong_answer(answer: Answer, trace: Trace) -> Evidence:
         difference = first_difference(expected[0], returned[0])
         path, mine, theirs = difference if difference else ("", expected[0], returned[0])
         reason = f"the result differs{f' at {path}' if path else ''}: expected {_short(mine)}, found {_short(theirs)}"
-        return Evidence("wrong_value", reason, trace.steps[-1].call, path, _short(mine), _short(theirs))
+        return Evidence("wrong_value", reason, trace.records[-1].call, path, _short(mine), _short(theirs))
     lost = sum(not any(answers_match(Answer((value,)), (other,)) for other in returned) for value in expected)
     return Evidence("wrong_values", f"{lost or 1} of {len(expected)} expected values were not returned")
 

@@ -129,13 +129,13 @@ class Execution(RewardComponent):
         trace = attempt.execution(RULES)
         if trace is None:
             return unreadable(attempt)
-        for step in trace.steps:
+        for step in trace.records:
             if step.outcome.kind == "infrastructure_error":
                 return masked(trace)
             if step.outcome.kind not in ("ok", "empty", "partial", "unknown_tool"):
                 reason = f"call {step.call} {step.tool} raised: {step.outcome.message}"
                 return Score(0.0, evidence=(Evidence(step.outcome.code, reason, step.call),))
-        returned = trace.steps if trace.returns == "all" else trace.steps[-1:]
+        returned = trace.records if trace.returns == "all" else trace.records[-1:]
         for step in returned:
             if step.outcome.kind == "unknown_tool" or _holds_exception(step.outcome.value):
                 reason = f"what call {step.call} {step.tool} returned cannot be written as JSON"
@@ -269,7 +269,7 @@ def _holds_exception(value: Any) -> bool:
 
 
 def _text(trace: Trace) -> str:
-    steps = trace.steps if trace.returns == "all" else trace.steps[-1:]
+    steps = trace.records if trace.returns == "all" else trace.records[-1:]
     return json.dumps({str(step.call): step.outcome.value for step in steps}) if steps else ""
 
 

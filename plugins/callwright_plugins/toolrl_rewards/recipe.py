@@ -12,7 +12,8 @@ from callwright.environments.functions import FunctionEnvironment
 from callwright.errors import DataError, UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import Program
-from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.toolrl_rewards.truth import FACT, BadGroundTruth, Truths
@@ -86,7 +87,7 @@ class ToolRLRecipe(RewardRecipe):
     def score_pair(self, completion: str, ground_truth: str, progress: Progress | None = None) -> Reward:
         """The reward of a completion, given the text of its ground truth. Raises :class:`BadGroundTruth`."""
         task = self._tasks.get(ground_truth) or self._task("", ground_truth)
-        return self.score_attempt(Attempt(task, completion, _NO_FORM, progress=progress))
+        return self.score_attempt(Attempt(task, completion, _NO_FORM, Conditions(progress=progress)))
 
     def score_attempt(self, attempt: Attempt) -> Reward:
         """Score an attempt. Raises also :class:`BadGroundTruth`, and ``UsageError`` for a schedule without progress."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from callwright.errors import UsageError
-from callwright.walk.attempt import Progress
+from callwright.walk.conditions import Progress
 
 Range = tuple[float, float]
 

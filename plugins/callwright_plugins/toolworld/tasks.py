@@ -64,7 +64,7 @@ def sound_answer(program: Program, context: Context, environment: ToolWorld) -> 
     """What a program answers; ``None`` if one of its results is empty, or a shortcut answers the same."""
     scenario = scenario_of(context)
     trace = execute(program, environment, environment.tools, scenario=scenario)
-    if any(step.outcome.kind != "ok" for step in trace.steps):
+    if any(step.outcome.kind != "ok" for step in trace.records):
         return None
     answer = Answer(trace.returned)
     for _, shortcut in shortcuts(program, context):

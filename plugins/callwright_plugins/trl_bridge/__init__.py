@@ -46,7 +46,7 @@ def reward(
     :func:`rollout_func`. A masked sample gets ``None``, which TRL leaves out of its baseline. ``tokenizer``: read
     completions from their ids instead of from TRL's text, which has no special tokens.
     """
-    from callwright.opening import open_pipeline
+    from callwright.pipeline import open_pipeline
     from callwright_plugins.trl_bridge.rewards import RewardFunction
 
     return RewardFunction(open_pipeline(recipe, corpus, ir, seed=seed, registry=registry), tokenizer)
@@ -109,7 +109,7 @@ def rollout_func(
     ``compact`` is what prompts in the form ``text`` come from, by default the corpus's ``prompt_text``. Use
     :func:`reward` beside it: it scores the very episodes.
     """
-    from callwright.opening import open_pipeline
+    from callwright.pipeline import open_pipeline
 
     try:
         from callwright_plugins.trl_bridge.rollouts import RolloutFunction

@@ -5,44 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from attrs import evolve
+
 from callwright.environments.protocol import Environment
-from callwright.episodes.conversation import ConversedEpisode
 from callwright.episodes.results import describe_step
 from callwright.errors import UnknownName, UsageError
-from callwright.language.parser import ParseFailure
 from callwright.language.program import Call, Program
 from callwright.pipeline import event_caller
 from callwright.plugins import Registry, default_registry
+from callwright.walk.attempt import Attempt
+from callwright.walk.execution import Execution
 from callwright.walk.reward import RewardRecipe
 from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Answer, Corpus, Task
-from callwright.walk.trace import Step
+from callwright.walk.turn import Turn
 from callwright_plugins.trl_bridge.signatures import tool_method
 
 #: What no answer can be known for: a session of an environment without a corpus.
 _FREE: Final = "free"
-
-
-class OneCall:
-    """The form of calls that TRL has parsed already: the next one is handed over as it is, and no text is read."""
-
-    name = "trl-call"
-
-    def __init__(self) -> None:
-        self.following: Call | None = None
-
-    def parse(self, text: str) -> Program | ParseFailure:
-        """The call that was handed over, or a program without calls."""
-        call, self.following = self.following, None
-        return Program(() if call is None else (call,))
-
-    def render(self, program: Program) -> str:
-        """Nothing is written in this form."""
-        return ""
-
-    def instructions(self) -> str:
-        """Nobody is told of this form."""
-        return ""
+#: TRL has parsed the calls already; a form is named for rewards that ask, and reads nothing.
+_NATIVE: Final = "hermes"
 
 
 class ToolEnvironment:
@@ -59,58 +41,59 @@ class ToolEnvironment:
     _seed: ClassVar[int]
 
     def __init__(self) -> None:
-        self._parser = OneCall()
-        self._episode: ConversedEpisode | None = None
+        self._task: Task | None = None
+        self._execution: Execution | None = None
+        self._turns: list[Turn] = []
 
     def reset(self, **row: Any) -> None:
         """A fresh session for the row of the data. TRL gives all of its columns."""
-        if self._episode is not None:
-            self._episode.close()
-        self._parser = OneCall()
-        self._episode = ConversedEpisode(
-            self._task(row), self._parser, seed=self._session_seed(row), caller=event_caller(self._registry)
+        if self._execution is not None:
+            self._execution.close()
+        task = self._task_of(row)
+        self._task, self._turns = task, []
+        self._execution = Execution(
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            caller=event_caller(self._registry),
         )
 
-    def _task(self, row: dict[str, Any]) -> Task:
+    def _task_of(self, row: dict[str, Any]) -> Task:
         corpus = self._corpus
         if corpus is None:
-            scenario = row.get("scenario") or ""
+            scenario, seed = str(row.get("scenario") or ""), int(row.get("seed") or self._seed)
             tools = self._environment.tools
-            return Task(_FREE, "", tools, Answer(), self._environment, scenario=str(scenario))
+            return Task(_FREE, "", tools, Answer(), self._environment, scenario=scenario, seed=seed)
         task_id = row.get("task_id")
         if not isinstance(task_id, str):
             raise UsageError("the data has no column 'task_id'; make it with trl_bridge.dataset(…, ir=None)")
         return corpus.task(task_id)
 
-    def _session_seed(self, row: dict[str, Any]) -> int:
-        return int(row.get("seed") or self._seed) if self._corpus is None else self._seed
-
     def _call(self, tool: str, arguments: dict[str, Any]) -> str:
         """What a method does: execute, and tell the result as every rollout of Callwright tells it."""
-        if self._episode is None:
+        if self._execution is None:
             raise UsageError(f"{type(self).__name__} has no session yet: call reset(…) first")
         if self._lost is not None:
             raise UsageError(f"the episode has ended: {self._lost}")
-        number = len(self._episode.turns)
-        self._parser.following = Call(0, tool, arguments)
-        turn = self._episode.step(Completion(""))
-        step = turn.trace.steps[0] if turn.trace is not None else None
-        if step is None:
-            return ""
-        return describe_step(Step(number, step.tool, step.arguments, step.outcome, step.state))
+        program = Program((Call(0, tool, arguments),))
+        trace = self._execution.run(program)
+        self._turns.append(Turn(Completion(""), program, trace))
+        return describe_step(evolve(trace.records[0], call=len(self._turns) - 1))
 
     @property
     def _lost(self) -> str | None:
         """Why the rollout is masked; :class:`.rewards.RewardFunction` asks for it."""
-        return None if self._episode is None else self._episode.masked
+        return next((turn.trace.masked for turn in self._turns if turn.trace is not None and turn.trace.masked), None)
 
 
 def _score(self: ToolEnvironment) -> float | None:
     """The reward of what was called, each call a turn of its own; ``None`` if the machinery failed."""
     assert self._recipe is not None
-    if self._episode is None:
+    if self._task is None:
         return None
-    return self._recipe.score_attempt(self._episode).total
+    parser = self._registry.create("parser", _NATIVE)
+    return self._recipe.score_attempt(Attempt.told(self._task, parser, self._turns)).total
 
 
 def make_environment(

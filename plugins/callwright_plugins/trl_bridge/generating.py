@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList
 from trl.models import unwrap_model_for_generation
 
-from callwright.episodes.token_episode import Generated
+from callwright.episodes.token_episode import EngineOutput
 from callwright.errors import UsageError
 
 
@@ -41,7 +41,7 @@ class TrainerEngine:
         self.trainer = trainer
         self.ends = frozenset(trainer.eos_token_ids)
 
-    def __call__(self, contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[Generated]:
+    def __call__(self, contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[EngineOutput]:
         """One completion for each context."""
         longest = self.trainer.max_completion_length
         most = [longest if room is None else min(room, longest) for room in rooms]
@@ -51,11 +51,11 @@ class TrainerEngine:
             drawn = self._transformers(contexts, max(most))
         return [self._cut(ids, logprobs, room) for (ids, logprobs), room in zip(drawn, most, strict=True)]
 
-    def _cut(self, ids: Sequence[int], logprobs: Sequence[float], room: int) -> Generated:
+    def _cut(self, ids: Sequence[int], logprobs: Sequence[float], room: int) -> EngineOutput:
         for at, token in enumerate(ids[:room]):
             if token in self.ends:
-                return Generated(tuple(ids[: at + 1]), tuple(logprobs[: at + 1]))
-        return Generated(tuple(ids[:room]), tuple(logprobs[:room]), finished=False)
+                return EngineOutput(tuple(ids[: at + 1]), tuple(logprobs[: at + 1]))
+        return EngineOutput(tuple(ids[:room]), tuple(logprobs[:room]), finished=False)
 
     def _vllm(self, contexts: Sequence[tuple[int, ...]]) -> list[tuple[list[int], list[float]]]:
         """TRL has synchronised the weights before it calls a rollout function."""

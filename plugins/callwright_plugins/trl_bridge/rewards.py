@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from attrs import evolve
+
 from callwright.episodes.codec import ChatCodec
-from callwright.episodes.conversation import ConversedEpisode
-from callwright.episodes.token_episode import Rollout, score_rollout
+from callwright.episodes.token_episode import TokenEpisode
 from callwright.errors import CannotExpress, DataError, UsageError
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
-from callwright.opening import task_of
-from callwright.pipeline import Pipeline, event_caller
-from callwright.walk.attempt import Progress
+from callwright.pipeline import Pipeline
+from callwright.walk.conditions import Progress
 from callwright.walk.reward import Reward
 from callwright.walk.sampling import Completion
 
@@ -73,36 +73,25 @@ class RewardFunction:
         ]
 
     def _of_rollout(self, rollout: Any, progress: Progress | None) -> Reward:
-        if not isinstance(rollout, Rollout):
+        if not isinstance(rollout, TokenEpisode):
             raise DataError(f"the column {ROLLOUT!r} holds {type(rollout).__name__}, not an episode of rollout_func")
-        rollout.episode.progress = progress
-        return score_rollout(self.pipeline.score, rollout)
+        return self.pipeline.score(rollout.attempt.at(progress))
 
     def _score(self, task_id: Any, completion: Any, ids: Any, environment: Any, progress: Progress | None) -> Reward:
         pipeline = self.pipeline
-        task = task_of(pipeline, task_id)
+        task = pipeline.task(task_id)
         lost = getattr(environment, "_lost", None)
         if isinstance(completion, str) or _is_plain(completion):
             text = completion if isinstance(completion, str) else str(completion[0]["content"])
             return pipeline.score(pipeline.attempt(task, self._completion(text, ids, lost), progress))
         if self._codec is not None and len(completion) == 1:
             return pipeline.score(pipeline.attempt(task, self._completion("", ids, lost), progress))
-        recipe = pipeline.loaded.recipe
-        episode = ConversedEpisode(
-            task,
-            pipeline.parser,
-            seed=recipe.seed,
-            progress=progress,
-            caller=event_caller(pipeline.registry),
-            time_limit=recipe.time_limit,
-        )
-        with episode:
-            for message in completion:
-                if message["role"] == "assistant" and episode.masked is None:
-                    episode.step(Completion(turn_text(message, pipeline.parser)))
+        turns = [
+            Completion(turn_text(message, pipeline.parser)) for message in completion if message["role"] == "assistant"
+        ]
         if lost is not None:
-            episode.completion = Completion(episode.completion.text, lost=lost)
-        return pipeline.score(episode)
+            turns = [*turns[:-1], evolve(turns[-1], lost=lost)] if turns else [Completion("", lost=lost)]
+        return pipeline.score(pipeline.attempt(task, turns, progress))
 
     def _completion(self, text: str, ids: Any, lost: str | None) -> Completion:
         if self._codec is None or ids is None:

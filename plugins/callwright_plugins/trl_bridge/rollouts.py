@@ -9,12 +9,12 @@ from typing import Any
 from attrs import evolve
 
 from callwright.episodes.codec import ChatCodec, PlainCodec
-from callwright.episodes.token_episode import Codec, describe_rollouts, run_batch
+from callwright.episodes.driving import drive_batch
+from callwright.episodes.token_episode import Codec, describe_episodes
 from callwright.errors import DataError
-from callwright.opening import task_of
 from callwright.pipeline import Pipeline
-from callwright.walk.attempt import Progress
-from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.conditions import Progress
+from callwright.walk.limits import TurnLimits
 from callwright.walk.sampling import Message
 from callwright.walk.tasks import Task
 from callwright_plugins.trl_bridge.generating import TrainerEngine, check_trainer
@@ -43,7 +43,7 @@ class RolloutFunction:
         compact: Callable[[Task], str] | None = None,
     ) -> None:
         self.pipeline = pipeline
-        self.limits = limits or pipeline.limits or SINGLE_TURN
+        self.limits = limits or pipeline.conditions.limits
         self.retries = retries
         self._make_codec = codec
         self._compact = compact
@@ -53,7 +53,7 @@ class RolloutFunction:
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, Any]:
         """Sample an episode for every prompt."""
         check_trainer(trainer)
-        limits = self._bounded(trainer)
+        conditions = evolve(self.pipeline.conditions, limits=self._bounded(trainer), progress=_progress(trainer))
         tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
         codecs: dict[bool, Codec] = {}
         rollouts = []
@@ -63,12 +63,9 @@ class RolloutFunction:
                 codecs[plain] = self._codec(plain, tokenizer, trainer)
             task = self._tasks_by_text[prompt] if plain and prompt in self._tasks_by_text else self._task(prompt)
             messages = None if plain else [Message(role=one["role"], content=one["content"]) for one in prompt]
-            progress = _progress(trainer)
-            rollouts.append(
-                self.pipeline.rollout(task, codecs[plain], messages=messages, limits=limits, progress=progress)
-            )
-        run_batch(rollouts, TrainerEngine(trainer), retries=self.retries)
-        self.described = describe_rollouts(rollouts)
+            rollouts.append(self.pipeline.token_episode(task, codecs[plain], messages=messages, conditions=conditions))
+        drive_batch(rollouts, TrainerEngine(trainer), retries=self.retries)
+        self.described = describe_episodes(rollouts)
         filler = _filler(trainer, tokenizer)
         return {
             "prompt_ids": [list(rollout.prompt_ids) for rollout in rollouts],
@@ -116,7 +113,7 @@ class RolloutFunction:
         marked = prompt[-1].get(MARK)
         if marked is None:
             raise DataError(f"the last message of the prompt has no {MARK!r}; make the data with trl_bridge.dataset(…)")
-        return task_of(self.pipeline, marked)
+        return self.pipeline.task(marked)
 
 
 def _alike(one: Task, other: Task) -> bool:

@@ -21,7 +21,6 @@ def taskset(
     *,
     split: str = "train",
     ir: str | None = "json",
-    seed: int = 0,
     limit: int | None = None,
     corpus_options: Mapping[str, Any] | None = None,
     name: str = "Tasks",
@@ -36,6 +35,4 @@ def taskset(
         from callwright_plugins.verifiers_bridge.tasks import make_taskset
     except ModuleNotFoundError as error:
         raise MissingExtra("the taskset for verifiers", "verifiers", error.name or "verifiers") from error
-    return make_taskset(
-        corpus, recipe, split=split, ir=ir, seed=seed, limit=limit, corpus_options=corpus_options, name=name
-    )
+    return make_taskset(corpus, recipe, split=split, ir=ir, limit=limit, corpus_options=corpus_options, name=name)

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from callwright.episodes.conversation import ConversedEpisode
+from attrs import evolve
+
 from callwright.errors import CannotExpress, DataError
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
 from callwright.plugins import default_registry
+from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Corpus, Task
@@ -37,7 +39,6 @@ def score_messages(
     messages: Sequence[Any],
     *,
     ir: str | None,
-    seed: int = 0,
     truncated: bool = False,
     lost: str | None = None,
 ) -> Reward:
@@ -53,15 +54,13 @@ def score_messages(
         raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
     if ir is not None:
         text = written(messages[-1]) if messages else ""
-        return reward.score(task, Completion(text, truncated=truncated, lost=lost), ir=parser, seed=seed)
-    with ConversedEpisode(task, parser, seed=seed) as episode:
-        for number, message in enumerate(messages, 1):
-            if episode.masked is None:
-                last = number == len(messages)
-                episode.step(Completion(turn_text(message, task, parser), truncated=truncated and last))
-    if lost is not None:
-        episode.completion = Completion(episode.completion.text, lost=lost)
-    return reward.score_attempt(episode)
+        return reward.score(task, Completion(text, truncated=truncated, lost=lost), ir=parser)
+    turns = [Completion(turn_text(message, task, parser)) for message in messages]
+    if turns:
+        turns[-1] = evolve(turns[-1], truncated=truncated, lost=lost)
+    else:
+        turns = [Completion("", lost=lost)]
+    return reward.score_attempt(Attempt(task, turns, parser))
 
 
 def written(message: Any) -> str:

@@ -27,7 +27,6 @@ class CallwrightData(vf.TaskData):  # type: ignore[misc]
     task_id: str
     recipe: str = "tier"
     ir: str | None = "json"
-    seed: int = 0
 
     @property
     def task(self) -> Task:
@@ -72,7 +71,6 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
             data.task,
             trace.assistant_messages,
             ir=data.ir,
-            seed=data.seed,
             truncated=trace.is_truncated,
             lost=getattr(trace.state, "lost", None),
         )
@@ -83,7 +81,7 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
         if task.program is None:
             return None
         parser = default_registry().create("parser", "json")
-        return judge(Attempt(task, parser.render(task.program), parser, seed=self.data.seed)).answer
+        return judge(Attempt(task, parser.render(task.program), parser)).answer
 
 
 class CallwrightToolTask(CallwrightTask):
@@ -103,7 +101,6 @@ class CallwrightTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
     split: str = "train"
     recipe: str = "tier"
     ir: str | None = "json"
-    seed: int = 0
     limit: int | None = None
     task: CallwrightTaskConfig = CallwrightTaskConfig()
 
@@ -137,7 +134,6 @@ class Loading:
                 task_id=task.id,
                 recipe=config.recipe,
                 ir=config.ir,
-                seed=config.seed,
             )
             yield self.TASK(data, config.task)
 
@@ -148,7 +144,6 @@ def make_taskset(
     *,
     split: str,
     ir: str | None,
-    seed: int,
     limit: int | None,
     corpus_options: Mapping[str, Any] | None,
     name: str,
@@ -163,7 +158,7 @@ def make_taskset(
     if ir is not None:
         registry.spec("parser", ir)
     options = dict(corpus_options or {})
-    chosen = (corpus, options, split, recipe, ir, seed, limit)
+    chosen = (corpus, options, split, recipe, ir, limit)
 
     class Config(CallwrightTasksetConfig):
         corpus: str = chosen[0]
@@ -171,8 +166,7 @@ def make_taskset(
         split: str = chosen[2]
         recipe: str = chosen[3]
         ir: str | None = chosen[4]
-        seed: int = chosen[5]
-        limit: int | None = chosen[6]
+        limit: int | None = chosen[5]
 
     kind: Any = CallwrightToolTask if ir is None else CallwrightTask
 

@@ -19,7 +19,7 @@ from callwright.tools.reading import without_marks
 from callwright.tools.spec import ToolSpec
 from callwright.walk.execution import call_session
 from callwright.walk.tasks import Task
-from callwright.walk.trace import Step
+from callwright.walk.trace import CallRecord
 
 
 class CallwrightState(vf.State):  # type: ignore[misc]
@@ -70,7 +70,7 @@ class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type
         if outcome.kind == "infrastructure_error":
             self.state.lost = outcome.message or outcome.code or "the session failed"
         number, self._calls = self._calls, self._calls + 1
-        return describe_step(Step(number, tool, arguments, outcome, ""))
+        return describe_step(CallRecord(number, tool, arguments, outcome, ""))
 
 
 class PlainArguments(FuncMetadata):

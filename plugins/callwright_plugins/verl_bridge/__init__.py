@@ -45,7 +45,7 @@ def compute_score(
     then it gets ``masked_score`` or, without one, stops the run. A reward with a schedule needs ``total_steps``, and
     ``global_steps`` in ``extra_info``. For the command line of verl see :func:`.scoring.compute_score`.
     """
-    from callwright.opening import open_pipeline
+    from callwright.pipeline import open_pipeline
     from callwright_plugins.verl_bridge.scoring import ScoreFunction
 
     pipeline = open_pipeline(recipe, corpus, ir, seed=seed, registry=registry)
@@ -60,7 +60,6 @@ def export(
     *,
     agent: str | None = None,
     limit: int | None = None,
-    seed: int = 0,
     registry: Registry | None = None,
 ) -> int:
     """Write a split as a parquet file in verl's columns; returns the number of rows.
@@ -70,7 +69,7 @@ def export(
     """
     from callwright_plugins.verl_bridge.parquet import write_parquet
 
-    return write_parquet(corpus, Path(path), split, ir, agent=agent, limit=limit, seed=seed, registry=registry)
+    return write_parquet(corpus, Path(path), split, ir, agent=agent, limit=limit, registry=registry)
 
 
 def tool_config(

@@ -7,15 +7,15 @@ from time import perf_counter
 from typing import Any, Literal
 from uuid import uuid4
 
-from attrs import asdict
+from attrs import asdict, evolve
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
 
 from callwright.episodes.codec import ChatCodec
-from callwright.episodes.token_episode import Generated, Rollout, run_one, score_rollout
+from callwright.episodes.driving import drive_one
+from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, UsageError
-from callwright.opening import task_of
-from callwright.walk.attempt import Progress
-from callwright.walk.limits import TurnLimits
+from callwright.walk.conditions import Progress
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.sampling import Message
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
@@ -60,11 +60,12 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         """One episode of the row's task."""
         recipe, corpus, ir, seed = self._pipeline_of
         pipeline = open_named(recipe, corpus, kwargs.get("data_source"), ir, seed)
-        task = task_of(pipeline, _task_id(kwargs))
+        task = pipeline.task(_task_id(kwargs))
         options = dict(self.apply_chat_template_kwargs or {})
         codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
         messages = [Message(role=one["role"], content=one["content"]) for one in kwargs["raw_prompt"]]
-        rollout = pipeline.rollout(task, codec, messages=messages, limits=self._turn_limits(pipeline.limits))
+        conditions = evolve(pipeline.conditions, limits=self._turn_limits(pipeline.conditions.limits))
+        rollout = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
         longest = self.rollout_config.prompt_length
         if len(rollout.prompt_ids) > longest:
             raise DataError(
@@ -72,20 +73,19 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
                 "prompt_length; raise it, offer fewer tools or leave the task out"
             )
         server = _Server(self, dict(sampling_params), int(priority), codec.ends)
-        await run_one(rollout, server.generate, retries=self._retries, threads=True)
+        await drive_one(rollout, server.generate, retries=self._retries, threads=True)
         if rollout.masked is not None and self._on_lost == "stop":
             raise InfrastructureFailure(
                 f"the episode of task {task.id!r} failed {rollout.retried + 1} times: {rollout.masked}. verl cannot "
                 "leave a sample out of its group; with on_lost: mask its tokens carry no loss, and it counts as 0"
             )
-        rollout.episode.progress = self._progress(server.extra)
         return self._output(pipeline, rollout, server)
 
-    def _output(self, pipeline: Any, rollout: Rollout, server: _Server) -> Any:
+    def _output(self, pipeline: Any, rollout: TokenEpisode, server: _Server) -> Any:
         extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": []}
         total = None
         if self._score:
-            reward = score_rollout(pipeline.score, rollout)
+            reward = pipeline.score(rollout.attempt.at(self._progress(server.extra)))
             total = 0.0 if reward.total is None else float(reward.total)
             extra["reward_extra_info"] = scores(pipeline, reward, total)
         mask = list(rollout.mask)
@@ -106,7 +106,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
             extra_fields=extra,
         )
 
-    def _turn_limits(self, own: TurnLimits | None) -> TurnLimits:
+    def _turn_limits(self, own: TurnLimits) -> TurnLimits:
         """The limits of the options, else of the pipeline recipe, else of verl's configuration."""
         turns = self.rollout_config.multi_turn
         given: dict[str, Any] = {
@@ -114,7 +114,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
             "user_turns": turns.get("max_user_turns"),
             "total_tokens": self.rollout_config.response_length,
         }
-        given |= {} if own is None else {key: value for key, value in asdict(own).items() if value is not None}
+        given |= {} if own == SINGLE_TURN else {key: value for key, value in asdict(own).items() if value is not None}
         given = {key: value for key, value in given.items() if value is not None} | self._limits
         given["total_tokens"] = min(
             given["total_tokens"] or self.rollout_config.response_length, self.rollout_config.response_length
@@ -146,7 +146,7 @@ class _Server:
         self.preempted = -1
         self.gave_logprobs = False
 
-    async def generate(self, context: tuple[int, ...], room: int | None) -> Generated:
+    async def generate(self, context: tuple[int, ...], room: int | None) -> EngineOutput:
         """One completion. Whatever the server raises is a failure of the machinery."""
         began = perf_counter()
         sampling = dict(self._sampling)
@@ -170,7 +170,7 @@ class _Server:
             ids, logprobs = ids[:room], logprobs[:room]
         if not ids:
             raise InfrastructureFailure(f"verl's server gave no token ({output.stop_reason or 'no reason'})")
-        return Generated(ids, logprobs, finished=ids[-1] in self._ends)
+        return EngineOutput(ids, logprobs, finished=ids[-1] in self._ends)
 
 
 def _newest(extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from callwright.cli.app import App
 @click.option("--tools", is_flag=True, help="Write queries alone, for verl's own loop of tool calls, instead of --ir.")
 @click.option("--agent", metavar="NAME", help="Write this as agent_name: which agent loop the rows are for.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks.")
-@options.seed_option
+@click.option("--seed", type=int, hidden=True, expose_value=False, help="Of no effect: a task fixes its world.")
 @click.pass_obj
 def verl_export(
     app: App,
@@ -33,7 +33,6 @@ def verl_export(
     tools: bool,
     agent: str | None,
     limit: int | None,
-    seed: int,
 ) -> None:
     """Write a corpus as parquet for verl.
 
@@ -49,7 +48,6 @@ def verl_export(
         None if tools else ir,
         agent=agent,
         limit=limit,
-        seed=seed,
         registry=app.registry,
     )
     click.echo(f"{count:,} rows in {output}")

@@ -19,7 +19,6 @@ def rows(
     *,
     agent: str | None = None,
     limit: int | None = None,
-    seed: int = 0,
     registry: Registry | None = None,
 ) -> list[dict[str, Any]]:
     """A row a task: ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info``, perhaps ``agent_name``.
@@ -38,7 +37,7 @@ def rows(
             "structure": task.structure,
         }
         if parser is None:
-            info |= _tools(task, corpus, seed)
+            info |= _tools(task, corpus)
         row: dict[str, Any] = {
             "data_source": corpus.name,
             "prompt": _prompt(task, parser, registry),
@@ -60,9 +59,9 @@ def _prompt(task: Task, parser: Parser | None, registry: Registry | None) -> lis
     ]
 
 
-def _tools(task: Task, corpus: Corpus, seed: int) -> dict[str, Any]:
+def _tools(task: Task, corpus: Corpus) -> dict[str, Any]:
     """verl looks up a called tool here even where it is not offered, so that every tool of the corpus is listed."""
-    create = {"create_kwargs": {"scenario": task.scenario, "seed": seed}}
+    create = {"create_kwargs": {"scenario": task.scenario, "seed": task.seed}}
     everything = {name: create for name, spec in corpus.environment.tools.items() if not spec.hidden}
     offered = [name for name, spec in task.tools.items() if not spec.hidden]
     return {"need_tools_kwargs": True, "tools_kwargs": everything, "tool_selection": offered}
@@ -76,7 +75,6 @@ def write_parquet(
     *,
     agent: str | None,
     limit: int | None,
-    seed: int,
     registry: Registry | None,
 ) -> int:
     """What :func:`callwright_plugins.verl_bridge.export` does. Raises :class:`callwright.errors.DataError`."""
@@ -88,7 +86,7 @@ def write_parquet(
     registry = registry or default_registry()
     source: Corpus = registry.create("corpus", corpus) if isinstance(corpus, str) else corpus
     parser: Parser | None = registry.create("parser", ir) if isinstance(ir, str) else ir
-    made = rows(source, split, parser, agent=agent, limit=limit, seed=seed, registry=registry)
+    made = rows(source, split, parser, agent=agent, limit=limit, registry=registry)
     if not made:
         raise DataError(f"the split {split!r} of corpus {source.name!r} is empty; there is nothing to write")
     try:

@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from callwright.errors import InfrastructureFailure, UsageError
-from callwright.opening import open_pipeline, task_of
-from callwright.pipeline import Pipeline
-from callwright.walk.attempt import Progress
+from callwright.pipeline import Pipeline, open_pipeline
+from callwright.walk.conditions import Progress
 from callwright.walk.reward import Reward
 
 
@@ -43,7 +42,7 @@ class ScoreFunction:
         Raises :class:`callwright.InfrastructureFailure` for a sample that stays masked, without ``masked_score``.
         """
         task_id = ground_truth if isinstance(ground_truth, str) else (extra_info or {}).get("task_id")
-        task = task_of(self.pipeline, task_id)
+        task = self.pipeline.task(task_id)
         progress = self._progress(extra_info or {})
         for _ in range(self.retries + 1):
             reward = self.pipeline.score(self.pipeline.attempt(task, solution_str, progress))

@@ -22,7 +22,7 @@ from callwright.pipeline import event_caller
 from callwright.plugins import default_registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.execution import call_session
-from callwright.walk.trace import Step
+from callwright.walk.trace import CallRecord
 
 
 class WholeParameters(OpenAIFunctionParametersSchema):  # type: ignore[misc]
@@ -94,7 +94,7 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
         session = self._session(instance_id, kwargs.get("agent_data"))
         arguments = dict(parameters) if isinstance(parameters, dict) else {"": parameters}
         outcome = self._caller(session, Call(0, self.spec.name, arguments), arguments)
-        text = describe_step(Step(0, self.spec.name, arguments, outcome, ""))
+        text = describe_step(CallRecord(0, self.spec.name, arguments, outcome, ""))
         return ToolResponse(text=text), 0.0, {"executed": float(outcome.executed)}
 
     async def calc_reward(self, instance_id: str, **kwargs: Any) -> float:

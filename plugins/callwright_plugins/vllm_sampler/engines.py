@@ -8,11 +8,11 @@ from typing import Any
 
 from attrs import field, frozen
 
-from callwright.episodes.token_episode import Generated
+from callwright.episodes.token_episode import EngineOutput
 from callwright.errors import InfrastructureFailure
 from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
 
-Made = Sequence[Generated | InfrastructureFailure]
+Made = Sequence[EngineOutput | InfrastructureFailure]
 
 
 @frozen
@@ -42,7 +42,7 @@ class OfflineEngine:
         parameters = [self._parameters(demands[number], temperature, sampling) for number in fitting]
         prompts = [{"prompt_token_ids": list(demands[number].context)} for number in fitting]
         answers = self._engine.generate(prompts, parameters, use_tqdm=False) if fitting else []
-        made = [Generated((), (), False)] * len(demands)
+        made = [EngineOutput((), (), False)] * len(demands)
         for number, answer in zip(fitting, answers, strict=True):
             made[number] = _of_engine(answer.outputs[0])
         return made
@@ -65,12 +65,12 @@ class OfflineEngine:
         )
 
 
-def _of_engine(output: Any) -> Generated:
+def _of_engine(output: Any) -> EngineOutput:
     ids = tuple(output.token_ids)
     logprobs: tuple[float, ...] = ()
     if output.logprobs:
         logprobs = tuple(float(place[token].logprob) for token, place in zip(ids, output.logprobs, strict=True))
-    return Generated(ids, logprobs, output.finish_reason != "length")
+    return EngineOutput(ids, logprobs, output.finish_reason != "length")
 
 
 class ServerEngine:
@@ -92,13 +92,13 @@ class ServerEngine:
         """
 
         def asking(demand: Demand) -> Any:
-            async def ask(connection: Connection) -> Generated | InfrastructureFailure:
+            async def ask(connection: Connection) -> EngineOutput | InfrastructureFailure:
                 return await self.one(connection, demand, temperature, sampling)
 
             return ask
 
         found = self.server.all([asking(demand) for demand in demands])
-        made: list[Generated | InfrastructureFailure] = []
+        made: list[EngineOutput | InfrastructureFailure] = []
         for answer in found:
             if isinstance(answer, BaseException) and not isinstance(answer, InfrastructureFailure):
                 raise answer
@@ -107,7 +107,7 @@ class ServerEngine:
 
     async def one(
         self, connection: Connection, demand: Demand, temperature: float, sampling: Mapping[str, Any]
-    ) -> Generated | InfrastructureFailure:
+    ) -> EngineOutput | InfrastructureFailure:
         """A continuation of one context."""
         extra: dict[str, Any] = {
             "return_token_ids": True,
@@ -128,14 +128,14 @@ class ServerEngine:
                 extra_body=extra,
             )
         except ContextExceeded:
-            return Generated((), (), False)
+            return EngineOutput((), (), False)
         except InfrastructureFailure as error:
             return error
         choices = answer.get("choices") or [{}]
         return _of_server(choices[0], self.server)
 
 
-def _of_server(choice: Mapping[str, Any], server: Server) -> Generated | InfrastructureFailure:
+def _of_server(choice: Mapping[str, Any], server: Server) -> EngineOutput | InfrastructureFailure:
     ids = choice.get("token_ids")
     if not isinstance(ids, list):
         return InfrastructureFailure(
@@ -143,4 +143,4 @@ def _of_server(choice: Mapping[str, Any], server: Server) -> Generated | Infrast
         )
     listed = (choice.get("logprobs") or {}).get("token_logprobs") or []
     logprobs = tuple(float(one) for one in listed) if len(listed) == len(ids) else ()
-    return Generated(tuple(ids), logprobs, choice.get("finish_reason") != "length")
+    return EngineOutput(tuple(ids), logprobs, choice.get("finish_reason") != "length")

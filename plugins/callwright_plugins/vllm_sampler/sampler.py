@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from callwright.episodes.codec import ChatCodec
-from callwright.episodes.driving import Start
-from callwright.episodes.token_episode import Generated, Rollout, run_batch
+from callwright.episodes.driving import drive
+from callwright.episodes.sampling import Start, draw_seed
+from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
 from callwright.machines.model_server import Server, Usage
 from callwright.walk.sampling import Completion, SamplingRequest
@@ -94,10 +95,11 @@ class VLLMSampler:
         _check(n, temperature)
         codec, engine = self._ready()
         demands = []
-        for index, request in enumerate(requests):
+        for request in requests:
             context = codec.prompt_ids(request.messages, request.task)
             tags = self._tags(request)
-            demands += [Demand(context, self._max_new_tokens, self._seed(seed, index, copy), tags) for copy in range(n)]
+            seeds = [self._seed(draw_seed(seed, request.task.id, copy), 0) for copy in range(n)]
+            demands += [Demand(context, self._max_new_tokens, one, tags) for one in seeds]
         made = [self._completion(codec, one) for one in engine.generate(demands, temperature, self._sampling)]
         return [made[start : start + n] for start in range(0, len(made), n)]
 
@@ -110,33 +112,27 @@ class VLLMSampler:
         seed: int = 0,
         temperature: float = 1.0,
         retries: int = 0,
-    ) -> list[list[Rollout]]:
+    ) -> list[list[TokenEpisode]]:
         """``[B][n]`` rollouts driven to their end, all that go on in one batch each turn."""
         _check(n, temperature)
         codec, engine = self._ready()
-        groups = [[start(request, codec) for _ in range(n)] for request in requests]
+        groups = [[start(request, codec, copy) for copy in range(n)] for request in requests]
         rollouts = [one for group in groups for one in group]
-        tags = [self._tags(request) for request in requests for _ in range(n)]
-        turn = 0
+        tags = {id(one): self._tags(request) for request, group in zip(requests, groups, strict=True) for one in group}
 
-        def generate(
-            contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]
-        ) -> Sequence[Generated | InfrastructureFailure]:
-            nonlocal turn
-            live = [index for index, rollout in enumerate(rollouts) if not rollout.over]
+        def generate(live: Sequence[TokenEpisode]) -> Sequence[EngineOutput | InfrastructureFailure]:
             demands = [
                 Demand(
-                    context,
-                    self._max_new_tokens if room is None else min(room, self._max_new_tokens),
-                    self._seed(seed, index, turn),
-                    tags[index],
+                    one.context,
+                    self._max_new_tokens if one.room is None else min(one.room, self._max_new_tokens),
+                    self._seed(one.conditions.seed, len(one.history)),
+                    tags[id(one)],
                 )
-                for index, context, room in zip(live, contexts, rooms, strict=True)
+                for one in live
             ]
-            turn += 1
             return engine.generate(demands, temperature, self._sampling)
 
-        run_batch(rollouts, generate, retries=retries)
+        drive(rollouts, generate, retries=retries)
         return groups
 
     def _seed(self, *parts: int) -> int | None:
@@ -148,7 +144,7 @@ class VLLMSampler:
     def _tags(self, request: SamplingRequest) -> Mapping[str, Any] | None:
         return structural_tags(self._structured, request.task.tools) if self._structured is not None else None
 
-    def _completion(self, codec: ChatCodec, made: Generated | InfrastructureFailure) -> Completion:
+    def _completion(self, codec: ChatCodec, made: EngineOutput | InfrastructureFailure) -> Completion:
         if isinstance(made, InfrastructureFailure):
             return Completion("", lost=str(made))
         text = codec.prefix_text + codec.text(made.token_ids)

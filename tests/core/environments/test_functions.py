@@ -142,7 +142,7 @@ def test_a_failure_of_the_machinery_changes_nothing_and_is_passed_on(environment
 def test_a_hidden_tool_is_for_whoever_holds_the_session(environment: FunctionEnvironment) -> None:
     assert environment.open().call("audit", {}) == cw.Outcome("empty", [])
     trace = execute(cw.Program((cw.Call(0, "audit", {}),)), environment, environment.tools)
-    assert trace.steps[0].outcome.kind == "unknown_tool"
+    assert trace.records[0].outcome.kind == "unknown_tool"
 
 
 def test_empty_results_are_results() -> None:

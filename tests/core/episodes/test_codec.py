@@ -12,8 +12,9 @@ import pytest
 
 import callwright as cw
 from callwright.episodes.codec import ChatCodec, PlainCodec, merge_system
+from callwright.episodes.driving import drive_batch
 from callwright.episodes.results import as_user_message, printable
-from callwright.episodes.token_episode import Codec, Generated, Rollout, run_batch
+from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError
 from callwright.template_drift import examine_tokenizer
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
@@ -170,8 +171,10 @@ def test_thoughts_of_earlier_turns_stay_in_the_ids(make_task: Any) -> None:
             return cw.Program((cw.Call(0, "double", {"number": 2}),) if "tool_call" in text else ())
 
     end = codec.tokenizer.eos_token_id
-    rollout = Rollout(task, Reader(), codec, [QUESTION])  # type: ignore[arg-type]
-    run_batch([rollout], lambda *_: [Generated((*codec.tokenizer.encode(next(made), add_special_tokens=False), end))])
+    rollout = TokenEpisode(task, Reader(), codec, [QUESTION])  # type: ignore[arg-type]
+    drive_batch(
+        [rollout], lambda *_: [EngineOutput((*codec.tokenizer.encode(next(made), add_special_tokens=False), end))]
+    )
     text = codec.tokenizer.decode(rollout.context)
     assert text.count("<think>") == 2
     assert "And again?<|im_end|>\n<|im_start|>assistant\nthird<|im_end|>" in text
@@ -205,11 +208,11 @@ def test_an_open_thought_is_found(make_task: Any) -> None:
     text = parser.render(cw.Program((cw.Call(0, "double", {"number": 2}),), thought="why"))
     assert text.startswith("<think>\n")
     ids = tuple(opened.tokenizer.encode(text.removeprefix("<think>\n"), add_special_tokens=False))
-    rollout = Rollout(task, parser, opened, [QUESTION], limits=SINGLE_TURN)
-    rollout.advance(Generated((*ids, opened.tokenizer.eos_token_id)))
-    assert rollout.episode.completion.text == text
+    rollout = TokenEpisode(task, parser, opened, [QUESTION], limits=SINGLE_TURN)
+    rollout.accept(EngineOutput((*ids, opened.tokenizer.eos_token_id)))
+    assert rollout.attempt.completion.text == text
     assert rollout.response_ids == (*ids, opened.tokenizer.eos_token_id)
-    assert cw.reward("tier").score_attempt(rollout.episode).total == 1.0
+    assert cw.reward("tier").score_attempt(rollout.attempt).total == 1.0
 
 
 # Prompts --------------------------------------------------------------------------------------------------------------
@@ -383,9 +386,11 @@ def test_limits_hold_with_a_real_tokenizer(make_task: Any, list_parser: Any) -> 
     limits = TurnLimits(observation_tokens=120, total_tokens=600)
     task = make_task(4)
     text = '[["shout", {"text": "%s"}]]' % ("a b " * 90)
-    rollout = Rollout(task, list_parser, codec, [QUESTION], limits=limits)
+    rollout = TokenEpisode(task, list_parser, codec, [QUESTION], limits=limits)
     made = iter([text, "[]"])
-    run_batch([rollout], lambda *_: [Generated(tuple(codec.tokenizer.encode(next(made), add_special_tokens=False)))])
+    drive_batch(
+        [rollout], lambda *_: [EngineOutput(tuple(codec.tokenizer.encode(next(made), add_special_tokens=False)))]
+    )
     (_, first), (second, _) = rollout.ranges
     assert 100 <= second - first <= 120
     assert "characters left out]" in rollout.messages[2]["content"]

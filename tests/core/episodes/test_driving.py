@@ -12,8 +12,8 @@ import callwright as cw
 from callwright.environments import FunctionEnvironment
 from callwright.episodes.codec import PlainCodec
 from callwright.episodes.conversation import Conversation
-from callwright.episodes.driving import Conversing, Start, converse, turn_seed
-from callwright.episodes.token_episode import Generated, run_batch
+from callwright.episodes.driving import Conversing, Start, converse, drive_batch, turn_seed
+from callwright.episodes.token_episode import EngineOutput
 from callwright.errors import ComponentError, RecipeError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.recipe_file import parse_recipe
@@ -43,7 +43,7 @@ def test_the_recipe_says_how_long_an_episode_may_become(pipeline: Pipeline, sing
     codec = PlainCodec(_Bytes(), lambda task: task.query)
     task = pipeline.tasks("evaluation")[0]
     rollout = pipeline.rollout(task, codec)
-    assert (rollout.limits, rollout.episode.seed) == (pipeline.limits, 3)
+    assert (rollout.limits, rollout.attempt.seed) == (pipeline.limits, 3)
     assert rollout.messages == pipeline.messages(task)
     assert single.rollout(task, codec).limits == SINGLE_TURN
 
@@ -121,13 +121,13 @@ class Stepwise:
         done = len(request.turns)
         if done == len(program.calls):
             return cw.Program()
-        results = [turn.trace.steps[0].outcome.value for turn in request.turns if turn.trace is not None]
+        results = [turn.trace.records[0].outcome.value for turn in request.turns if turn.trace is not None]
         for turn, message in zip(request.turns, request.messages[3::2], strict=True):
             assert turn.trace is not None
             said = message["content"]
             if message["role"] == "user":
                 said = said.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>")
-            assert json.loads(said)["result"] == turn.trace.steps[0].outcome.value
+            assert json.loads(said)["result"] == turn.trace.records[0].outcome.value
         call = program.calls[done]
         arguments = {key: _given(value, results, request.task, program) for key, value in call.arguments.items()}
         return cw.Program((cw.Call(0, call.tool, arguments),))
@@ -214,11 +214,11 @@ def test_a_sampler_of_token_ids_drives_rollouts_itself(pipeline: Pipeline) -> No
         ) -> Sequence[Sequence[Any]]:
             self.asked = options
             groups = [[start(request, codec) for _ in range(options["n"])] for request in requests]
-            run_batch([one for group in groups for one in group], self.generate, retries=options["retries"])
+            drive_batch([one for group in groups for one in group], self.generate, retries=options["retries"])
             return groups
 
-        def generate(self, contexts: Sequence[tuple[int, ...]], rooms: Any) -> list[Generated]:
-            return [Generated((*codec.tokenizer.encode(texts[min(one.count(0), 1)]), 0)) for one in contexts]
+        def generate(self, contexts: Sequence[tuple[int, ...]], rooms: Any) -> list[EngineOutput]:
+            return [EngineOutput((*codec.tokenizer.encode(texts[min(one.count(0), 1)]), 0)) for one in contexts]
 
     sampler = Tokens()
     assert isinstance(sampler, Conversing)

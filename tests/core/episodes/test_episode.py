@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from callwright.episodes.episode import Episode
 
 import callwright as cw
 from callwright.environments.protocol import Outcome
-from callwright.episodes.episode import Episode
 from callwright.walk.execution import ExecutionRules
 
 
@@ -84,7 +84,7 @@ def test_turns_share_one_session(task: cw.Task, world: Counter) -> None:
         assert not world.opened[0].closed
     assert [session.closed for session in world.opened] == [True]
     assert episode.trace is not None
-    assert [(step.call, step.tool, step.outcome.value, step.state) for step in episode.trace.steps] == [
+    assert [(step.call, step.tool, step.outcome.value, step.state) for step in episode.trace.records] == [
         (0, "add", 2, "2"),
         (1, "add", 5, "5"),
         (2, "read", 5, "5"),
@@ -104,8 +104,8 @@ def test_an_attempt_is_an_episode_of_one(task: cw.Task) -> None:
     assert episode.validation == attempt.validation
     assert episode.trace is not None
     assert attempt.trace is not None
-    assert (episode.trace.steps, episode.trace.returned, episode.trace.state) == (
-        attempt.trace.steps,
+    assert (episode.trace.records, episode.trace.returned, episode.trace.state) == (
+        attempt.trace.records,
         attempt.trace.returned,
         attempt.trace.state,
     )
@@ -127,7 +127,7 @@ def test_every_reward_scores_an_episode(task: cw.Task) -> None:
     assert cw.reward("tier").score_attempt(broken).total == 0.0
     assert broken.failure is not None
     assert [call.tool for call in broken.whole.calls] == ["add"]
-    assert [step.tool for step in broken.whole_trace.steps] == ["add"]
+    assert [step.tool for step in broken.whole_trace.records] == ["add"]
 
 
 def test_the_answer_is_what_the_last_turn_with_calls_returned(task: cw.Task) -> None:
@@ -141,12 +141,12 @@ def test_references_stay_within_their_turn(task: cw.Task) -> None:
     call = cw.Program((cw.Call(0, "add", {"n": 4}), cw.Call(1, "add", {"n": cw.Reference(0)})))
     dangling = cw.Program((cw.Call(0, "add", {"n": cw.Reference(1)}),))
     episode = Episode(task, PARSER, [PARSER.render(call), PARSER.render(call), PARSER.render(dangling)])
-    assert [step.outcome.value for step in episode.whole_trace.steps] == [4, 8, 12, 24, None]
+    assert [step.outcome.value for step in episode.whole_trace.records] == [4, 8, 12, 24, None]
     assert [(position, reference.call) for position, _, reference in episode.whole.dangling] == [(4, 5)]
     again = episode.execution(ExecutionRules(unresolved="literal"))
     assert again is not None
-    assert [step.outcome.kind for step in again.steps] == ["ok"] * 4 + ["execution_error"]
-    assert again.steps[-1].arguments == {"n": "API_RESPONSE_1"}
+    assert [step.outcome.kind for step in again.records] == ["ok"] * 4 + ["execution_error"]
+    assert again.records[-1].arguments == {"n": "API_RESPONSE_1"}
 
 
 def test_a_lost_session_masks_and_ends_the_episode(task: cw.Task) -> None:

@@ -13,18 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
+from callwright.episodes.driving import drive_batch, drive_many, drive_one
 from callwright.episodes.results import LEFT_OUT
 from callwright.episodes.token_episode import (
     Codec,
-    Generated,
+    EngineOutput,
     PromptTooLong,
-    Rollout,
-    describe_rollouts,
-    run_batch,
-    run_many,
-    run_one,
-    score_rollout,
-    start_rollouts,
+    TokenEpisode,
+    describe_episodes,
+    start_episodes,
 )
 from callwright.errors import ComponentError, DataError
 from callwright.training import judge
@@ -127,23 +124,23 @@ class Script:
         self.unended = unended
         self.asked: list[tuple[int, ...]] = []
 
-    def one(self, context: tuple[int, ...], room: int | None) -> Generated:
+    def one(self, context: tuple[int, ...], room: int | None) -> EngineOutput:
         self.asked.append(context)
         text = "".join(map(chr, context))
         name = text.split("query of ", 1)[1].split("\n", 1)[0]
         made = (*ids(self.texts[name][context.count(END)]), *(() if self.unended else (END,)))
         cut = made[:room]
-        return Generated(cut, tuple(-1.0 - index for index in range(len(cut))), len(cut) == len(made))
+        return EngineOutput(cut, tuple(-1.0 - index for index in range(len(cut))), len(cut) == len(made))
 
-    def __call__(self, contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[Generated]:
+    def __call__(self, contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[EngineOutput]:
         return [self.one(context, room) for context, room in zip(contexts, rooms, strict=True)]
 
 
 @pytest.fixture
-def start(list_parser: Any) -> Callable[..., Rollout]:
-    def make(task: cw.Task | None = None, **options: Any) -> Rollout:
+def start(list_parser: Any) -> Callable[..., TokenEpisode]:
+    def make(task: cw.Task | None = None, **options: Any) -> TokenEpisode:
         task = task or make_task()
-        return Rollout(task, list_parser, CODEC, prompt(task), **options)
+        return TokenEpisode(task, list_parser, CODEC, prompt(task), **options)
 
     return make
 
@@ -155,24 +152,24 @@ def test_the_codec_of_these_tests_is_one() -> None:
 # Ids and masks --------------------------------------------------------------------------------------------------------
 
 
-def test_two_turns_id_for_id(start: Callable[..., Rollout]) -> None:
+def test_two_turns_id_for_id(start: Callable[..., TokenEpisode]) -> None:
     rollout = start()
     assert rollout.context == rollout.prompt_ids == ids("u:query of t\na:")
     assert (rollout.room, rollout.over, rollout.stop, rollout.response_ids) == (None, False, None, ())
-    rollout.advance(Generated((*ids(call(n=4)), END), (-0.5,) * (len(call(n=4)) + 1)))
+    rollout.accept(EngineOutput((*ids(call(n=4)), END), (-0.5,) * (len(call(n=4)) + 1)))
     observed = 't:{"id":0,"name":"add","result":4}\na:'
     assert rollout.response_ids == (*ids(call(n=4)), END, *ids(observed))
-    rollout.advance(Generated((*ids("[]"), END), (-0.25,) * 3))
+    rollout.accept(EngineOutput((*ids("[]"), END), (-0.25,) * 3))
     first, gap = len(call(n=4)) + 1, len(observed)
     assert rollout.ranges == ((0, first), (first + gap, first + gap + 3))
     assert rollout.mask == (1,) * first + (0,) * gap + (1,) * 3
     assert rollout.logprobs == (-0.5,) * first + (0.0,) * gap + (-0.25,) * 3
     assert (rollout.over, rollout.stop, rollout.room, rollout.masked) == (True, "answered", 0, None)
     assert [message["role"] for message in rollout.messages] == ["user", "assistant", "tool", "assistant"]
-    assert rollout.episode.trace is not None
-    assert rollout.episode.trace.returned == (4,)
+    assert rollout.attempt.trace is not None
+    assert rollout.attempt.trace.returned == (4,)
     with pytest.raises(cw.UsageError, match="is over"):
-        rollout.advance(Generated((END,)))
+        rollout.accept(EngineOutput((END,)))
 
 
 TEXTS = st.sampled_from(
@@ -194,14 +191,14 @@ def test_whatever_an_engine_writes_ids_and_budgets_hold(
     list_parser: Any, texts: list[str], limits: TurnLimits, unended: bool, later: int
 ) -> None:
     task = make_task(follow_ups=[f"more {number}" for number in range(later)])
-    rollout = Rollout(task, list_parser, CODEC, prompt(task), limits=limits)
+    rollout = TokenEpisode(task, list_parser, CODEC, prompt(task), limits=limits)
     engine, sampled = Script(texts, unended), []
     while not rollout.over:
         assert rollout.room is None or rollout.room >= 1
         assert rollout.context == (*rollout.prompt_ids, *rollout.response_ids)
         generated = engine.one(rollout.context, rollout.room)
         sampled.append(generated)
-        rollout.advance(generated)
+        rollout.accept(generated)
     response, mask = rollout.response_ids, rollout.mask
     assert len(response) == len(mask) == len(rollout.logprobs)
     assert [index for first, last in rollout.ranges for index in range(first, last)] == [
@@ -222,7 +219,7 @@ def test_whatever_an_engine_writes_ids_and_budgets_hold(
         said = "".join(map(chr, response[gap:following]))
         assert limits.observation_tokens is None or "u:" in said or len(said) <= limits.observation_tokens
     # why it stopped
-    last = rollout.episode.turns[-1]
+    last = rollout.attempt.turns[-1]
     if not sampled[-1].finished:
         assert rollout.stop in ("tokens", "context")
         assert last.completion.truncated
@@ -246,42 +243,42 @@ def engine_view(context: tuple[int, ...]) -> tuple[Message, ...]:
     return tuple({"role": roles[part[0]], "content": part[2:]} for part in parts)  # type: ignore[typeddict-item]
 
 
-def test_a_single_turn_is_the_attempt(start: Callable[..., Rollout], list_parser: Any) -> None:
+def test_a_single_turn_is_the_attempt(start: Callable[..., TokenEpisode], list_parser: Any) -> None:
     for text in ("[]", call(n=1), "no program"):
         task = make_task()
         rollout = start(task, limits=SINGLE_TURN)
-        rollout.advance(Generated((*ids(text), END)))
+        rollout.accept(EngineOutput((*ids(text), END)))
         assert rollout.over
         assert (rollout.response_ids, set(rollout.mask)) == ((*ids(text), END), {1})
         attempt = cw.Attempt(task, text, list_parser)
         for name in ("tier", "tier-released", "tier-guarded"):
             recipe = cw.reward(name)
-            assert recipe.score_attempt(rollout.episode).to_json() == recipe.score_attempt(attempt).to_json()
-        assert judge(rollout.episode) == judge(attempt)
+            assert recipe.score_attempt(rollout.attempt).to_json() == recipe.score_attempt(attempt).to_json()
+        assert judge(rollout.attempt) == judge(attempt)
 
 
-def test_log_probabilities_are_all_or_none(start: Callable[..., Rollout]) -> None:
+def test_log_probabilities_are_all_or_none(start: Callable[..., TokenEpisode]) -> None:
     rollout = start()
-    rollout.advance(Generated((*ids(call()), END), (-1.0,) * (len(call()) + 1)))
-    rollout.advance(Generated((*ids("[]"), END)))
+    rollout.accept(EngineOutput((*ids(call()), END), (-1.0,) * (len(call()) + 1)))
+    rollout.accept(EngineOutput((*ids("[]"), END)))
     assert rollout.logprobs == ()
 
 
 @pytest.mark.parametrize(
     ("generated", "message"),
     [
-        (Generated(ids("x" * 9), (), False), "9 tokens where 8 had room"),
-        (Generated(ids("xyz"), (-1.0,)), "1 log-probabilities for 3 tokens"),
+        (EngineOutput(ids("x" * 9), (), False), "9 tokens where 8 had room"),
+        (EngineOutput(ids("xyz"), (-1.0,)), "1 log-probabilities for 3 tokens"),
     ],
 )
 def test_an_engine_that_breaks_its_word_is_named(
-    start: Callable[..., Rollout], generated: Generated, message: str
+    start: Callable[..., TokenEpisode], generated: EngineOutput, message: str
 ) -> None:
     rollout = start(limits=TurnLimits(turn_tokens=8))
     with pytest.raises(ComponentError, match=message):
-        rollout.advance(generated)
+        rollout.accept(generated)
     with pytest.raises(ComponentError, match="2 completions for 1 contexts"):
-        run_batch([rollout], lambda contexts, rooms: [Generated((END,))] * 2)
+        drive_batch([rollout], lambda contexts, rooms: [EngineOutput((END,))] * 2)
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------
@@ -305,23 +302,23 @@ def test_an_engine_that_breaks_its_word_is_named(
     ],
 )
 def test_every_reason_to_stop(
-    start: Callable[..., Rollout], texts: list[str], limits: TurnLimits, stop: str, turns: int
+    start: Callable[..., TokenEpisode], texts: list[str], limits: TurnLimits, stop: str, turns: int
 ) -> None:
     task = make_task(follow_ups=["two", "three", "four"] if texts[0] == "[]" else [])
     rollout = start(task, limits=limits)
-    run_batch([rollout], Script(texts))
-    assert (rollout.stop, len(rollout.episode.turns)) == (stop, turns)
+    drive_batch([rollout], Script(texts))
+    assert (rollout.stop, len(rollout.attempt.turns)) == (stop, turns)
     if stop in ("tokens", "context"):
         assert rollout.response_ids[-1] != ord(":")  # no observation that nobody answers
 
 
-def test_the_last_session_is_given_back(start: Callable[..., Rollout]) -> None:
+def test_the_last_session_is_given_back(start: Callable[..., TokenEpisode]) -> None:
     world = Counter()
     rollout = start(make_task(world))
-    run_batch([rollout], Script([call(), call(), "[]"]))
+    drive_batch([rollout], Script([call(), call(), "[]"]))
     assert [session.closed for session in world.sessions] == [True]
     early = start(make_task(world))
-    early.advance(Generated(ids(call())))
+    early.advance(EngineOutput(ids(call())))
     assert not world.sessions[-1].closed
     early.close()
     assert world.sessions[-1].closed
@@ -335,29 +332,29 @@ def test_limits_are_whole_numbers(limit: Any) -> None:
         TurnLimits(assistant_turns=limit)
 
 
-def test_a_prompt_is_never_cut(start: Callable[..., Rollout]) -> None:
+def test_a_prompt_is_never_cut(start: Callable[..., TokenEpisode]) -> None:
     length = len("u:query of t\na:")
     with pytest.raises(PromptTooLong, match=f"task 't' has {length} tokens.*no room in the {length}"):
         start(limits=TurnLimits(context_tokens=length))
     assert start(limits=TurnLimits(context_tokens=length + 1)).room == 1
     tasks = [make_task(name="t"), make_task(name="much longer"), make_task(name="u")]
     limits = TurnLimits(context_tokens=length + 3)
-    rollouts, skipped = start_rollouts(tasks, lambda task: start(task, limits=limits), skip_too_long=True)
+    rollouts, skipped = start_episodes(tasks, lambda task: start(task, limits=limits), skip_too_long=True)
     assert [rollout.task.id for rollout in rollouts] == ["t", "u"]
     assert [(task.id, str(why).split(",")[0]) for task, why in skipped] == [
         ("much longer", f"the prompt of task 'much longer' has {length + 10} tokens")
     ]
     with pytest.raises(DataError):
-        start_rollouts(tasks, lambda task: start(task, limits=limits))
+        start_episodes(tasks, lambda task: start(task, limits=limits))
 
 
 # Observations ---------------------------------------------------------------------------------------------------------
 
 
-def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., Rollout]) -> None:
+def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., TokenEpisode]) -> None:
     limits = TurnLimits(observation_tokens=100)
     rollout = start(limits=limits)
-    rollout.advance(Generated((*ids(call("long", n=400)), END)))
+    rollout.accept(EngineOutput((*ids(call("long", n=400)), END)))
     said = rollout.messages[-1]["content"]
     whole = '{"id":0,"name":"long","result":"' + "x" * 400 + '"}'
     head, _, rest = said.partition("[")
@@ -369,15 +366,15 @@ def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., Roll
     assert 95 <= gap <= 100
     assert rollout.observations_cut == 1
     many = start(limits=limits)
-    many.advance(Generated((*ids(json.dumps([["long", {}]] * 9)), END)))
+    many.advance(EngineOutput((*ids(json.dumps([["long", {}]] * 9)), END)))
     assert [message["content"] for message in many.messages[2:]] == [LEFT_OUT]
     with pytest.raises(cw.UsageError, match="'observation_tokens' is 20"):
-        start(limits=TurnLimits(observation_tokens=20)).advance(Generated((*ids(call("long")), END)))
+        start(limits=TurnLimits(observation_tokens=20)).advance(EngineOutput((*ids(call("long")), END)))
 
 
-def test_results_of_every_kind_are_told(start: Callable[..., Rollout]) -> None:
+def test_results_of_every_kind_are_told(start: Callable[..., TokenEpisode]) -> None:
     rollout = start()
-    rollout.advance(Generated((*ids('[["add", {"n": 2}], ["nothing", {}]]'), END)))
+    rollout.accept(EngineOutput((*ids('[["add", {"n": 2}], ["nothing", {}]]'), END)))
     assert [message["content"] for message in rollout.messages[2:]] == [
         '{"id":0,"name":"add","result":2}',
         '{"id":1,"name":"nothing","error":{"code":"unknown_tool","message":"no tool named \'nothing\' is offered"}}',
@@ -396,9 +393,9 @@ def test_results_of_every_kind_are_told(start: Callable[..., Rollout]) -> None:
 )
 def test_results_that_are_no_json(value: Any, shown: str | None) -> None:
     from callwright.episodes.results import describe_step
-    from callwright.walk.trace import Step
+    from callwright.walk.trace import CallRecord
 
-    text = describe_step(Step(3, "odd", {}, cw.Outcome("ok", value)))
+    text = describe_step(CallRecord(3, "odd", {}, cw.Outcome("ok", value)))
     text.encode()
     expected = '"error":{"code":"not_json","message":"TypeError"}' if shown is None else f'"result":{shown}'
     assert text == '{"id":3,"name":"odd",' + expected + "}"
@@ -412,8 +409,8 @@ def test_a_parser_may_tell_results_itself(list_parser: Any) -> None:
             return f"it is {value}" if value == 1 else [{"role": "user", "content": f"see: {value}"}]
 
     task = make_task()
-    rollout = Rollout(task, Telling(), CODEC, prompt(task))
-    run_batch([rollout], Script([call(), call(), "[]"]))
+    rollout = TokenEpisode(task, Telling(), CODEC, prompt(task))
+    drive_batch([rollout], Script([call(), call(), "[]"]))
     assert [dict(rollout.messages[at]) for at in (2, 4)] == [
         {"role": "tool", "content": "it is 1"},
         {"role": "user", "content": "see: 2"},
@@ -430,20 +427,20 @@ def test_a_parser_that_tells_nothing_is_named(list_parser: Any, made: Any) -> No
 
     task = make_task()
     with pytest.raises(ComponentError, match=r"'list'.*'observe'"):
-        run_batch([Rollout(task, Telling(), CODEC, prompt(task))], Script([call(), "[]"]))
+        drive_batch([TokenEpisode(task, Telling(), CODEC, prompt(task))], Script([call(), "[]"]))
 
 
-def test_follow_ups_go_on_in_the_same_session(start: Callable[..., Rollout]) -> None:
+def test_follow_ups_go_on_in_the_same_session(start: Callable[..., TokenEpisode]) -> None:
     task = make_task(follow_ups=["and again", "thanks"])
     rollout = start(task)
-    run_batch([rollout], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
+    drive_batch([rollout], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
     assert [message["content"] for message in rollout.messages if message["role"] == "user"] == [
         "query of t",
         "and again",
         "thanks",
     ]
-    assert rollout.episode.trace is not None
-    assert rollout.episode.trace.returned == (5,)
+    assert rollout.attempt.trace is not None
+    assert rollout.attempt.trace.returned == (5,)
     assert rollout.stop == "answered"
     with pytest.raises(DataError, match="'follow_ups'"):
         start(make_task(follow_ups="and again"))
@@ -457,11 +454,11 @@ def test_an_open_thought_is_part_of_the_text_and_not_of_the_ids(list_parser: Any
             return (*super().prompt_ids(messages, task), ord("["))
 
     task = make_task()
-    rollout = Rollout(task, list_parser, Opened(), prompt(task))
-    rollout.advance(Generated((*ids(call()[1:]), END)))
-    assert rollout.episode.completion.text == call()
-    assert rollout.episode.completion.token_ids == (*ids(call()[1:]), END)
-    rollout.advance(Generated((*ids("[]"), END)))  # after results this codec opens nothing
+    rollout = TokenEpisode(task, list_parser, Opened(), prompt(task))
+    rollout.accept(EngineOutput((*ids(call()[1:]), END)))
+    assert rollout.attempt.completion.text == call()
+    assert rollout.attempt.completion.token_ids == (*ids(call()[1:]), END)
+    rollout.accept(EngineOutput((*ids("[]"), END)))  # after results this codec opens nothing
     assert rollout.stop == "answered"
 
 
@@ -470,32 +467,32 @@ def test_an_open_thought_is_part_of_the_text_and_not_of_the_ids(list_parser: Any
 TROUBLE = [call(n=2), call("fail", n=3), call(n=4), "[]"]
 
 
-def test_a_retry_replays_what_was_sampled(start: Callable[..., Rollout]) -> None:
+def test_a_retry_replays_what_was_sampled(start: Callable[..., TokenEpisode]) -> None:
     whole, engine = start(make_task(Counter())), Script(TROUBLE)
-    run_batch([whole], engine)
+    drive_batch([whole], engine)
     asked = list(engine.asked)
     world = Counter(broken=2)
     rollout, engine = start(make_task(world)), Script(TROUBLE)
-    run_batch([rollout], engine, retries=2)
+    drive_batch([rollout], engine, retries=2)
     assert fields(rollout) == fields(whole)
     assert rollout.retried == 2
     assert engine.asked == asked  # nothing was sampled twice
     assert [session.closed for session in world.sessions] == [True, True, True]
 
 
-def test_what_fails_again_and_again_is_masked(start: Callable[..., Rollout]) -> None:
+def test_what_fails_again_and_again_is_masked(start: Callable[..., TokenEpisode]) -> None:
     rollout = start(make_task(Counter(broken=99)))
-    run_batch([rollout], Script(TROUBLE), retries=3)
+    drive_batch([rollout], Script(TROUBLE), retries=3)
     assert (rollout.stop, rollout.retried, len(rollout.ranges)) == ("machinery", 3, 2)
     assert rollout.masked is not None
     assert "the server is gone" in rollout.masked
     reward = score_rollout(cw.reward("tier").score_attempt, rollout)
     assert reward.total is None
     assert "the server is gone" in str(reward.masked)
-    assert judge(rollout.episode).masked
+    assert judge(rollout.attempt).masked
 
 
-def test_a_reward_that_executes_nothing_is_masked_too(start: Callable[..., Rollout]) -> None:
+def test_a_reward_that_executes_nothing_is_masked_too(start: Callable[..., TokenEpisode]) -> None:
     class Long(cw.RewardComponent):
         name = "long"
 
@@ -504,15 +501,15 @@ def test_a_reward_that_executes_nothing_is_masked_too(start: Callable[..., Rollo
 
     recipe = cw.RewardRecipe("long", (cw.Term(Long(), 1.0),))
     lost, whole = start(make_task(Counter(broken=9))), start()
-    run_batch([lost, whole], Script(TROUBLE))
+    drive_batch([lost, whole], Script(TROUBLE))
     assert recipe.score_attempt(lost.episode).total == 1.0
-    assert score_rollout(recipe.score_attempt, lost).total is None
-    assert score_rollout(recipe.score_attempt, whole).total == 1.0
+    assert recipe.score_attempt(lost.attempt).total is None
+    assert recipe.score_attempt(whole.attempt).total == 1.0
 
 
-def test_sampling_goes_on_where_a_replay_differs(start: Callable[..., Rollout]) -> None:
+def test_sampling_goes_on_where_a_replay_differs(start: Callable[..., TokenEpisode]) -> None:
     rollout, engine = start(make_task(Counter(broken=1, drift=100))), Script(TROUBLE)
-    run_batch([rollout], engine, retries=1)
+    drive_batch([rollout], engine, retries=1)
     assert rollout.stop == "answered"
     assert [json.loads(message["content"])["result"] for message in rollout.messages if message["role"] == "tool"] == [
         102,
@@ -525,7 +522,7 @@ def test_sampling_goes_on_where_a_replay_differs(start: Callable[..., Rollout]) 
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_an_engine_that_fails_is_asked_again(start: Callable[..., Rollout], alone: bool) -> None:
+def test_an_engine_that_fails_is_asked_again(start: Callable[..., TokenEpisode], alone: bool) -> None:
     script = Script({"t": TROUBLE, "u": ["[]"]})
     failures = [cw.InfrastructureFailure("busy")] * 2
 
@@ -538,27 +535,27 @@ def test_an_engine_that_fails_is_asked_again(start: Callable[..., Rollout], alon
         return made
 
     rollouts = [start(make_task(name="t")), start(make_task(name="u"))]
-    run_batch(rollouts, generate, retries=2)
+    drive_batch(rollouts, generate, retries=2)
     assert [(rollout.stop, rollout.retried) for rollout in rollouts] == [("answered", 2), ("answered", 0)]
     lost = start()
     failures[:] = [cw.InfrastructureFailure("down")] * 9
-    run_batch([lost], generate, retries=1)
+    drive_batch([lost], generate, retries=1)
     assert (lost.stop, lost.masked, lost.retried, len(lost.ranges)) == ("machinery", "down", 1, 1)
     assert score_rollout(cw.reward("tier").score_attempt, lost).total is None
 
 
-def test_bugs_are_not_masked(start: Callable[..., Rollout]) -> None:
+def test_bugs_are_not_masked(start: Callable[..., TokenEpisode]) -> None:
     def generate(contexts: Any, rooms: Any) -> Any:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        run_batch([start()], generate, retries=3)
+        drive_batch([start()], generate, retries=3)
 
 
 # Drivers --------------------------------------------------------------------------------------------------------------
 
 
-def fields(rollout: Rollout) -> tuple[Any, ...]:
+def fields(rollout: TokenEpisode) -> tuple[Any, ...]:
     return (
         rollout.prompt_ids,
         rollout.response_ids,
@@ -569,7 +566,7 @@ def fields(rollout: Rollout) -> tuple[Any, ...]:
         rollout.masked,
         rollout.messages,
         rollout.observations_cut,
-        [turn.completion for turn in rollout.episode.turns],
+        [turn.completion for turn in rollout.attempt.turns],
     )
 
 
@@ -590,26 +587,26 @@ def test_both_drivers_give_the_same(
 ) -> None:
     script = Script({f"t{number}": one for number, one in enumerate(texts)})
 
-    def begin() -> list[Rollout]:
+    def begin() -> list[TokenEpisode]:
         tasks = [make_task(Counter(broken), name=name) for name in script.texts]
-        return [Rollout(task, list_parser, CODEC, prompt(task), limits=limits) for task in tasks]
+        return [TokenEpisode(task, list_parser, CODEC, prompt(task), limits=limits) for task in tasks]
 
-    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+    async def generate(context: tuple[int, ...], room: int | None) -> EngineOutput:
         await asyncio.sleep(0)
         return script.one(context, room)
 
     batch, alone = begin(), begin()
-    run_batch(batch, script, retries=2)
-    asyncio.run(run_many(alone, generate, retries=2, concurrency=concurrency, threads=threads))
+    drive_batch(batch, script, retries=2)
+    asyncio.run(drive_many(alone, generate, retries=2, concurrency=concurrency, threads=threads))
     assert list(map(fields, alone)) == list(map(fields, batch))
-    assert describe_rollouts(alone) == describe_rollouts(batch)
+    assert describe_episodes(alone) == describe_episodes(batch)
 
 
-def test_no_more_at_a_time_than_asked_for(start: Callable[..., Rollout]) -> None:
+def test_no_more_at_a_time_than_asked_for(start: Callable[..., TokenEpisode]) -> None:
     script = Script({f"t{number}": [call(), "[]"] for number in range(7)})
     running, most = 0, 0
 
-    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+    async def generate(context: tuple[int, ...], room: int | None) -> EngineOutput:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -618,16 +615,16 @@ def test_no_more_at_a_time_than_asked_for(start: Callable[..., Rollout]) -> None
         return script.one(context, room)
 
     rollouts = [start(make_task(name=name)) for name in script.texts]
-    asyncio.run(run_many(rollouts, generate, concurrency=3))
+    asyncio.run(drive_many(rollouts, generate, concurrency=3))
     assert most == 3
     assert all(rollout.stop == "answered" for rollout in rollouts)
 
 
-def test_an_error_stops_every_rollout_and_is_raised(start: Callable[..., Rollout]) -> None:
+def test_an_error_stops_every_rollout_and_is_raised(start: Callable[..., TokenEpisode]) -> None:
     script = Script({"t": ["[]"], "u": ["[]"]})
     stopped = []
 
-    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+    async def generate(context: tuple[int, ...], room: int | None) -> EngineOutput:
         if "query of u" in "".join(map(chr, context)):
             raise ZeroDivisionError
         try:
@@ -638,24 +635,24 @@ def test_an_error_stops_every_rollout_and_is_raised(start: Callable[..., Rollout
         return script.one(context, room)
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(run_many([start(make_task(name=name)) for name in ("t", "u")], generate))
+        asyncio.run(drive_many([start(make_task(name=name)) for name in ("t", "u")], generate))
     assert stopped == [True]
 
 
-def test_a_remote_engine_that_fails_is_retried_then_masked(start: Callable[..., Rollout]) -> None:
-    async def generate(context: tuple[int, ...], room: int | None) -> Generated:
+def test_a_remote_engine_that_fails_is_retried_then_masked(start: Callable[..., TokenEpisode]) -> None:
+    async def generate(context: tuple[int, ...], room: int | None) -> EngineOutput:
         raise cw.InfrastructureFailure("504")
 
     rollout = start()
-    asyncio.run(run_one(rollout, generate, retries=4))
+    asyncio.run(drive_one(rollout, generate, retries=4))
     assert (rollout.stop, rollout.masked, rollout.retried) == ("machinery", "504", 4)
 
 
-def test_the_counts_of_a_metrics_row(start: Callable[..., Rollout]) -> None:
+def test_the_counts_of_a_metrics_row(start: Callable[..., TokenEpisode]) -> None:
     texts = {"t": [call(), "[]"], "u": ["no program"], "v": [call("fail"), "[]"]}
     rollouts = [start(make_task(Counter(broken=9 if name == "v" else 0), name=name)) for name in texts]
-    run_batch(rollouts, Script(texts), retries=1)
-    assert describe_rollouts(rollouts) == {
+    drive_batch(rollouts, Script(texts), retries=1)
+    assert describe_episodes(rollouts) == {
         "rollouts": 3,
         "turns": 4 / 3,
         "stops": {"answered": 1, "machinery": 1, "unparsed": 1},
@@ -665,7 +662,7 @@ def test_the_counts_of_a_metrics_row(start: Callable[..., Rollout]) -> None:
         "retried": 1,
         "masked": 1,
     }
-    assert describe_rollouts([])["turns"] is None
+    assert describe_episodes([])["turns"] is None
 
 
 def test_everything_that_an_episode_is_told_reaches_it(list_parser: Any) -> None:
@@ -677,7 +674,9 @@ def test_everything_that_an_episode_is_told_reaches_it(list_parser: Any) -> None
 
     task = evolve(make_task(), scenario="s")
     progress = Progress(3, 10)
-    rollout = Rollout(task, list_parser, CODEC, prompt(task), seed=7, progress=progress, caller=caller, time_limit=5.0)
-    run_batch([rollout], Script([call(), "[]"]))
+    rollout = TokenEpisode(
+        task, list_parser, CODEC, prompt(task), seed=7, progress=progress, caller=caller, time_limit=5.0
+    )
+    drive_batch([rollout], Script([call(), "[]"]))
     assert seen == ["add"]
-    assert (rollout.episode.seed, rollout.episode.progress) == (7, progress)
+    assert (rollout.attempt.seed, rollout.attempt.progress) == (7, progress)

@@ -110,7 +110,7 @@ def run(*calls: Call, world: World | None = None, rules: ExecutionRules = STRICT
 
 
 def arguments_of(trace: Trace, call: int = -1) -> Mapping[str, Any]:
-    return trace.steps[call].arguments
+    return trace.records[call].arguments
 
 
 # References -----------------------------------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def test_a_result_without_its_field_stands_for_itself() -> None:
 def test_a_path_that_is_not_there_fails_the_call(path: tuple[str | int, ...]) -> None:
     calls = (Call(0, "value", {"it": TABLE}), Call(1, "echo", {"x": Reference(0, path)}), Call(2, "value", {"it": 1}))
     trace = run(*calls)
-    assert [step.outcome.kind for step in trace.steps] == ["ok", "execution_error", "ok"]
-    assert trace.steps[1].outcome.code == "unresolved_reference"
-    assert str(Reference(0, path)) in trace.steps[1].outcome.message
+    assert [step.outcome.kind for step in trace.records] == ["ok", "execution_error", "ok"]
+    assert trace.records[1].outcome.code == "unresolved_reference"
+    assert str(Reference(0, path)) in trace.records[1].outcome.message
     assert arguments_of(run(*calls, rules=ExecutionRules(missing_field="whole")), 1) == {"x": TABLE}
 
 
@@ -192,7 +192,7 @@ def test_resolving_is_substitution(tree: dict[str, Any], pure: bool) -> None:
 def test_a_dangling_reference() -> None:
     for number in (0, 1, 9):
         trace = run(Call(0, "echo", {"x": Reference(number)}), Call(1, "value", {"it": 2}))
-        assert trace.steps[0].outcome.code == "unresolved_reference"
+        assert trace.records[0].outcome.code == "unresolved_reference"
         assert trace.returned == (2,)
     literal = run(Call(0, "echo", {"x": Reference(9, ("k",))}), rules=ExecutionRules(unresolved="literal"))
     assert literal.returned == ({"got": {"x": "API_RESPONSE_9.k"}},)
@@ -206,7 +206,12 @@ def test_what_depends_on_a_failed_call_fails() -> None:
         Call(3, "value", {"it": 1}),
     )
     trace = run(*calls)
-    assert [step.outcome.code for step in trace.steps] == ["LookupError", "failed_dependency", "failed_dependency", ""]
+    assert [step.outcome.code for step in trace.records] == [
+        "LookupError",
+        "failed_dependency",
+        "failed_dependency",
+        "",
+    ]
     assert not trace.executed
     assert [step.call for step in trace.failures] == [0, 1, 2]
     passed = run(*calls, rules=ExecutionRules(after_failure="pass"))
@@ -220,19 +225,19 @@ def test_what_depends_on_a_failed_call_fails() -> None:
 
 def test_exceptions_of_tools_are_outcomes() -> None:
     for tool, code in (("fails", "LookupError"), ("documented", "ToolError"), ("quits", "SystemExit")):
-        (step,) = run(Call(0, tool, {})).steps
+        (step,) = run(Call(0, tool, {})).records
         assert (step.outcome.kind, step.outcome.code) == ("execution_error", code)
         assert not step.outcome.executed
-    assert run(Call(0, "fails", {})).steps[0].outcome.message == "fails cannot"
+    assert run(Call(0, "fails", {})).records[0].outcome.message == "fails cannot"
 
 
 def test_only_offered_tools_run() -> None:
     world = World()
     trace = run(Call(0, "hidden", {}), Call(1, "nobody", {}), world=world)
-    assert [step.outcome.kind for step in trace.steps] == ["unknown_tool", "unknown_tool"]
+    assert [step.outcome.kind for step in trace.records] == ["unknown_tool", "unknown_tool"]
     assert world.received == []
     trace = execute(Program((Call(0, "count", {}),)), world, {"echo": SPECS["echo"]})
-    assert trace.steps[0].outcome.kind == "unknown_tool"
+    assert trace.records[0].outcome.kind == "unknown_tool"
 
 
 def test_what_is_returned() -> None:
@@ -241,7 +246,7 @@ def test_what_is_returned() -> None:
     assert run(*calls, returns="all").returned == (1, 2)
     assert run().returned == ()
     assert run().executed
-    assert run(returns="all").steps == ()
+    assert run(returns="all").records == ()
 
 
 def test_a_session_is_opened_once_and_closed() -> None:
@@ -255,7 +260,7 @@ def test_a_session_is_opened_once_and_closed() -> None:
 def test_the_state_is_recorded_after_each_call() -> None:
     trace = run(Call(0, "value", {}), Call(1, "count", {}), Call(2, "fails", {}), Call(3, "count", {}))
     assert trace.state == "0"
-    assert [step.state for step in trace.steps] == ["0", "1", "1", "2"]
+    assert [step.state for step in trace.records] == ["0", "1", "1", "2"]
 
 
 # Isolation ------------------------------------------------------------------------------------------------------------
@@ -275,7 +280,7 @@ def test_a_tool_cannot_change_the_data_of_another() -> None:
     assert arguments_of(trace, 1) == {"it": [1, [2]], "more": {"k": [2]}}, "the trace shows what the tool was given"
     assert arguments_of(trace, 2) == {"x": [1, [2]], "y": [1, 2, 3, 9]}
     assert arguments_of(trace, 4) == {"x": [1, 2, 3, 9], "y": [1, 2, 3, 9, 9]}
-    assert [step.outcome.value for step in trace.steps if step.tool == "greedy"] == [[1, 2, 3, 9], [1, 2, 3, 9, 9]]
+    assert [step.outcome.value for step in trace.records if step.tool == "greedy"] == [[1, 2, 3, 9], [1, 2, 3, 9, 9]]
 
 
 def test_nothing_is_copied_in_a_pure_environment() -> None:
@@ -316,7 +321,7 @@ def test_a_session_that_never_began(broken: str) -> None:
     trace = run(Call(4, "count", {"a": 1}), Call(5, "count", {}), world=world)
     assert trace.masked is not None
     assert trace.masked.startswith("call 4 count: session: no ")
-    assert len(trace.steps) == 1
+    assert len(trace.records) == 1
     assert world.received == []
 
 
@@ -324,15 +329,15 @@ def test_a_lost_server_ends_the_program_and_masks_it() -> None:
     world = World()
     trace = run(Call(0, "count", {}), Call(1, "lost", {}), Call(2, "count", {}), world=world)
     assert trace.masked == "call 1 lost: infrastructure: the server is gone"
-    assert trace.infrastructure is trace.steps[-1]
-    assert [step.call for step in trace.steps] == [0, 1]
-    assert (trace.steps[-1].state, world.closed) == ("", 1)
+    assert trace.infrastructure is trace.records[-1]
+    assert [step.call for step in trace.records] == [0, 1]
+    assert (trace.records[-1].state, world.closed) == ("", 1)
 
 
 def test_a_session_lost_after_a_call_masks_it() -> None:
     trace = run(Call(0, "value", {}), Call(1, "count", {}), Call(2, "value", {}), world=World(broken="later digest"))
     assert trace.masked == "call 1 count: session: no answer"
-    assert len(trace.steps) == 2
+    assert len(trace.records) == 2
 
 
 def test_a_session_that_cannot_be_closed_has_said_everything() -> None:
@@ -345,7 +350,7 @@ def test_a_call_over_the_time_limit_is_the_machinerys_fault() -> None:
     rules = evolve(STRICT, time_limit=0.02)
     trace = run(Call(0, "value", {"it": 1}), Call(1, "slow", {}), Call(2, "count", {}), world=world, rules=rules)
     assert trace.masked == "call 1 slow: timeout: slow took more than 0.02 s"
-    assert [step.outcome.kind for step in trace.steps] == ["ok", "infrastructure_error"]
+    assert [step.outcome.kind for step in trace.records] == ["ok", "infrastructure_error"]
     world.release.set()
 
 
@@ -381,7 +386,7 @@ def test_results_do_not_grow_without_bound(pure: bool) -> None:
     doubling = [Call(0, "value", {"it": ["x"]})]
     doubling += [Call(i, "value", {"it": [Reference(i - 1), Reference(i - 1)]}) for i in range(1, 60)]
     trace = run(*doubling, world=World(pure=pure))
-    kinds = [step.outcome.code for step in trace.steps]
+    kinds = [step.outcome.code for step in trace.records]
     assert kinds[:10] == [""] * 10
     assert kinds.count("too_large") == 1
     assert set(kinds) == {"", "too_large", "failed_dependency"}
@@ -412,5 +417,5 @@ def test_results_nested_in_results_end_in_an_outcome() -> None:
         calls.append(Call(i, "value", {"it": inner}))
     trace = run(*calls)
     # Whether the tool or the copying meets the interpreter's limit first depends on the interpreter.
-    assert {"too_deep", "RecursionError"} & {step.outcome.code for step in trace.steps}
-    assert trace.steps[-1].outcome.code == "failed_dependency"
+    assert {"too_deep", "RecursionError"} & {step.outcome.code for step in trace.records}
+    assert trace.records[-1].outcome.code == "failed_dependency"

@@ -26,7 +26,7 @@ def used() -> dict[str, tuple[str, dict[str, Any]]]:
     corpus = DepthBenchCorpus()
     for task in (task for split in corpus.splits for task in corpus[split]):
         assert task.program is not None
-        for step in execute(task.program, ENVIRONMENT, task.tools, scenario=task.scenario).steps:
+        for step in execute(task.program, ENVIRONMENT, task.tools, scenario=task.scenario).records:
             found.setdefault(step.tool, (task.scenario, dict(step.arguments)))
     return found
 

@@ -51,7 +51,7 @@ def test_every_reference_validates_and_executes_to_a_full_answer() -> None:
         assert task.program is not None
         assert validate(task.program, task.tools).valid
         trace = execute(task.program, task.environment, task.tools, scenario=task.scenario)
-        assert all(step.outcome.kind == "ok" and step.outcome.value for step in trace.steps), task.id
+        assert all(step.outcome.kind == "ok" and step.outcome.value for step in trace.records), task.id
         assert answers_match(task.answer, trace.returned)
         assert all(value not in ([], {}, None, "") for value in task.answer.values)
         for value in task.answer.values:
@@ -133,7 +133,7 @@ def test_what_depth_zero_asks_for_would_be_answered_with_the_tools_that_are_miss
         )
         assert any(call.tool not in task.tools for call in calls)
         trace = execute(Program(calls), task.environment, task.environment.tools, scenario=task.scenario)
-        assert all(step.outcome.kind == "ok" for step in trace.steps)
+        assert all(step.outcome.kind == "ok" for step in trace.records)
         longer = Program((*calls, Call(len(calls), "none", {})))
         assert shorter(evolve(task, answer=cw.Answer(trace.returned), program=longer), 1500) is None, task.id
         found += 1

@@ -296,7 +296,7 @@ def test_a_crash_masks_the_sample(wrap: Wrap) -> None:
     environment = wrap("odd_server.py", "plain", retries=0)
     program = cw.Program((cw.Call(0, "add_note", {"text": "a"}), cw.Call(1, "crash"), cw.Call(2, "list_notes")))
     trace = execute(program, environment, environment.tools)
-    assert [step.outcome.kind for step in trace.steps] == ["ok", "infrastructure_error"]
+    assert [step.outcome.kind for step in trace.records] == ["ok", "infrastructure_error"]
     assert trace.masked is not None
     assert execute(cw.Program((cw.Call(0, "list_notes"),)), environment, environment.tools).executed
 

@@ -96,7 +96,8 @@ from openrlhf.trainer.ray import ppo_actor, vllm_engine  # noqa: E402
 from openrlhf.utils.agent import AgentInstanceBase, MultiTurnAgentExecutor, SingleTurnAgentExecutor  # noqa: E402
 from vllm import SamplingParams  # noqa: E402
 
-from callwright.episodes.token_episode import Generated, run_batch, score_rollout  # noqa: E402
+from callwright.episodes.driving import drive_batch
+from callwright.episodes.token_episode import EngineOutput, score_rollout  # noqa: E402
 from callwright.errors import InfrastructureFailure  # noqa: E402
 from callwright.language.program import Program  # noqa: E402
 from callwright.pipeline import build_pipeline  # noqa: E402
@@ -337,7 +338,9 @@ def check_executors(folder: Path, kind: str) -> dict[str, Any]:
         ours = asyncio.run(executor.execute(sampling_params=parameters(), **given))
         # the core's own driver
         core = pipeline.rollout(task, policy.codec(), limits=limits)
-        run_batch([core], lambda contexts, rooms, script=script: [Generated(tuple(script(one))) for one in contexts])
+        drive_batch(
+            [core], lambda contexts, rooms, script=script: [EngineOutput(tuple(script(one))) for one in contexts]
+        )
         # the local trainer, whose sampling is replaced by the script
         local = local_episode(pipeline, policy, task, script, limits)
         # OpenRLHF's own executor, which tokenises texts
@@ -360,7 +363,7 @@ def check_executors(folder: Path, kind: str) -> dict[str, Any]:
             "ids of the stock executor": stock["observation_tokens"] == ours["observation_tokens"],
             "ranges of the stock executor": stock["action_ranges"] == ours["action_ranges"],
             "log-probabilities of the stock executor": stock["rollout_log_probs"] == ours["rollout_log_probs"],
-            "reward": abs(ours["reward"] - score_rollout(pipeline.score, core).total) <= 1e-6,
+            "reward": abs(ours["reward"] - pipeline.score(core.attempt).total) <= 1e-6,
             "reward of the local trainer": abs(ours["reward"] - local.reward.total) <= 1e-6,
         }
         if core.observations_cut:  # the stock executor has no such limit

@@ -91,8 +91,8 @@ def test_every_reference_program_gives_the_answer(evaluation: list[Task], train:
         assert (task.depth, task.chain, task.returns) == (task.program.depth, task.program.chain, task.program.returns)
         if task.depth:
             trace = execute(task.program, task.environment, task.tools, scenario=task.scenario)
-            assert {step.outcome.kind for step in trace.steps} == {"ok"}
-            assert all(step.outcome.value not in ([], {}) for step in trace.steps)
+            assert {step.outcome.kind for step in trace.records} == {"ok"}
+            assert all(step.outcome.value not in ([], {}) for step in trace.records)
             assert trace.returned == task.answer.values
             calls = interpreter.calls(task.program)
             assert interpreter.run(calls, task.returns, task.scenario) == interpreter.expected(task)

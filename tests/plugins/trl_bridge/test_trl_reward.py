@@ -66,7 +66,7 @@ def test_a_lost_sample_gets_none_and_counts_as_masked() -> None:
 
     from attrs import evolve
 
-    from callwright.opening import open_pipeline
+    from callwright.pipeline import open_pipeline
 
     function = trl_bridge.reward(evolve(open_pipeline("tier", CORPUS), environment=Down()))
     logged: dict[str, float] = {}

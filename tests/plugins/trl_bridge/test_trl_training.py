@@ -145,7 +145,7 @@ def test_a_masked_episode_moves_nothing(small_corpus: Any, make_trainer: Callabl
 
     from attrs import evolve
 
-    from callwright.opening import open_pipeline
+    from callwright.pipeline import open_pipeline
 
     pipeline = evolve(open_pipeline("tier", small_corpus), environment=Broken())
     function = Listening(trl_bridge.reward(pipeline))

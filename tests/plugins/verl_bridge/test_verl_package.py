@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.episodes import ChatCodec, Generated, Rollout
+from callwright.episodes import ChatCodec, EngineOutput, TokenEpisode
 from callwright.errors import DataError
 from callwright_plugins import verl_bridge
 
@@ -207,11 +207,11 @@ def test_an_episode_of_the_agent_loop_is_a_rollout(tokenizer: Any) -> None:
     replies = calls()
     server = Server(tokenizer, *replies)
     output = episode(server, tokenizer, recipe="tier", corpus=NAME)
-    ours = Rollout(TASK, cw.parser("json"), ChatCodec(tokenizer), tuple(row()["raw_prompt"]))
+    ours = TokenEpisode(TASK, cw.parser("json"), ChatCodec(tokenizer), tuple(row()["raw_prompt"]))
     for text in replies:
         ids = (*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id)
         assert server.asked.pop(0)[1] == list(ours.context)
-        ours.advance(Generated(ids, tuple(-0.5 - at for at in range(len(ids)))))
+        ours.advance(EngineOutput(ids, tuple(-0.5 - at for at in range(len(ids)))))
     assert ours.over
     assert output.prompt_ids == list(ours.prompt_ids)
     assert output.response_ids == list(ours.response_ids)

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import callwright as cw
 from callwright.errors import DataError, RecipeError, UnknownName
-from callwright.opening import open_pipeline
+from callwright.pipeline import open_pipeline
 from callwright.plugins import load_plugins
 from callwright.walk.prompt import build_messages
 from callwright_plugins import verl_bridge

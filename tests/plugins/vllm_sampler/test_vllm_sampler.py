@@ -17,7 +17,7 @@ import jsonschema_rs
 import pytest
 
 import callwright as cw
-from callwright.episodes.driving import converse
+from callwright.episodes.sampling import converse
 from callwright.errors import DataError
 from callwright.walk.limits import TurnLimits
 
@@ -152,11 +152,11 @@ def test_several_turns_keep_exact_ids_and_masks(engine: Any, model: Path, pipeli
     engine.state["text"] = lambda context: gold if len(engine.heard["prompts"]) == 1 else done
     sampler = cw.sampler("vllm", model=str(model))
     ((rollout,),) = converse(pipeline, sampler, [request], TurnLimits(assistant_turns=4), seed=1)
-    assert len(rollout.episode.turns) == 2
+    assert len(rollout.attempt.turns) == 2
     assert rollout.stop == "answered"
     response, mask = rollout.response_ids, rollout.mask  # type: ignore[attr-defined]
     sampled = [token for token, kept in zip(response, mask, strict=True) if kept]
-    turns = [turn.completion.token_ids for turn in rollout.episode.turns]
+    turns = [turn.completion.token_ids for turn in rollout.attempt.turns]
     assert sampled == [token for ids in turns for token in ids]
     assert 0 < sum(mask) < len(response)
     contexts = [batch[0]["prompt_token_ids"] for batch in engine.heard["prompts"]]

@@ -53,9 +53,13 @@ def generate(
     max_new_tokens: int,
     temperature: float,
     generator: torch.Generator | None = None,
+    seeds: Sequence[int] | None = None,
     rows_at_once: int = 256,
 ) -> list[list[Sampled]]:
-    """``[B][copies]`` completions of ``prompts``. ``temperature`` 0 is greedy decoding, and needs no generator.
+    """``[B][copies]`` completions of ``prompts``. ``temperature`` 0 is greedy decoding, and needs no randomness.
+
+    It comes from one ``generator`` for all rows, or from one of ``seeds`` (``[B * copies]``) for each row, whose draws
+    then hang on nothing else in the batch.
 
     Log-probabilities are of the distribution that was sampled from: at ``temperature``, or at 1 if it is 0. Raises
     :class:`callwright.UsageError` where prompt and completion would not fit into the model.
@@ -73,7 +77,8 @@ def generate(
         some = prompts[start : start + at_once]
         owners = [number for number in range(len(some)) for _ in range(copies)]
         rooms = [max_new_tokens] * len(owners)
-        rows = _generate(policy, some, owners, rooms, temperature, generator)
+        own = None if seeds is None else seeds[start * copies : (start + len(some)) * copies]
+        rows = _generate(policy, some, owners, rooms, temperature, generator, own)
         sampled += [rows[first : first + copies] for first in range(0, len(rows), copies)]
     return sampled
 
@@ -86,11 +91,12 @@ def continue_contexts(
     *,
     temperature: float,
     generator: torch.Generator | None = None,
+    seeds: Sequence[int] | None = None,
     rows_at_once: int = 256,
 ) -> list[Sampled]:
     """One continuation of each context, of at most as many tokens as its room. Equal contexts are computed once.
 
-    ``temperature`` 0 is greedy decoding, and needs no generator. A context without room gets an empty continuation.
+    Randomness is as in :func:`generate`. A context without room gets an empty continuation.
     """
     sampled = [Sampled((), (), True)] * len(contexts)
     live = [row for row, room in enumerate(rooms) if room > 0]
@@ -98,7 +104,8 @@ def continue_contexts(
         rows = live[start : start + rows_at_once]
         some: dict[tuple[int, ...], int] = {}
         owners = [some.setdefault(tuple(contexts[row]), len(some)) for row in rows]
-        found = _generate(policy, list(some), owners, [rooms[row] for row in rows], temperature, generator)
+        own = None if seeds is None else [seeds[row] for row in rows]
+        found = _generate(policy, list(some), owners, [rooms[row] for row in rows], temperature, generator, own)
         for row, one in zip(rows, found, strict=True):
             sampled[row] = one
     return sampled
@@ -111,6 +118,7 @@ def _generate(
     rooms: Sequence[int],
     temperature: float,
     generator: torch.Generator | None,
+    seeds: Sequence[int] | None,
 ) -> list[Sampled]:
     """A completion for each of ``owners``, which are indices of prompts, of at most ``rooms`` tokens each."""
     model, device = policy.model, policy.device
@@ -140,8 +148,10 @@ def _generate(
     lengths = room.clone()
     ended = torch.zeros(count, dtype=torch.bool, device=device)
     alive = torch.arange(count, device=device)
+    drawn = None if seeds is None or not temperature else _draws(seeds, longest).to(device)
     for step in range(longest):
-        token, logprob = choose(logits, temperature, generator)
+        own = None if drawn is None else drawn[alive, step]
+        token, logprob = choose(logits, temperature, generator, own)
         chosen_ids[alive, step], chosen_logprobs[alive, step] = token, logprob
         done = torch.isin(token, ends)
         over = done | (room[alive] == step + 1) if uneven else done
@@ -171,21 +181,31 @@ def _generate(
     ]
 
 
-def choose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+def _draws(seeds: Sequence[int], count: int) -> Tensor:
+    """``[rows, count]`` uniform numbers, each row from a generator of its own (on the CPU, alike on every device)."""
+    rows = [torch.rand(count, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) for seed in seeds]
+    return torch.stack(rows)
+
+
+def choose(
+    logits: Tensor, temperature: float, generator: torch.Generator | None, drawn: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """A token for each row of ``[N, V]`` logits, and its log-probability. Both ways of sampling are exact.
 
     Dividing exponential noise by the probabilities and taking the smallest is one pass, but draws a number for each
     entry of the vocabulary. On the CPU, where drawing is slow, large vocabularies take one number a row, and the first
-    entry at which the sum of the probabilities exceeds it.
+    entry at which the sum of the probabilities exceeds it. So do rows that bring their number: ``drawn``, ``[N]``.
     """
     logits = logits.float()
     logprobs = torch.log_softmax(logits / temperature if temperature else logits, -1)
     if not temperature:
         token = logprobs.argmax(-1)
-    elif logits.device.type == "cpu" and logits.shape[-1] > _FEW_ENTRIES:
+    elif drawn is not None or (logits.device.type == "cpu" and logits.shape[-1] > _FEW_ENTRIES):
         sums = logprobs.exp().cumsum(-1, dtype=torch.float64)
-        drawn = torch.rand(len(sums), 1, dtype=torch.float64, generator=generator)
-        token = torch.searchsorted(sums, drawn * sums[:, -1:], right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
+        if drawn is None:
+            drawn = torch.rand(len(sums), dtype=torch.float64, generator=generator)
+        found = torch.searchsorted(sums, drawn.unsqueeze(1) * sums[:, -1:], right=True).squeeze(1)
+        token = found.clamp(max=sums.shape[1] - 1)
     else:
         noise = torch.empty_like(logprobs).exponential_(generator=generator)
         token = torch.sub(logprobs, noise.log_(), out=noise).argmax(-1)

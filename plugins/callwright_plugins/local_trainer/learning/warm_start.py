@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.errors import UsageError
 from callwright.language.program import Program
 from callwright.training.reporter import SILENT, Reporter
-from callwright.walk.limits import TurnLimits
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.batches import pad_right
 from callwright_plugins.local_trainer.forward.likelihood import FullSequences
@@ -48,33 +48,25 @@ def examples(
     options: WarmStart,
     seed: int,
     reporter: Reporter = SILENT,
-    limits: TurnLimits | None = None,
+    limits: TurnLimits = SINGLE_TURN,
 ) -> list[Example]:
-    """The demonstrations, encoded; with ``limits`` as episodes: the program, what its calls came to, the last answer.
+    """The demonstrations, encoded: the program and, as far as ``limits`` go on, what its calls came to and the answer.
 
     Raises :class:`callwright.UsageError` if there are none, if one is too long, or if the tokenizer does not give back
     the text of one: a policy would then be trained on something that the parser never sees.
     """
     encoded = []
     codec = policy.codec()
+    if limits.single:  # what is shown may be longer than what is sampled
+        limits = evolve(limits, turn_tokens=None, context_tokens=None)
+    conditions = evolve(pipeline.conditions, limits=limits)
     for task, program in demonstrations(pipeline, options, seed):
-        if limits is not None:
-            rollout = pipeline.rollout(task, codec, limits=limits)
-            demonstrate(rollout, policy, program)
-            if rollout.masked is None:
-                example = Example(rollout.prompt_ids, rollout.response_ids, rollout.mask)
-                encoded.append(_short_enough(example, task, options))
-            reporter.advance()
-            continue
-        text = pipeline.parser.render(program)
         messages = () if policy.form == "compact" else pipeline.messages(task)
-        example = Example(policy.prompt_ids(task, messages), policy.completion_ids(text))
-        back = policy.text(example.completion)
-        if back != text:
-            raise UsageError(
-                f"the tokenizer does not give back the demonstration of task {task.id!r}: {text!r} became {back!r}"
-            )
-        encoded.append(_short_enough(example, task, options))
+        episode = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
+        demonstrate(episode, policy, program)
+        if episode.masked is None:
+            example = Example(episode.prompt_ids, episode.response_ids, episode.mask)
+            encoded.append(_short_enough(example, task, options))
         reporter.advance()
     if not encoded:
         raise UsageError("there is nothing to start from: the corpus has no demonstrations and its tasks no programs")
@@ -104,7 +96,7 @@ def demonstrations(pipeline: Pipeline, options: WarmStart, seed: int) -> Iterabl
         raise UsageError(
             f"the corpus {pipeline.corpus.name!r} makes no demonstrations, so 'warm_start'.demonstrations means nothing"
         )
-    tasks = pipeline.tasks(pipeline.loaded.recipe.corpus.train, options.count)
+    tasks = pipeline.tasks(pipeline.train, options.count)
     return [(task, task.program) for task in tasks if task.program is not None]
 
 

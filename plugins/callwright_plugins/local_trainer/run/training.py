@@ -18,7 +18,7 @@ from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.training.evaluation import evaluate, summarise
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
-from callwright.walk.attempt import Progress
+from callwright.walk.conditions import Progress
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
@@ -32,17 +32,15 @@ from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.alarm import collapse
 from callwright_plugins.local_trainer.run.checkpoints import FINAL, REFERENCE, Phase, State
-from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_episodes, turn_limits
+from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
 from callwright_plugins.local_trainer.sampling.rollouts import (
     Group,
-    TaskStream,
     describe,
     rewards_of,
     rollout_rows,
-    sample_groups,
-    score_group,
 )
+from callwright_plugins.local_trainer.sampling.task_stream import TaskStream
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -66,7 +64,7 @@ class Training:
         self.pipeline = pipeline
         self.store = run
         self.reporter = reporter
-        self.seed = pipeline.loaded.recipe.seed
+        self.seed = pipeline.conditions.seed
         self.algorithm: Algorithm = pipeline.algorithm
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
@@ -146,10 +144,10 @@ class Training:
     # Reinforcement learning
 
     def _train(self, optimiser: torch.optim.AdamW, done: int) -> None:
-        options, recipe = self.options, self.pipeline.loaded.recipe
+        options = self.options
         if done < options.steps:
             stages = [(stage.last(options.steps), stage.depths) for stage in options.curriculum]
-            stream = TaskStream(self.pipeline.tasks(recipe.corpus.train), options.depths, self.seed, stages)
+            stream = TaskStream(self.pipeline.tasks(self.pipeline.train), options.depths, self.seed, stages)
         rows = self.store.rows(METRICS)
         self.reporter.start("training", options.steps, done)
         for step in range(done, options.steps):
@@ -179,7 +177,7 @@ class Training:
         """One step: its row of metrics (without the alarm), its logged rollouts, and how long its parts took."""
         options, clock = self.options, _Clock()
         groups, seen, rounds = self._collect(stream, step, clock)
-        counted = self.limits is not None and self.limits.total_tokens is not None
+        counted = self.limits.total_tokens is not None
         rewards, valid, lengths = rewards_of(groups, with_environment=counted)
         advantages = torch.zeros_like(rewards)
         trained: dict[str, float] = {}
@@ -229,17 +227,9 @@ class Training:
             rounds = round_
             tasks = stream.draw(options.prompts, step, round_)
             purpose = (self.seed, "sampling", step, round_)
-            if self.limits is not None:
-                groups = sample_episodes(
-                    self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
-                )
-            else:
-                sampled = sample_groups(self.pipeline, self.policy, tasks, options, purpose)
-                clock.lap("sampling")
-                groups = [
-                    score_group(self.pipeline, self.policy, task, prompt, completions, progress, options.retries)
-                    for task, (prompt, completions) in zip(tasks, sampled, strict=True)
-                ]
+            groups = sample_groups(
+                self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
+            )
             clock.lap("scoring")
             rewards, valid, _ = rewards_of(groups)
             fit = self.algorithm.keep_groups(rewards, valid).tolist()
@@ -272,7 +262,7 @@ class Training:
 
     def _evaluate(self, stage: str | None) -> dict[str, Any]:
         options = self.options
-        tasks = per_depth(self.pipeline.tasks(self.pipeline.loaded.recipe.corpus.evaluation), options.evaluation_tasks)
+        tasks = per_depth(self.pipeline.tasks(self.pipeline.evaluation), options.evaluation_tasks)
         sampler = PolicySampler(self.policy, options.max_new_tokens, options.evaluation_batch)
         heard: Callable[[int], object] | None = None
         if stage is not None:
@@ -328,7 +318,7 @@ def make_policy(pipeline: Pipeline, options: Options) -> Policy:
 
     Raises :class:`callwright.errors.RecipeError` naming file and line.
     """
-    loaded, corpus = pipeline.loaded, pipeline.corpus
+    loaded, corpus = pipeline.recipe, pipeline.corpus
     given = loaded.recipe.model
     try:
         model = read_options(Model, given, "the table [model]")
@@ -351,7 +341,7 @@ def make_policy(pipeline: Pipeline, options: Options) -> Policy:
             )
         assert model.tiny is not None
         tokenizer = build_tokenizer(words())
-        made = build_tiny(model.tiny, tokenizer, torch_generator(loaded.recipe.seed, "weights"))
+        made = build_tiny(model.tiny, tokenizer, torch_generator(pipeline.conditions.seed, "weights"))
         made.to(device).eval()
         form = "chat" if model.prompt == "chat" or compact is None else "compact"
         if model.prompt == "compact" and compact is None:

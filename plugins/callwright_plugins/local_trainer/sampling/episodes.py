@@ -1,4 +1,4 @@
-"""Episodes of several turns: limits, sampling them in batches, and demonstrations of them."""
+"""Episodes of the policy: limits, sampling them in batches, and demonstrations of them. A single turn is one, too."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import evolve, frozen
 
-from callwright.episodes.token_episode import Generated, Rollout, describe_rollouts, run_batch, score_rollout
+from callwright.episodes.driving import drive
+from callwright.episodes.token_episode import EngineOutput, TokenEpisode, describe_episodes
 from callwright.errors import UsageError
 from callwright.language.program import Program
 from callwright.training.evaluation import judge
-from callwright.walk.attempt import Progress
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Progress
 from callwright.walk.limits import TurnLimits
+from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import Sampled, continue_contexts
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options
-from callwright_plugins.local_trainer.randomness import torch_generator
-from callwright_plugins.local_trainer.sampling import rollouts
+from callwright_plugins.local_trainer.randomness import seed_of, torch_generator
+from callwright_plugins.local_trainer.sampling.rollouts import Group, ScoredSample
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
 
 
-def turn_limits(pipeline: Pipeline, policy: Policy, options: Options) -> TurnLimits | None:
-    """The recipe's limits, ``max_new_tokens`` being those of a turn and the model's positions those of the context
-    where the recipe leaves them open; ``None`` for a single turn."""
-    limits = pipeline.limits
-    if limits is None:
-        return None
+def turn_limits(pipeline: Pipeline, policy: Policy, options: Options) -> TurnLimits:
+    """The pipeline's limits, ``max_new_tokens`` being those of a turn and the model's positions those of the context
+    where it leaves them open."""
+    limits = pipeline.conditions.limits
     context = [bound for bound in (limits.context_tokens, policy.positions) if bound is not None]
     return evolve(
         limits,
@@ -39,17 +40,16 @@ def turn_limits(pipeline: Pipeline, policy: Policy, options: Options) -> TurnLim
     )
 
 
-def longest(limits: TurnLimits | None, options: Options) -> int:
+def longest(limits: TurnLimits, options: Options) -> int:
     """The most tokens that a response may have, as far as the limits say: what lengths are shaped against."""
-    if limits is None:
-        return options.max_new_tokens
     return limits.total_tokens or limits.assistant_turns * (limits.turn_tokens or options.max_new_tokens)
 
 
 @frozen(eq=False)
 class Engine:
-    """The policy as what :func:`callwright.episodes.token_episode.run_batch` asks: a continuation of each context, in
-    batches.
+    """The policy as what :func:`callwright.episodes.drive` asks: a continuation of each episode, in batches.
+
+    Samples come from ``generator`` in the order of the episodes; without it, each from the seed of its own episode.
     """
 
     policy: Policy
@@ -58,28 +58,33 @@ class Engine:
     rows_at_once: int
     max_new_tokens: int
 
-    def __call__(self, contexts: Sequence[tuple[int, ...]], rooms: Sequence[int | None]) -> list[Generated]:
-        """One continuation of each context, of no more tokens than there is room for here and in the model."""
+    def __call__(self, live: Sequence[TokenEpisode]) -> list[EngineOutput]:
+        """One continuation of each episode, of no more tokens than there is room for here and in the model."""
         positions = self.policy.positions
+        contexts = [episode.context for episode in live]
         bounds = [
             min(
                 self.max_new_tokens if room is None else min(room, self.max_new_tokens),
                 self.max_new_tokens if positions is None else positions - len(context),
             )
-            for context, room in zip(contexts, rooms, strict=True)
+            for context, room in zip(contexts, (episode.room for episode in live), strict=True)
         ]
+        seeds = None
+        if self.generator is None:
+            seeds = [seed_of(episode.conditions.seed, "turn", len(episode.history)) for episode in live]
         sampled = continue_contexts(
             self.policy,
             contexts,
             bounds,
             temperature=self.temperature,
             generator=self.generator,
+            seeds=seeds,
             rows_at_once=self.rows_at_once,
         )
-        return [Generated(one.ids, one.logprobs, not one.truncated) for one in sampled]
+        return [EngineOutput(one.ids, one.logprobs, not one.truncated) for one in sampled]
 
 
-def sample_episodes(
+def sample_groups(
     pipeline: Pipeline,
     policy: Policy,
     tasks: Sequence[Task],
@@ -88,19 +93,20 @@ def sample_episodes(
     purpose: tuple[int | str, ...],
     progress: Progress,
     lap: Callable[[str], object],
-) -> list[rollouts.Group]:
-    """For each task ``options.group`` episodes, driven to their end turn by turn and scored.
+) -> list[Group]:
+    """For each task ``options.group`` episodes, driven to their end turn by turn, scored and judged.
 
     An episode whose machinery failed is begun again ``options.retries`` times, then masked. ``lap`` hears when sampling
-    is over. Raises :class:`callwright.episodes.token_episode.PromptTooLong`.
+    is over. Raises :class:`callwright.episodes.PromptTooLong`.
     """
     codec = policy.codec()
+    conditions = evolve(pipeline.conditions, limits=limits, progress=progress)
     started = []
     for task in tasks:
-        messages = pipeline.messages(task)
+        messages = () if policy.form == "compact" else pipeline.messages(task)  # a short prompt is made of the task
         started.append(
             [
-                pipeline.rollout(task, codec, messages=messages, limits=limits, progress=progress)
+                pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
                 for _ in range(options.group)
             ]
         )
@@ -111,34 +117,42 @@ def sample_episodes(
         options.sampling_rows,
         limits.turn_tokens or options.max_new_tokens,
     )
-    run_batch([one for group in started for one in group], engine, retries=options.retries)
+    drive([one for group in started for one in group], engine, retries=options.retries)
     lap("sampling")
     groups = []
     for task, group in zip(tasks, started, strict=True):
-        scored = tuple(
-            rollouts.Rollout(
-                Sampled(one.response_ids, one.logprobs, one.stop in ("tokens", "context"), one.mask),
-                one.episode,
-                score_rollout(pipeline.score, one),
-                judge(one.episode),
-                one,
+        samples = []
+        for one in group:
+            attempt = one.attempt
+            cut = attempt.completion.truncated or one.stop in ("tokens", "context")
+            sampled = Sampled(one.response_ids, one.logprobs, cut, one.mask)
+            samples.append(
+                ScoredSample(sampled, one, attempt, _score(pipeline, attempt, options.retries), judge(attempt))
             )
-            for one in group
-        )
-        groups.append(rollouts.Group(task, group[0].prompt_ids, scored))
+        groups.append(Group(task, group[0].prompt_ids, tuple(samples)))
     return groups
 
 
-def describe_turns(groups: Sequence[rollouts.Group]) -> dict[str, Any]:
+def _score(pipeline: Pipeline, attempt: Attempt, retries: int) -> Reward:
+    """The reward; a component that could not find out is asked again, where it is not the attempt that is masked."""
+    reward = pipeline.score(attempt)
+    for _ in range(retries):
+        if reward.total is not None or attempt.masked is not None:
+            break
+        reward = pipeline.score(attempt)
+    return reward
+
+
+def describe_turns(groups: Sequence[Group]) -> dict[str, Any]:
     """The part of a metrics row that only episodes of several turns have; empty for a single turn."""
-    episodes = [one.episode for group in groups for one in group.rollouts if one.episode is not None]
-    if not episodes:
+    episodes = [one.episode for group in groups for one in group.rollouts]
+    if not episodes or episodes[0].conditions.limits.single:
         return {}
-    known = describe_rollouts(episodes)
+    known = describe_episodes(episodes)
     return {name: known[name] for name in ("turns", "stops", "environment_tokens", "observations_cut", "retried")}
 
 
-def demonstrate(rollout: Rollout, policy: Policy, program: Program) -> None:
+def demonstrate(rollout: TokenEpisode, policy: Policy, program: Program) -> None:
     """Drive a rollout as a demonstration: the program first, then the answer without calls, as often as it goes on.
 
     Raises :class:`callwright.UsageError` if the tokenizer does not give back what is to be shown, or if it is longer
@@ -158,5 +172,5 @@ def demonstrate(rollout: Rollout, policy: Policy, program: Program) -> None:
                 f"the demonstration of task {rollout.task.id!r} has {len(ids)} tokens where the limits of turns leave "
                 f"{room}"
             )
-        rollout.advance(Generated(ids))
+        rollout.accept(EngineOutput(ids))
         following = rollout.parser.render(Program())

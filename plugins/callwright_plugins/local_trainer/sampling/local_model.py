@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import torch
 
-from callwright.episodes.driving import Start
-from callwright.episodes.token_episode import Rollout, run_batch
+from callwright.episodes.driving import drive
+from callwright.episodes.sampling import Start, draw_seed
+from callwright.episodes.token_episode import TokenEpisode
 from callwright.errors import UsageError
 from callwright.plugins import Registry
 from callwright.walk.sampling import Completion, SamplingRequest
@@ -17,13 +18,13 @@ from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import generate
 from callwright_plugins.local_trainer.models.policy import NOTE, Policy, load_policy, pick_device, read_note
 from callwright_plugins.local_trainer.options import Device, Precision
-from callwright_plugins.local_trainer.randomness import steady, torch_generator
+from callwright_plugins.local_trainer.randomness import seed_of, steady
 from callwright_plugins.local_trainer.run.checkpoints import FINAL
 from callwright_plugins.local_trainer.sampling.episodes import Engine
 
 
 class PolicySampler:
-    """Completions of a policy. The same requests, seed and temperature give the same completions."""
+    """Completions of a policy: what is sampled for a request hangs on the seed and its task alone."""
 
     name = "local-model"
 
@@ -45,7 +46,7 @@ class PolicySampler:
             copies=n,
             max_new_tokens=self._max_new_tokens,
             temperature=temperature,
-            generator=torch_generator(seed, "sampler", device=policy.device),
+            seeds=[seed_of(draw_seed(seed, one.task.id, copy), "turn", 0) for one in requests for copy in range(n)],
             rows_at_once=self._rows_at_once,
         )
         return [
@@ -62,21 +63,15 @@ class PolicySampler:
         seed: int = 0,
         temperature: float = 1.0,
         retries: int = 0,
-    ) -> list[list[Rollout]]:
+    ) -> list[list[TokenEpisode]]:
         """``[B][n]`` episodes of several turns, as token ids throughout."""
         if n < 1 or temperature < 0:
             raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
         policy = self.policy
         codec = policy.codec()
-        groups = [[start(request, codec) for _ in range(n)] for request in requests]
-        engine = Engine(
-            policy,
-            temperature,
-            torch_generator(seed, "sampler", device=policy.device),
-            self._rows_at_once,
-            self._max_new_tokens,
-        )
-        run_batch([one for group in groups for one in group], engine, retries=retries)
+        groups = [[start(request, codec, copy) for copy in range(n)] for request in requests]
+        engine = Engine(policy, temperature, None, self._rows_at_once, self._max_new_tokens)
+        drive([one for group in groups for one in group], engine, retries=retries)
         return groups
 
 
@@ -135,7 +130,7 @@ class LocalModelSampler:
         seed: int = 0,
         temperature: float = 1.0,
         retries: int = 0,
-    ) -> list[list[Rollout]]:
+    ) -> list[list[TokenEpisode]]:
         """``[B][n]`` episodes of several turns, as token ids throughout."""
         with steady(self._threads, seed):
             return self._loaded().converse(requests, start, n=n, seed=seed, temperature=temperature, retries=retries)

@@ -1,4 +1,4 @@
-"""Rollouts: the tasks of a step, their sampled groups, and what each completion was worth."""
+"""Rollouts of a step: sampled groups, what each completion was worth, and the rows that are written of them."""
 
 from __future__ import annotations
 
@@ -8,34 +8,29 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import frozen
 
-from callwright.episodes.token_episode import Rollout as Episode
-from callwright.errors import UsageError
-from callwright.training.evaluation import Verdict, judge
-from callwright.walk.attempt import Attempt, Progress
+from callwright.episodes.token_episode import TokenEpisode
+from callwright.training.evaluation import Verdict
+from callwright.walk.attempt import Attempt
 from callwright.walk.fingerprints import observations
 from callwright.walk.reward import Reward
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
-from callwright_plugins.local_trainer.forward.generation import Sampled, generate
+from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.models.policy import Policy
-from callwright_plugins.local_trainer.options import Options
-from callwright_plugins.local_trainer.randomness import python_generator, torch_generator
+from callwright_plugins.local_trainer.randomness import python_generator
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from callwright.pipeline import Pipeline
-
 
 @frozen(eq=False)
-class Rollout:
-    """One completion with its attempt, reward and verdict; of several turns also the episode as it was driven."""
+class ScoredSample:
+    """One episode with its attempt, reward and verdict."""
 
     sampled: Sampled
+    episode: TokenEpisode
     attempt: Attempt
     reward: Reward
     verdict: Verdict
-    episode: Episode | None = None
 
 
 @frozen(eq=False)
@@ -44,99 +39,7 @@ class Group:
 
     task: Task
     prompt: tuple[int, ...]
-    rollouts: tuple[Rollout, ...]
-
-
-class TaskStream:
-    """The tasks of each step, drawn without state: any step can be asked for at any time."""
-
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        depths: Sequence[int] | None,
-        seed: int,
-        stages: Sequence[tuple[int, Sequence[int]]] = (),
-    ) -> None:
-        """``stages`` are a curriculum: up to which step which depths hold, before ``depths`` do."""
-        if not tasks:
-            raise UsageError("the split to train on holds no tasks")
-        self._seed = seed
-        self._depths = list(depths) if depths else None
-        self._stages = [(end, list(listed)) for end, listed in stages]
-        self._everything = list(tasks)
-        self._tasks: dict[int, list[Task]] = {}
-        if self._depths or self._stages:
-            for task in tasks:
-                self._tasks.setdefault(task.depth, []).append(task)
-        for option, listed in (("depths", self._depths or ()), *(("curriculum", listed) for _, listed in self._stages)):
-            for depth in listed:
-                if depth not in self._tasks:
-                    known = ", ".join(map(str, sorted(self._tasks)))
-                    raise UsageError(f"{option!r} asks for depth {depth}, but the split to train on only has {known}")
-
-    def draw(self, count: int, step: int, round_: int = 0) -> list[Task]:
-        """``count`` tasks for a round of a step. Listed depths come in turn, each step its share."""
-        rng = python_generator(self._seed, "tasks", step, round_)
-        begin, depths, stage = self._now(step)
-        drawn = []
-        for position in range((step - begin) * count, (step - begin + 1) * count):
-            pool = self._everything if depths is None else self._tasks[self._depth(position, depths, stage)]
-            drawn.append(pool[rng.randrange(len(pool))])
-        return drawn
-
-    def _now(self, step: int) -> tuple[int, list[int] | None, tuple[int, ...]]:
-        """Where the stage of a step began, its depths, and its number; none after the curriculum."""
-        begin = 0
-        for number, (end, depths) in enumerate(self._stages):
-            if step < end:
-                return begin, depths, (number,)
-            begin = end
-        return begin, self._depths, ()
-
-    def _depth(self, position: int, depths: list[int], stage: tuple[int, ...]) -> int:
-        cycle, place = divmod(position, len(depths))
-        order = list(depths)
-        python_generator(self._seed, "depths", *stage, cycle).shuffle(order)
-        return order[place]
-
-
-def sample_groups(
-    pipeline: Pipeline, policy: Policy, tasks: Sequence[Task], options: Options, purpose: tuple[int | str, ...]
-) -> list[tuple[tuple[int, ...], list[Sampled]]]:
-    """For each task the prompt's ids and ``options.group`` completions."""
-    prompts = [policy.prompt_ids(task, () if policy.form == "compact" else pipeline.messages(task)) for task in tasks]
-    sampled = generate(
-        policy,
-        prompts,
-        copies=options.group,
-        max_new_tokens=options.max_new_tokens,
-        temperature=options.temperature,
-        generator=torch_generator(*purpose, device=policy.device),
-        rows_at_once=options.sampling_rows,
-    )
-    return list(zip(prompts, sampled, strict=True))
-
-
-def score_group(
-    pipeline: Pipeline,
-    policy: Policy,
-    task: Task,
-    prompt: tuple[int, ...],
-    sampled: Sequence[Sampled],
-    progress: Progress,
-    retries: int,
-) -> Group:
-    """Parse, execute, score, judge. What the machinery failed on is tried again, then masked."""
-    rollouts = []
-    for sample in sampled:
-        completion = Completion(policy.text(sample.ids), sample.ids, sample.logprobs, sample.truncated)
-        for left in range(retries, -1, -1):
-            attempt = pipeline.attempt(task, completion, progress)
-            reward = pipeline.score(attempt)
-            if reward.total is not None or not left:
-                break
-        rollouts.append(Rollout(sample, attempt, reward, judge(attempt)))
-    return Group(task, prompt, tuple(rollouts))
+    rollouts: tuple[ScoredSample, ...]
 
 
 def rewards_of(groups: Sequence[Group], *, with_environment: bool = False) -> tuple[Tensor, Tensor, Tensor]:
@@ -181,7 +84,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     }
 
 
-def _shares(rollouts: Sequence[tuple[Group, Rollout]]) -> dict[str, float | None]:
+def _shares(rollouts: Sequence[tuple[Group, ScoredSample]]) -> dict[str, float | None]:
     programs = [rollout.attempt.program for _, rollout in rollouts]
     return {
         "parsed": _mean([float(program is not None) for program in programs]),
@@ -224,14 +127,16 @@ def rollout_rows(
                 "failure": rollout.verdict.failure,
                 **rollout.reward.to_json(),
                 "observations": observations(rollout.attempt.trace),
-                **({} if rollout.episode is None else _turns(policy, rollout.episode)),
+                **_turns(policy, rollout.episode),
             }
         )
     return rows
 
 
-def _turns(policy: Policy, episode: Episode) -> dict[str, Any]:
+def _turns(policy: Policy, episode: TokenEpisode) -> dict[str, Any]:
     """What only an episode of several turns has: why it stopped, and each turn with what the model read next."""
+    if episode.conditions.limits.single:
+        return {}
     response, ranges = episode.response_ids, episode.ranges
     following = [*(start for start, _ in ranges[1:]), len(response)][: len(ranges)]  # none before the first completion
     turns = [
@@ -241,6 +146,6 @@ def _turns(policy: Policy, episode: Episode) -> dict[str, Any]:
             "tokens": end - start,
             "observation": policy.written(response[end:after]),
         }
-        for turn, (start, end), after in zip(episode.episode.turns, ranges, following, strict=True)
+        for turn, (start, end), after in zip(episode.attempt.turns, ranges, following, strict=True)
     ]
     return {"stop": episode.stop, "turns": turns}

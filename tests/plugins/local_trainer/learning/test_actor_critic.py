@@ -58,8 +58,8 @@ def moved(policy: Policy, by: float = 0.02) -> Policy:
 
 
 def train(pipeline: Pipeline, folder: Path) -> Run:
-    run = Run.create(folder, recipe_text=pipeline.loaded.effective_text(), manifest={})
-    LocalTrainer(**pipeline.loaded.recipe.trainer.options).train(pipeline, run)
+    run = Run.create(folder, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    LocalTrainer(**pipeline.recipe.recipe.trainer.options).train(pipeline, run)
     return run
 
 

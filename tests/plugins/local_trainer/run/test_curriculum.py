@@ -11,7 +11,8 @@ import pytest
 from callwright.errors import RecipeError, UsageError
 from callwright.pipeline import Pipeline, create_trainer
 from callwright.training.run_folder import Run
-from callwright.walk.attempt import Attempt, Progress
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Progress
 from callwright.walk.reward import RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright_plugins import toolrl_rewards
@@ -23,8 +24,8 @@ Pipelines = Callable[..., Pipeline]
 
 
 def train(pipeline: Pipeline, folder: Path) -> Run:
-    run = Run.create(folder, recipe_text=pipeline.loaded.effective_text(), manifest={})
-    LocalTrainer(**pipeline.loaded.recipe.trainer.options).train(pipeline, run)
+    run = Run.create(folder, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    LocalTrainer(**pipeline.recipe.recipe.trainer.options).train(pipeline, run)
     return run
 
 
@@ -75,7 +76,7 @@ def test_shares_and_steps() -> None:
 def test_wrong_stages_are_refused(override: str, message: str, make_pipeline: Pipelines) -> None:
     pipeline = make_pipeline(override)
     with pytest.raises(RecipeError, match=message):
-        create_trainer(pipeline.loaded, pipeline.registry)
+        create_trainer(pipeline.recipe, pipeline.registry)
 
 
 def test_a_run_follows_its_curriculum(tmp_path: Path, make_pipeline: Pipelines) -> None:

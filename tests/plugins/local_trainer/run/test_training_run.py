@@ -29,8 +29,8 @@ Pipelines = Callable[..., Pipeline]
 
 
 def train(pipeline: Pipeline, folder: Path) -> Run:
-    run = Run.create(folder, recipe_text=pipeline.loaded.effective_text(), manifest={})
-    create_trainer(pipeline.loaded, pipeline.registry).train(pipeline, run)
+    run = Run.create(folder, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    create_trainer(pipeline.recipe, pipeline.registry).train(pipeline, run)
     return run
 
 
@@ -219,8 +219,8 @@ def test_the_reporter_hears_of_every_stage(tmp_path: Path, make_pipeline: Pipeli
         def finish(self) -> None: ...
 
     pipeline = make_pipeline()
-    run = Run.create(tmp_path, recipe_text=pipeline.loaded.effective_text(), manifest={})
-    LocalTrainer(**pipeline.loaded.recipe.trainer.options).train(pipeline, run, reporter=Listening())
+    run = Run.create(tmp_path, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    LocalTrainer(**pipeline.recipe.recipe.trainer.options).train(pipeline, run, reporter=Listening())
     assert [(stage, total, done, sum(units)) for stage, total, done, units in heard] == [
         ("demonstrations", 20, 0, 20),
         ("warm start", 12, 0, 12),
@@ -258,7 +258,7 @@ def test_a_directory_is_trained_further(tmp_path: Path, make_pipeline: Pipelines
 def test_wrong_options_name_their_place(override: str, message: str, make_pipeline: Pipelines) -> None:
     pipeline = make_pipeline(override)
     with pytest.raises(RecipeError, match=message):
-        create_trainer(pipeline.loaded, pipeline.registry)
+        create_trainer(pipeline.recipe, pipeline.registry)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ Pipelines = Callable[..., Pipeline]
 @pytest.fixture
 def trained(tmp_path: Path, make_pipeline: Pipelines) -> tuple[Pipeline, Run]:
     pipeline = make_pipeline("trainer.steps=1")
-    run = Run.create(tmp_path / "run", recipe_text=pipeline.loaded.effective_text(), manifest={})
-    create_trainer(pipeline.loaded, pipeline.registry).train(pipeline, run)
+    run = Run.create(tmp_path / "run", recipe_text=pipeline.recipe.effective_text(), manifest={})
+    create_trainer(pipeline.recipe, pipeline.registry).train(pipeline, run)
     return pipeline, run
 
 

@@ -59,8 +59,8 @@ def make_turns(registry: Registry, small_recipe: str, small_corpus: Any) -> Call
 
 
 def train(pipeline: Pipeline, folder: Path) -> Run:
-    run = Run.create(folder, recipe_text=pipeline.loaded.effective_text(), manifest={})
-    LocalTrainer(**pipeline.loaded.recipe.trainer.options).train(pipeline, run)
+    run = Run.create(folder, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    LocalTrainer(**pipeline.recipe.recipe.trainer.options).train(pipeline, run)
     return run
 
 

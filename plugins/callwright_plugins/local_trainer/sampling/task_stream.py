@@ -1,0 +1,62 @@
+"""The tasks of each training step, drawn without state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callwright.errors import UsageError
+from callwright.walk.tasks import Task
+from callwright_plugins.local_trainer.randomness import python_generator
+
+
+class TaskStream:
+    """The tasks of each step, drawn without state: any step can be asked for at any time."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        depths: Sequence[int] | None,
+        seed: int,
+        stages: Sequence[tuple[int, Sequence[int]]] = (),
+    ) -> None:
+        """``stages`` are a curriculum: up to which step which depths hold, before ``depths`` do."""
+        if not tasks:
+            raise UsageError("the split to train on holds no tasks")
+        self._seed = seed
+        self._depths = list(depths) if depths else None
+        self._stages = [(end, list(listed)) for end, listed in stages]
+        self._everything = list(tasks)
+        self._tasks: dict[int, list[Task]] = {}
+        if self._depths or self._stages:
+            for task in tasks:
+                self._tasks.setdefault(task.depth, []).append(task)
+        for option, listed in (("depths", self._depths or ()), *(("curriculum", listed) for _, listed in self._stages)):
+            for depth in listed:
+                if depth not in self._tasks:
+                    known = ", ".join(map(str, sorted(self._tasks)))
+                    raise UsageError(f"{option!r} asks for depth {depth}, but the split to train on only has {known}")
+
+    def draw(self, count: int, step: int, round_: int = 0) -> list[Task]:
+        """``count`` tasks for a round of a step. Listed depths come in turn, each step its share."""
+        rng = python_generator(self._seed, "tasks", step, round_)
+        begin, depths, stage = self._now(step)
+        drawn = []
+        for position in range((step - begin) * count, (step - begin + 1) * count):
+            pool = self._everything if depths is None else self._tasks[self._depth(position, depths, stage)]
+            drawn.append(pool[rng.randrange(len(pool))])
+        return drawn
+
+    def _now(self, step: int) -> tuple[int, list[int] | None, tuple[int, ...]]:
+        """Where the stage of a step began, its depths, and its number; none after the curriculum."""
+        begin = 0
+        for number, (end, depths) in enumerate(self._stages):
+            if step < end:
+                return begin, depths, (number,)
+            begin = end
+        return begin, self._depths, ()
+
+    def _depth(self, position: int, depths: list[int], stage: tuple[int, ...]) -> int:
+        cycle, place = divmod(position, len(depths))
+        order = list(depths)
+        python_generator(self._seed, "depths", *stage, cycle).shuffle(order)
+        return order[place]
