@@ -21,7 +21,7 @@ STD_EPSILON: Final = 1e-9
 ESTIMATOR: Final = "--algo.advantage.estimator"
 
 
-def translate_algorithm(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def translate_algorithm(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     """The flags of an algorithm. Raises :class:`callwright.UsageError` for one that OpenRLHF has nothing like."""
     translate = _TRANSLATIONS.get(str(algorithm.name))
     if translate is None:
@@ -89,7 +89,7 @@ def _token_mean(options: Options, algorithm: Any) -> Translation:
     return translation(argument("--actor.loss_agg_mode", "token-mean"))
 
 
-def _grpo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     found = _group_normalised(algorithm) + _kl_in_loss(algorithm, "k3")
     differences = [
         Difference(
@@ -108,7 +108,7 @@ def _grpo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Transl
     )
 
 
-def _bn_grpo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _bn_grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     local = Difference(
         "algorithm.name",
         "bn-grpo: a mean over the tokens of each local batch (TRL's bnpo)",
@@ -127,7 +127,7 @@ def _bn_grpo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Tra
     )
 
 
-def _dapo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _dapo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     longest = response_limit(limits, options)
     arguments = [_clip(algorithm.epsilon_low, algorithm.epsilon_high)]
     approximated = []
@@ -139,7 +139,7 @@ def _dapo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Transl
             argument("--reward.overlong_buffer_len", buffer),
             argument("--reward.overlong_penalty_factor", algorithm.overlong_penalty),
         ]
-        if limits is not None and limits.total_tokens is None:
+        if not limits.single and limits.total_tokens is None:
             approximated.append(
                 Difference(
                     "algorithm.overlong_buffer",
@@ -175,7 +175,7 @@ def _dapo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Transl
     )
 
 
-def _dr_grpo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _dr_grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     constant = Difference(
         "algorithm.max_length",
         response_limit(limits, options) if algorithm.max_length is None else algorithm.max_length,
@@ -190,7 +190,7 @@ def _dr_grpo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Tra
     )
 
 
-def _rloo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _rloo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     differences = []
     if algorithm.ratio == "sequence":
         differences.append(
@@ -218,8 +218,8 @@ def _rloo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Transl
     )
 
 
-def _reinforce(estimator: str) -> Callable[[Any, Options, TurnLimits | None], Translation]:
-    def translate(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _reinforce(estimator: str) -> Callable[[Any, Options, TurnLimits], Translation]:
+    def translate(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
         differences = []
         if algorithm.unbiased_std:
             differences.append(_biased("algorithm.unbiased_std"))
@@ -246,15 +246,15 @@ def _biased(key: str) -> Difference:
     )
 
 
-def _time(limits: TurnLimits | None, key: str, wanted: float) -> list[Difference]:
+def _time(limits: TurnLimits, key: str, wanted: float) -> list[Difference]:
     """Of several turns: OpenRLHF lets time pass over tokens of the environment, with values and rewards of 0."""
-    if limits is None or limits.assistant_turns == 1:
+    if limits.single:
         return []
     why = "OpenRLHF discounts over the tokens of results too; without effect where gamma and lam are 1"
     return [Difference(key, f"{wanted:g} a sampled token", f"{wanted:g} a token, results included", why)]
 
 
-def _ppo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Translation:
+def _ppo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
     critic = options.critic
     approximated, unsupported = [], []
     if algorithm.whiten and algorithm.unbiased_std:
@@ -300,7 +300,7 @@ def _ppo(algorithm: Any, options: Options, limits: TurnLimits | None) -> Transla
     )
 
 
-_TRANSLATIONS: Final[Mapping[str, Callable[[Any, Options, TurnLimits | None], Translation]]] = {
+_TRANSLATIONS: Final[Mapping[str, Callable[[Any, Options, TurnLimits], Translation]]] = {
     "grpo": _grpo,
     "bn-grpo": _bn_grpo,
     "dapo": _dapo,
@@ -312,10 +312,8 @@ _TRANSLATIONS: Final[Mapping[str, Callable[[Any, Options, TurnLimits | None], Tr
 }
 
 
-def response_limit(limits: TurnLimits | None, options: Options) -> int:
+def response_limit(limits: TurnLimits, options: Options) -> int:
     """The most tokens that a response may have, as far as the limits say: what lengths are shaped against."""
-    if limits is None:
-        return options.max_new_tokens
     return limits.total_tokens or limits.assistant_turns * (limits.turn_tokens or options.max_new_tokens)
 
 

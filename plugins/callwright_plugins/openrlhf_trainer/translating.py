@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.limits import TurnLimits
 from callwright_plugins.openrlhf_trainer.algorithms import response_limit, translate_algorithm, warm_up_ratio
 from callwright_plugins.openrlhf_trainer.arguments import Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Model, Options
@@ -125,16 +125,15 @@ class Files:
         return [{"path": str(path), "holds": what} for path, what in held.items()]
 
 
-def episode_limits(limits: TurnLimits | None, options: Options) -> TurnLimits:
+def episode_limits(limits: TurnLimits, options: Options) -> TurnLimits:
     """The limits of one episode with every bound on tokens that the options add."""
-    base = limits or SINGLE_TURN
     return TurnLimits(
-        assistant_turns=base.assistant_turns,
-        user_turns=base.user_turns,
-        turn_tokens=base.turn_tokens or options.max_new_tokens,
-        total_tokens=base.total_tokens,
-        observation_tokens=base.observation_tokens,
-        context_tokens=base.context_tokens or options.max_prompt_tokens + response_limit(limits, options),
+        assistant_turns=limits.assistant_turns,
+        user_turns=limits.user_turns,
+        turn_tokens=limits.turn_tokens or options.max_new_tokens,
+        total_tokens=limits.total_tokens,
+        observation_tokens=limits.observation_tokens,
+        context_tokens=limits.context_tokens or options.max_prompt_tokens + response_limit(limits, options),
     )
 
 
@@ -143,7 +142,7 @@ def translate(
     options: Options,
     model: Model,
     algorithm: Any,
-    limits: TurnLimits | None,
+    limits: TurnLimits,
     *,
     seed: int = 0,
     scheduled: bool = False,
@@ -184,7 +183,7 @@ def _model(model: Model) -> Translation:
     return translation(argument("--actor.model_name_or_path", str(path.resolve()) if path.is_dir() else model.path))
 
 
-def _data(files: Files, options: Options, limits: TurnLimits | None) -> Translation:
+def _data(files: Files, options: Options, limits: TurnLimits) -> Translation:
     approximated = []
     if options.depths is not None:
         approximated.append(
