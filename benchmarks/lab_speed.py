@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import callwright as cw
-from callwright.cli.components import make_pipeline
+from callwright.commands.pipelines import make_pipeline
 from callwright.plugins import default_registry
 from callwright.walk.tasks import Corpus
 from callwright_plugins.lab.figures import figures

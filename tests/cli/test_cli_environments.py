@@ -14,7 +14,7 @@ from cli_library import library
 
 from callwright.cli.environment_shell import Shell, _lines
 from callwright.cli.environment_state import write_state
-from callwright.cli.screen import screen
+from callwright.commands.terminal import screen
 from callwright.plugins import load_plugins
 
 

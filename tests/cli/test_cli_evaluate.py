@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
-from callwright.cli.formats import schema_of
+from callwright.commands.file_formats import schema_of
 
 Invoke = Callable[..., Result]
 SUMS = ("--corpus", "sums-v1")

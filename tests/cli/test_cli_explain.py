@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import callwright as cw
-from callwright.cli.drawing import draw, pointed
-from callwright.cli.formats import schema_of
-from callwright.cli.walk import Walk
+from callwright.commands.file_formats import schema_of
 from callwright.plugins import load_plugins
+from callwright_plugins.explain.drawing import draw, pointed
+from callwright_plugins.explain.walk_data import Walk
 
 Invoke = Callable[..., Result]
 TASK = ("--corpus", "sums-v1", "--recipe", "sums", "--task", "train-2")
@@ -203,6 +203,6 @@ def _registry() -> cw.Registry:
 
 
 def _pipeline(registry: cw.Registry) -> cw.Pipeline:
-    from callwright.cli.components import make_pipeline
+    from callwright.commands.pipelines import make_pipeline
 
     return make_pipeline(registry, "sums-v1", {}, reward="sums")

@@ -15,7 +15,8 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.cli.failures import describe, visible
+from callwright.cli.failures import describe
+from callwright.commands.safe_text import visible
 
 Invoke = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[str]"]

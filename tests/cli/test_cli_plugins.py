@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
-from callwright.cli.checking import check_plugin
+from callwright.cli.plugin_checks import check_plugin
 from callwright.plugins import PluginInfo, load_plugins
 
 Invoke = Callable[..., Result]
@@ -24,7 +24,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 def test_list(invoke: Invoke) -> None:
     rows = {row["name"]: row for row in json.loads(invoke("plugins", "list", "--json").stdout)}
-    assert set(rows) == {"json-ir", "report", "scripted-samplers", "fakes"}
+    assert set(rows) == {"explain", "json-ir", "report", "scripted-samplers", "fakes"}
     assert rows["report"]["events"] == ["callwright_run_finished"]
     assert {"kind": "parser", "name": "json"}.items() <= rows["json-ir"]["components"][0].items()
     drawn = invoke("plugins", "list").stdout

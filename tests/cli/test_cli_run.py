@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from callwright.cli.bars import Bars, Lines
-from callwright.cli.formats import schema_of
+from callwright.commands.bars import Bars, Lines
+from callwright.commands.file_formats import schema_of
 
 Invoke = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -173,7 +173,7 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(start: Start, recipe: Path, 
 
 def test_lines_say_what_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    monkeypatch.setattr("callwright.cli.bars.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("callwright.commands.bars.time.monotonic", lambda: now[0])
     with Lines() as lines:
         lines.start("training", 100, 20)
         for _ in range(80):

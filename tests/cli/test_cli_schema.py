@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from click.testing import Result
 
-from callwright.cli.formats import FORMATS, schema_of
+from callwright.commands.file_formats import FORMATS, schema_of
 from callwright.errors import RecipeError
 from callwright.recipe_file import parse_recipe
 

@@ -15,11 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.cli import rows as row_files
-from callwright.cli.bars import Bars, bars_for_bytes
-from callwright.cli.formats import schema_of
-from callwright.cli.rows import BadRow, RowFile, RowSink
-from callwright.cli.score import RewardWriter, Tally, watched
+from callwright.cli.score import watched
+from callwright.commands import jsonl as row_files
+from callwright.commands.bars import Bars, bars_for_bytes
+from callwright.commands.file_formats import schema_of
+from callwright.commands.jsonl import BadRow, RowFile, RowSink
+from callwright.commands.scored_rows import RewardWriter
+from callwright.commands.tally import Tally
 from callwright.errors import DataError, RunError
 from callwright.walk import WeightedScore
 

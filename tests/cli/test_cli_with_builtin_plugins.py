@@ -10,9 +10,9 @@ import jsonschema_rs
 import pytest
 from click.testing import CliRunner, Result
 
-from callwright.cli.app import App
-from callwright.cli.formats import schema_of
 from callwright.cli.root import root as root_command
+from callwright.commands.app import App
+from callwright.commands.file_formats import schema_of
 
 TINY = (
     *("trainer.steps=2", "trainer.warm_start.steps=2", "trainer.warm_start.count=24", "trainer.warm_start.batch=4"),

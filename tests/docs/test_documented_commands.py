@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from callwright.cli.app import App
 from callwright.cli.root import root
+from callwright.commands.app import App
 
 #: What stands for something that the reader fills in.
 _PLACEHOLDER = re.compile(r"^(?:[A-Z][A-Z_.]*|…|\.\.\.|\[.*|<.*)$")

@@ -1,8 +1,8 @@
-"""The command line, one module a command.
+"""The command line: Callwright's own commands, one module a command, and what carries them.
 
-``root`` finds the commands without importing them, ``app`` holds what the options before a command say, ``failures``
-turns every exception into one line and an exit status. A plugin adds commands with the hook ``callwright_commands``;
-they get the :class:`callwright.cli.app.App` as ``ctx.obj``.
+``root`` finds the commands without importing them, ``failures`` turns every exception into one line and an exit status,
+``logging`` sets the log up. What commands are made of stands in :mod:`callwright.commands`, which plugins use as well.
+May import: everything of the core but ``testing``. Nothing imports it.
 """
 
 from __future__ import annotations

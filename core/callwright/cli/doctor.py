@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from callwright.cli import options
-from callwright.cli.app import App
+from callwright.commands import options
+from callwright.commands.app import App
 
 if TYPE_CHECKING:
     from callwright.template_drift import DriftReport
@@ -170,7 +170,7 @@ def _writable() -> bool:
 
 
 def _draw_model(model: str, report: DriftReport) -> None:
-    from callwright.cli.screen import screen, text
+    from callwright.commands.terminal import screen, text
 
     console = screen()
     facts = report.facts
@@ -190,7 +190,7 @@ def _draw_model(model: str, report: DriftReport) -> None:
 
 
 def _draw(found: dict[str, Any]) -> None:
-    from callwright.cli.screen import screen, table, text
+    from callwright.commands.terminal import screen, table, text
 
     console = screen()
     console.print(

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 
-from callwright.cli.app import App
 from callwright.cli.environments import (
     draw_diff,
     draw_outcome,
@@ -21,6 +20,7 @@ from callwright.cli.environments import (
     scenarios_of,
     session_options,
 )
+from callwright.commands.app import App
 from callwright.errors import CallwrightError, UsageError
 from callwright.tools.reading import schema_at
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from callwright.cli import options
-from callwright.cli.app import App
 from callwright.cli.environments import draw_diff, environment_options, make_environment, session_options
+from callwright.commands import options
+from callwright.commands.app import App
 from callwright.errors import DataError, RunError, UsageError
 
 

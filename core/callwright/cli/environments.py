@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from attrs import frozen
 
-from callwright.cli import options
-from callwright.cli.app import App
+from callwright.commands import options
+from callwright.commands.app import App
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment, Outcome
@@ -83,7 +83,7 @@ def list_(app: App, as_json: bool) -> None:
         ]
         click.echo(json.dumps(rows, indent=2))
         return
-    from callwright.cli.screen import screen, table, text
+    from callwright.commands.terminal import screen, table, text
 
     shown = table("environment", "tools", "scenarios", "what it is", right=(1,))
     for name, environment, summary in made:
@@ -157,7 +157,7 @@ def _marks(spec: ToolSpec) -> str:
 
 def draw_tools(specs: Mapping[str, ToolSpec]) -> None:
     """A table of tools."""
-    from callwright.cli.screen import screen, table, text
+    from callwright.commands.terminal import screen, table, text
 
     shown = table("tool", "kind", "parameters", "what it does")
     for spec in specs.values():
@@ -171,7 +171,7 @@ def draw_tools(specs: Mapping[str, ToolSpec]) -> None:
 
 def draw_tool(spec: ToolSpec) -> None:
     """One tool with its parameters."""
-    from callwright.cli.screen import screen, table, text
+    from callwright.commands.terminal import screen, table, text
     from callwright.tools.validation import describe_schema
 
     out = screen()
@@ -289,7 +289,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
 
 def draw_outcome(outcome: Outcome, diff: Mapping[str, Any]) -> None:
     """An outcome and what it changed, for people."""
-    from callwright.cli.screen import screen, text
+    from callwright.commands.terminal import screen, text
 
     out = screen()
     colour = {"ok": "green", "empty": "cyan", "partial": "yellow"}.get(outcome.kind, "red")
@@ -302,7 +302,7 @@ def draw_outcome(outcome: Outcome, diff: Mapping[str, Any]) -> None:
 
 def draw_diff(diff: Mapping[str, Any]) -> None:
     """What changed: a line for each row that is new, gone or different."""
-    from callwright.cli.screen import screen, text
+    from callwright.commands.terminal import screen, text
 
     out = screen()
     for name, parts in diff.items():

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import asdict, define, fields, frozen
 
-from callwright.cli import options
-from callwright.cli.app import App
-from callwright.cli.failures import Stopped, say
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.failures import Stopped
+from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
     from callwright.machines.chunk_work import ChunkWork, Executor
@@ -78,7 +79,7 @@ def evaluate(
     that was stopped goes on where it was when the same command is given again, and callwright report makes a page.
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
-    from callwright.cli.bars import reporter
+    from callwright.commands.bars import reporter
     from callwright.machines.chunk_work import ChunkWork
     from callwright.machines.executors import make_executor
     from callwright.plugins import PluginSource
@@ -174,7 +175,7 @@ class Asked:
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
-        from callwright.cli.components import make_pipeline, make_sampler
+        from callwright.commands.pipelines import make_pipeline, make_sampler
         from callwright.errors import UsageError
         from callwright.pipeline import build_pipeline
         from callwright.recipe_file import load_recipe
@@ -329,7 +330,7 @@ def _verdict(path: Path, row: dict[str, Any]) -> Verdict:
 
 
 def _draw(result: dict[str, Any], title: str) -> None:
-    from callwright.cli.screen import interval, percent, screen, table, text
+    from callwright.commands.terminal import interval, percent, screen, table, text
 
     console = screen()
     shown = table("", "tasks", "accuracy", "also valid", "commonest failures", right=(1, 2, 3), title=title)

@@ -1,17 +1,4 @@
-"""Every way in which a command ends badly: one clear line on stderr and the right exit status.
-
-==== ==================================================================================================
-0    everything was done
-1    something was not: a bad row, a broken installation, a file that cannot be written
-2    the request cannot be met: usage, an unknown name, a recipe or data file that is not right
-3    an optional extra is missing; the line holds the install command
-4    a plugin is broken
-5    a component raised: its bug, never the model's
-70   a bug of Callwright itself
-130  stopped with Ctrl-C
-141  the reader of the output went away
-==== ==================================================================================================
-"""
+"""Every exception of a command becomes one line on stderr and an exit status (:mod:`callwright.commands.failures`)."""
 
 from __future__ import annotations
 
@@ -19,22 +6,12 @@ import errno
 import os
 import sys
 import traceback
-import unicodedata
-from typing import Final
 
 import click
 
+from callwright.commands.failures import BUG, INTERRUPTED, NO_READER, Stopped
+from callwright.commands.safe_text import say
 from callwright.errors import CallwrightError
-
-BUG: Final = 70
-INTERRUPTED: Final = 130
-NO_READER: Final = 141
-
-
-class Stopped(CallwrightError):
-    """The user stopped the command. The message says what is kept and how to go on."""
-
-    exit_status = INTERRUPTED
 
 
 def report(error: BaseException, *, with_traceback: bool = False) -> int:
@@ -69,37 +46,6 @@ def describe(error: BaseException) -> tuple[int, str]:
         case _:
             text = " ".join(str(error).split())
             return BUG, f"unexpected {type(error).__name__}: {text} (where: run it again as callwright --traceback …)"
-
-
-def say(text: str) -> None:
-    """A line on stderr, with nothing in it that a terminal would obey."""
-    try:
-        click.echo(visible(text), err=True)
-    except OSError:  # nobody reads stderr either
-        return
-
-
-def visible(text: str) -> str:
-    """A text of unknown origin with control, bidirectional and surrogate characters replaced, one for one.
-
-    Line feeds and tabs stay. Model text may hold escape sequences; a terminal must never see them.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if character in "\n\t":
-        return character
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)  # the picture of the control character
-    if code == 0x7F:
-        return "\u2421"
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in "\u200d\u00ad":
-        return "\ufffd"
-    return character
 
 
 def silence_stdout() -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import asdict
 
-from callwright.cli import options
-from callwright.cli.app import App
-from callwright.cli.failures import say, visible
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.safe_text import say, visible
 
 if TYPE_CHECKING:
     from callwright.plugins import Lazy, PluginInfo, Registry
@@ -29,7 +29,7 @@ def list_(app: App, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    from callwright.cli.screen import screen, table, text
+    from callwright.commands.terminal import screen, table, text
 
     shown = table("plugin", "from", "registers", "listens to")
     for row in rows:
@@ -81,7 +81,7 @@ def check(app: App, names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     Hook functions are compared with the hook specifications, every component is imported and made, and those that can
     be made without options go through the checks of callwright.testing. The exit status is 1 if anything is wrong.
     """
-    from callwright.cli.checking import check_plugin
+    from callwright.cli.plugin_checks import check_plugin
     from callwright.errors import UnknownName
 
     registry = app.registry
@@ -164,7 +164,7 @@ def _prose(docstring: str) -> str:
 
 
 def _draw(found: dict[str, Any]) -> None:
-    from callwright.cli.screen import screen, table, text
+    from callwright.commands.terminal import screen, table, text
 
     console = screen()
     if "plugin" in found:

@@ -11,8 +11,9 @@ from typing import Any, Final
 import click
 
 import callwright
-from callwright.cli.app import App
-from callwright.cli.failures import NO_READER, report, silence_stdout
+from callwright.cli.failures import report, silence_stdout
+from callwright.commands.app import App
+from callwright.commands.failures import NO_READER
 from callwright.errors import NameClash, PluginError
 from callwright.plugins import Lazy
 
@@ -22,7 +23,6 @@ CORE: Final = (
     Lazy("run", f"{_HERE}.run:run", "train by a pipeline recipe, or go on with a run"),
     Lazy("score", f"{_HERE}.score:score", "score a file of completions"),
     Lazy("evaluate", f"{_HERE}.evaluate:evaluate", "accuracy of a sampler on a corpus, by depth and structure"),
-    Lazy("explain", f"{_HERE}.explain:explain", "one completion, the whole walk, where each point was lost"),
     Lazy("env list", f"{_HERE}.environments:list_", "the registered environments"),
     Lazy("env tools", f"{_HERE}.environments:tools", "the tools of an environment"),
     Lazy("env call", f"{_HERE}.environments:call", "one call in a fresh session"),
@@ -260,8 +260,8 @@ def _flag(attribute: str) -> Any:
 @click.pass_obj
 def root(app: App, log_level: str | None, log_json: bool, verbose: int) -> None:
     """Teach language models to use tools by reinforcement learning."""
-    from callwright.cli.failures import say
     from callwright.cli.logging import configure
+    from callwright.commands.safe_text import say
 
     app.verbosity = verbose
     configure(level=log_level, json_lines=log_json, verbosity=verbose)

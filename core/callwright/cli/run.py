@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callwright.cli import options
-from callwright.cli.app import App
-from callwright.cli.failures import Stopped
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.failures import Stopped
 
 if TYPE_CHECKING:
     from callwright.recipe_file import LoadedRecipe
-    from callwright.training.run_folder import Run
 
 
 @click.command("run")
@@ -45,7 +43,8 @@ def run(
     A run that was stopped or killed goes on where it was when the command is given its folder again, and ends in the
     same bytes as if it had not been. At the end the run's report.html is written.
     """
-    from callwright.cli.bars import reporter
+    from callwright.cli.run_output import show_plan, show_result
+    from callwright.commands.bars import reporter
     from callwright.recipe_file import load_recipe
     from callwright.training.recipe_run import default_folder, run_recipe
 
@@ -57,7 +56,7 @@ def run(
     if dry_run or strict:
         planned = _plan(app, loaded, strict)
         if dry_run:
-            _show_plan(planned, loaded, as_json)
+            show_plan(planned, loaded, as_json)
             return
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     go_on = shlex.join(["callwright", *app.plugin_options(), "run", str(folder)])
@@ -71,7 +70,7 @@ def run(
         if not (folder / "recipe.toml").exists():
             raise
         raise Stopped(f"stopped; nothing is lost; go on with: {go_on}") from stop
-    _show(finished, as_json)
+    show_result(finished, as_json)
 
 
 def _plan(app: App, loaded: LoadedRecipe, strict: bool) -> tuple[Mapping[str, Any], bool]:
@@ -89,37 +88,3 @@ def _plan(app: App, loaded: LoadedRecipe, strict: bool) -> tuple[Mapping[str, An
     sizes = dict(pipeline.corpus.splits)
     made = {"trainer": trainer.name, "splits": sizes, "reward_terms": list(pipeline.reward.weights)}
     return {"recipe": loaded.recipe.model_dump(mode="json"), **made}, False
-
-
-def _show_plan(planned: tuple[Mapping[str, Any], bool], loaded: LoadedRecipe, as_json: bool) -> None:
-    found, of_trainer = planned
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-        return
-    if not of_trainer:
-        click.echo(loaded.effective_text(), nl=False)
-        return
-    for key, value in found.items():
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            click.echo(f"{key}: {shlex.join(value)}")
-        elif isinstance(value, list):
-            click.echo(f"{key}:" + ("" if value else " nothing"))
-            for row in value:
-                said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
-                click.echo(f"  {row.get('key', row.get('path', ''))}: {'; '.join(said)}")
-        else:
-            click.echo(f"{key}: {value}")
-
-
-def _show(finished: Run, as_json: bool) -> None:
-    evaluation = finished.read_json("evaluation.json") or {}
-    page = finished.path / "report.html"
-    if as_json:
-        shown = {"run": str(finished.path), "report": str(page) if page.exists() else None, "evaluation": evaluation}
-        click.echo(json.dumps(shown, indent=2))
-        return
-    from callwright.cli.screen import before_and_after, screen
-
-    if evaluation.get("before") or evaluation.get("after"):
-        screen().print(before_and_after(evaluation))
-    click.echo(f"report: {page}" if page.exists() else f"run: {finished.path}")

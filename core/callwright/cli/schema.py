@@ -6,7 +6,7 @@ import json
 
 import click
 
-from callwright.cli import options
+from callwright.commands import options
 
 
 @click.command("schema")
@@ -17,7 +17,7 @@ def schema(name: str | None, as_json: bool) -> None:
 
     JSONL formats describe one row.
     """
-    from callwright.cli.formats import FORMATS, schema_of
+    from callwright.commands.file_formats import FORMATS, schema_of
 
     if name is not None:
         click.echo(json.dumps(schema_of(name), indent=2, ensure_ascii=False))

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import gc
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from attrs import define, field, frozen
 
-from callwright.cli import options
-from callwright.cli.app import App
-from callwright.cli.bars import Bars, bars_for_bytes
-from callwright.cli.components import find_task, make_pipeline
-from callwright.cli.failures import Stopped, say
-from callwright.cli.row_corpus import RowCorpus, make_row_pipeline
-from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.bars import Bars, bars_for_bytes
+from callwright.commands.failures import Stopped
+from callwright.commands.jsonl import ROWS, BadRow, RowFile, RowSink, chunks_of, is_same_file
+from callwright.commands.pipelines import find_task, make_pipeline
+from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
+from callwright.commands.safe_text import say
+from callwright.commands.scored_rows import RewardWriter
+from callwright.commands.tally import Tally
 from callwright.errors import DataError, UsageError
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
-from callwright.walk.reward import evidence_json
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
-    from callwright.walk.reward import Reward, Score, WeightedScore
     from callwright.walk.tasks import Task
 
 Part = TypeVar("Part")
-#: Rows that a worker scores at a time.
-CHUNK: Final = 256
 
 
 @click.command("score")
@@ -96,7 +94,7 @@ def score(
         workshop = stack.enter_context(make_executor(kind, workers))
         try:
             # Alone, each row is written as it comes; others get enough to be worth sending.
-            chunks = chunks_of(rows, CHUNK if workers > 1 or elsewhere else 1)
+            chunks = chunks_of(rows, ROWS if workers > 1 or elsewhere else 1)
             for found in watched(workshop.map(work, chunks), rows, bars):
                 for number, complaint in found.complaints:
                     complain(f"{rows.name}:{number}: {complaint}")
@@ -173,7 +171,7 @@ class Scored:
 
     lines: list[str] = field(factory=list)
     complaints: list[tuple[int, str]] = field(factory=list)
-    tally: Tally = field(factory=lambda: Tally())
+    tally: Tally = field(factory=Tally)
 
 
 def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Scored:
@@ -192,18 +190,6 @@ def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]])
         found.tally.add(reward)
         found.lines.append(scorer.writer.line(row_id, reward))
     return found
-
-
-def chunks_of(rows: RowFile, size: int = CHUNK) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
-    """The rows of a file in parts, with their line numbers."""
-    chunk: list[tuple[int, dict[str, Any] | str]] = []
-    for row in rows:
-        chunk.append((rows.number, str(row) if isinstance(row, BadRow) else row))
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _read(pipeline: Pipeline, tasks: dict[str, Task | str], row: dict[str, Any]) -> tuple[str | int, Task, str, Any]:
@@ -249,143 +235,8 @@ def _progress(row: dict[str, Any]) -> Any:
     return Progress(step, total)
 
 
-class RewardWriter:
-    """Writes ``{"id": …, **reward.to_json()}`` as a line of JSON, remembering how common scores look.
-
-    A line is the same text as ``json.dumps`` of that object; a test says so.
-    """
-
-    _LIMIT: Final = 4096
-
-    def __init__(self) -> None:
-        self._heads: dict[tuple[str, float, float, float, float], str] = {}
-        self._closed: dict[tuple[str, int], tuple[Score, str]] = {}
-
-    def line(self, row_id: str | int, reward: Reward) -> str:
-        """The line, with its line end."""
-        scores = ", ".join([self._score(name, weighted) for name, weighted in reward.scores.items()])
-        masked = "" if reward.masked is None else f', "masked": {json.dumps(reward.masked)}'
-        total = "null" if reward.total is None else repr(float(reward.total))
-        head = f'{{"id": {json.dumps(row_id)}, "total": {total}, "scores": {{{scores}}}, "stage": "{reward.stage}"'
-        return f"{head}{masked}}}\n"
-
-    def _score(self, name: str, weighted: WeightedScore) -> str:
-        score = weighted.score
-        if weighted.closed:  # the core keeps one score for each closed gate
-            known = self._closed.get((name, id(score)))
-            if known is None or known[0] is not score:
-                if len(self._closed) >= self._LIMIT:
-                    self._closed.clear()
-                known = self._closed[name, id(score)] = score, self._open(name, score, weighted.weight)
-            return known[1]
-        return self._open(name, score, weighted.weight)
-
-    def _open(self, name: str, score: Score, weight: float) -> str:
-        key = (name, score.value, score.low, score.high, weight)
-        head = self._heads.get(key)
-        if head is None:
-            if len(self._heads) >= self._LIMIT:
-                self._heads.clear()
-            shown = {"value": score.value, "low": score.low, "high": score.high, "weight": weight}
-            head = self._heads[key] = f'{json.dumps(name)}: {json.dumps(shown)[:-1]}, "evidence": '
-        if not score.evidence:
-            return head + "[]}"
-        return head + json.dumps([evidence_json(evidence) for evidence in score.evidence]) + "}"
-
-
-@define
-class Tally:
-    """What a summary says of all rows. Sums are exact (:func:`_exact`), so it does not matter who added what first."""
-
-    rows: int = 0
-    bad: int = 0
-    masked: int = 0
-    total: int = 0
-    sums: dict[str, int] = field(factory=dict)
-    ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
-    stages: Counter[str] = field(factory=Counter)
-
-    def add(self, reward: Reward) -> None:
-        """Count one reward. Masked ones are counted and take no part in any mean."""
-        self.rows += 1
-        if reward.total is None:
-            self.masked += 1
-            return
-        self.total += _exact(reward.total)
-        self.stages[reward.stage] += 1
-        sums = self.sums
-        for name, weighted in reward.scores.items():
-            if name in sums:
-                sums[name] += _exact(weighted.score.value)
-            else:
-                sums[name] = _exact(weighted.score.value)
-                self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
-
-    def merge(self, other: Tally) -> None:
-        """Add what was counted of other rows."""
-        self.rows += other.rows
-        self.bad += other.bad
-        self.masked += other.masked
-        self.total += other.total
-        self.stages.update(other.stages)
-        for name, value in other.sums.items():
-            self.sums[name] = self.sums.get(name, 0) + value
-            self.ranges[name] = other.ranges[name]
-
-    @property
-    def counted(self) -> int:
-        """Rows that have a total."""
-        return self.rows - self.masked
-
-    @property
-    def mean(self) -> float | None:
-        """The mean total; ``None`` without a row that has one."""
-        return _mean(self.total, self.counted) if self.counted else None
-
-    def to_json(self) -> dict[str, Any]:
-        """The summary as ``callwright score --json`` prints it."""
-        count = self.counted
-        return {
-            "rows": self.rows,
-            "bad": self.bad,
-            "masked": self.masked,
-            "mean_total": self.mean,
-            "components": {
-                name: {"mean": _mean(value, count), "low": low, "high": high, "weight": weight}
-                for (name, value), (low, high, weight) in zip(self.sums.items(), self.ranges.values(), strict=True)
-            },
-            "stages": {stage: self.stages[stage] for stage in _stages(self.stages)},
-        }
-
-    def sentence(self) -> str:
-        """The summary in one line."""
-        mean = f", mean total {self.mean:.4f}" if self.mean is not None else ""
-        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}"
-
-
-#: The smallest positive float is 2 to the power of minus this; every float is a whole multiple of it.
-_FINEST: Final = 1074
-
-
-@lru_cache(maxsize=4096)
-def _exact(value: float) -> int:
-    """A float in units of the smallest one: an integer, so that sums of it are exact in any order."""
-    numerator, denominator = float(value).as_integer_ratio()
-    return numerator << (_FINEST - denominator.bit_length() + 1)
-
-
-def _mean(total: int, count: int) -> float:
-    return total / (count << _FINEST)
-
-
-def _stages(counts: Counter[str]) -> list[str]:
-    from callwright.walk.reward import STAGES
-
-    return [stage for stage in (*STAGES, "done") if stage in counts]
-
-
 def _draw(tally: Tally, title: str) -> None:
-    from callwright.cli.screen import percent, screen, table, text
+    from callwright.commands.terminal import percent, screen, table, text
 
     console = screen()
     parts = table("component", "mean", "range", "weight", right=(1, 2, 3), title=title)
@@ -393,8 +244,7 @@ def _draw(tally: Tally, title: str) -> None:
         parts.add_row(text(name), f"{part['mean']:.4f}", f"{part['low']:g}–{part['high']:g}", f"{part['weight']:.4g}")
     console.print(parts)
     stages = table("first point lost at", "rows", "share", right=(1, 2))
-    for stage in _stages(tally.stages):
-        label = "nowhere" if stage == "done" else stage
-        stages.add_row(label, f"{tally.stages[stage]:,}", percent(tally.stages[stage] / tally.counted))
+    for stage, count in tally.to_json()["stages"].items():
+        stages.add_row("nowhere" if stage == "done" else stage, f"{count:,}", percent(count / tally.counted))
     console.print(stages)
     console.print(tally.sentence())

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callwright.cli import options
-from callwright.cli.app import App
-from callwright.cli.bars import reporter
-from callwright.cli.failures import say
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.bars import reporter
+from callwright.commands.safe_text import say
 from callwright.errors import UsageError
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.lab.figures import TRUTH, figures
@@ -112,7 +112,7 @@ def examine(opened: Source, names: Sequence[str], count: int, *, quiet: bool = F
 
 
 def _draw(found: dict[str, Any]) -> None:
-    from callwright.cli.screen import percent, screen, table, text
+    from callwright.commands.terminal import percent, screen, table, text
 
     console = screen()
     recipes = found["recipes"]

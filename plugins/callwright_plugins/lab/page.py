@@ -7,7 +7,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-from callwright.cli.failures import visible
+from callwright.commands.safe_text import visible
 from callwright_plugins.lab.figures import TRUTH
 from callwright_plugins.lab.ledger import STAGES
 

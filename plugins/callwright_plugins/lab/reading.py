@@ -9,8 +9,8 @@ from typing import Any
 import click
 from attrs import define, field, frozen
 
-from callwright.cli.components import find_task, make_pipeline
-from callwright.cli.rows import BadRow, RowFile
+from callwright.commands.jsonl import BadRow, RowFile
+from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
@@ -59,7 +59,7 @@ class Source:
                     complain(f"{rows.name}:{rows.number}: {bad}")
 
     def sample(self, row: dict[str, Any], number: int) -> Sample:
-        """The attempt of a row. Raises :class:`callwright.cli.rows.BadRow`."""
+        """The attempt of a row. Raises :class:`callwright.commands.jsonl.BadRow`."""
         row_id, name, completion = row.get("id", number), row.get("task"), row.get("completion")
         if type(row_id) is not str and type(row_id) is not int:
             raise BadRow(f"'id' is {type(row_id).__name__}, expected a string or an integer")

@@ -11,11 +11,12 @@ from typing import Any
 import click
 from attrs import define, field, frozen
 
-from callwright.cli import options
-from callwright.cli.app import App
-from callwright.cli.failures import say
-from callwright.cli.rows import BadRow, RowFile, RowSink, is_same_file
-from callwright.cli.score import RewardWriter, Tally, chunks_of
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.jsonl import BadRow, RowFile, RowSink, chunks_of, is_same_file
+from callwright.commands.safe_text import say
+from callwright.commands.scored_rows import RewardWriter
+from callwright.commands.tally import Tally
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry

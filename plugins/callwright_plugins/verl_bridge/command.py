@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from callwright.cli import options
-from callwright.cli.app import App
+from callwright.commands import options
+from callwright.commands.app import App
 
 
 @click.command("verl-export")

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import callwright as cw
-from callwright.cli.app import App
 from callwright.cli.root import root
+from callwright.commands.app import App
 from callwright.environments.protocol import Outcome
 from callwright.errors import InfrastructureFailure, UnknownName
 from callwright.language.program import Call, Program, Reference

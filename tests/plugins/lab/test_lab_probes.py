@@ -54,7 +54,7 @@ def test_numbering_anew_moves_the_references_along() -> None:
 
 
 def test_a_probe_that_is_not_what_it_claims_is_left_out(registry: cw.Registry) -> None:
-    from callwright.cli.components import make_pipeline
+    from callwright.commands.pipelines import make_pipeline
 
     pipeline = make_pipeline(registry, "bank-v1", {}, seed=3)
     ledger = open_ledger(registry, ["tier"])

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from callwright.cli.formats import schema_of
+from callwright.commands.file_formats import schema_of
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses

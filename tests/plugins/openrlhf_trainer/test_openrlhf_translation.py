@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.cli.app import App
 from callwright.cli.root import root as root_command
+from callwright.commands.app import App
 from callwright.errors import RecipeError, UnknownName, UsageError
 from callwright.pipeline import create_trainer
 from callwright.recipe_file import load_recipe, shipped_recipes

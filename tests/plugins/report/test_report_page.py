@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callwright.cli.app import App
 from callwright.cli.root import root as root_command
+from callwright.commands.app import App
 from callwright.errors import DataError, RunError
 from callwright.plugins import load_plugins
 from callwright.training.run_folder import Run

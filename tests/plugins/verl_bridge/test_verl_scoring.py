@@ -150,7 +150,7 @@ def test_rows_for_tools_open_the_session_of_their_task(tmp_path: Path) -> None:
 
 def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
-    from callwright.cli.app import App
+    from callwright.commands.app import App
     from callwright_plugins.verl_bridge.command import verl_export
 
     registry = load_plugins()

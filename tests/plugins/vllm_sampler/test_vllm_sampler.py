@@ -53,7 +53,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def pipeline() -> Any:
-    from callwright.cli.components import make_pipeline
+    from callwright.commands.pipelines import make_pipeline
 
     return make_pipeline(cw.default_registry(), "toolworld-mini-v1", {}, ir="json")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callwright.cli.failures import visible
+from callwright.commands.safe_text import visible
 from callwright.errors import UsageError
 from callwright.training.run_folder import read_jsonl
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import click
 
-from callwright.cli.app import App
-from callwright.cli.options import key_values
+from callwright.commands.app import App
+from callwright.commands.options import key_values
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.plugins import Registry

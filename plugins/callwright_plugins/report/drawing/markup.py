@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from callwright.cli.failures import visible
+from callwright.commands.safe_text import visible
 
 
 def safe(value: object) -> str:

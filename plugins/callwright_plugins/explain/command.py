@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callwright.cli import options
-from callwright.cli.app import App
+from callwright.commands import options
+from callwright.commands.app import App
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -45,8 +45,8 @@ def explain(
     as_json: bool,
 ) -> None:
     """Walk through one completion: the task, the program, every mismatch, every call, every score."""
-    from callwright.cli.components import find_task, make_pipeline
-    from callwright.cli.walk import Walk
+    from callwright.commands.pipelines import find_task, make_pipeline
+    from callwright_plugins.explain.walk_data import Walk
 
     if sum((file is not None, completion is not None, gold)) != 1:
         raise click.UsageError("give one completion: a COMPLETION_FILE ('-': stdin), --completion TEXT or --gold")
@@ -62,7 +62,7 @@ def explain(
     if as_json:
         click.echo(json.dumps(walk.to_json(), indent=2))
     else:
-        from callwright.cli.drawing import draw
+        from callwright_plugins.explain.drawing import draw
 
         draw(walk)
 

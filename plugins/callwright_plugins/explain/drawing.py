@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from callwright.cli.failures import visible
-from callwright.cli.screen import screen, table, text
+from callwright.commands.safe_text import visible
+from callwright.commands.terminal import screen, table, text
 from callwright.language.program import Program, Reference, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from callwright.cli.walk import Walk
     from callwright.tools.spec import ToolSpec
     from callwright.walk.reward import WeightedScore
+    from callwright_plugins.explain.walk_data import Walk
 
 #: Characters of a value or text that are shown before it is cut.
 _LONGEST: Final = 400

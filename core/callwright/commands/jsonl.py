@@ -17,6 +17,8 @@ from callwright.errors import DataError, RunError
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.
 _CHUNK: Final = 1 << 18
+#: Rows that a worker is given at a time.
+ROWS: Final = 256
 
 
 class BadRow(Exception):
@@ -177,3 +179,15 @@ def is_same_file(source: str, target: str) -> bool:
         return source != "-" and target != "-" and Path(source).samefile(target)
     except OSError:
         return False
+
+
+def chunks_of(rows: RowFile, size: int = ROWS) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
+    """The rows of a file in parts of ``size``, each row with its line number; a text in its place says what is amiss."""
+    chunk: list[tuple[int, dict[str, Any] | str]] = []
+    for row in rows:
+        chunk.append((rows.number, str(row) if isinstance(row, BadRow) else row))
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

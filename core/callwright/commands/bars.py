@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from callwright.cli.failures import say, visible
+from callwright.commands.safe_text import say, visible
 from callwright.training.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Bars:
         """Begin to draw."""
         from rich import progress
 
-        from callwright.cli.screen import screen
+        from callwright.commands.terminal import screen
 
         self._progress = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
@@ -80,7 +80,7 @@ class Bars:
     def say(self, text: str) -> None:
         """A line above the bars."""
         if self._progress is not None:
-            from callwright.cli.screen import text as safe
+            from callwright.commands.terminal import text as safe
 
             self._progress.console.print(safe(text))
 

@@ -1,0 +1,88 @@
+"""What ``callwright run`` prints: the plan of a dry run, and what came of a run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from callwright.recipe_file import LoadedRecipe
+    from callwright.training.run_folder import Run
+
+
+def show_plan(planned: tuple[Mapping[str, Any], bool], loaded: LoadedRecipe, as_json: bool) -> None:
+    """Print what the trainer would do; of a trainer that says nothing of it, the recipe as it would be followed."""
+    found, of_trainer = planned
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    if not of_trainer:
+        click.echo(loaded.effective_text(), nl=False)
+        return
+    for key, value in found.items():
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            click.echo(f"{key}: {shlex.join(value)}")
+        elif isinstance(value, list):
+            click.echo(f"{key}:" + ("" if value else " nothing"))
+            for row in value:
+                said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
+                click.echo(f"  {row.get('key', row.get('path', ''))}: {'; '.join(said)}")
+        else:
+            click.echo(f"{key}: {value}")
+
+
+def show_result(finished: Run, as_json: bool) -> None:
+    """Print the accuracies of a finished run, and where its report is."""
+    evaluation = finished.read_json("evaluation.json") or {}
+    page = finished.path / "report.html"
+    if as_json:
+        shown = {"run": str(finished.path), "report": str(page) if page.exists() else None, "evaluation": evaluation}
+        click.echo(json.dumps(shown, indent=2))
+        return
+    from callwright.commands.terminal import screen
+
+    if evaluation.get("before") or evaluation.get("after"):
+        screen().print(before_and_after(evaluation))
+    click.echo(f"report: {page}" if page.exists() else f"run: {finished.path}")
+
+
+def before_and_after(evaluation: Mapping[str, Any]) -> Table:
+    """Accuracy per depth before and after training, from a run's ``evaluation.json``."""
+    from callwright.commands.terminal import interval, percent, table
+
+    before, after = evaluation.get("before") or {}, evaluation.get("after") or {}
+    made = table("depth", "tasks", "before", "after", "change", right=(0, 1, 2, 3, 4), title="Accuracy by depth")
+    depths = sorted({**(before.get("by_depth") or {}), **(after.get("by_depth") or {})}, key=_depth_key)
+    for depth in depths:
+        first, last = (side.get("by_depth", {}).get(depth) for side in (before, after))
+        count = (last or first or {}).get("n", "")
+        made.add_row(depth, str(count), interval(first), interval(last), _change(_accuracy(first), _accuracy(last)))
+    first, last = before.get("overall"), after.get("overall")
+    made.add_section()
+    count = str(after.get("n", before.get("n", "")))
+    made.add_row("all", count, percent(first), percent(last), _change(first, last))
+    return made
+
+
+def _accuracy(cell: Mapping[str, Any] | None) -> float | None:
+    return cell.get("accuracy") if cell else None
+
+
+def _change(first: float | None, last: float | None) -> Text:
+    from callwright.commands.terminal import text
+
+    if first is None or last is None:
+        return text("–")
+    points = 100 * (last - first)
+    return text(f"{points:+.1f}", "green" if points > 0 else "red" if points < 0 else "")
+
+
+def _depth_key(depth: str) -> tuple[int, str]:
+    return (int(depth), "") if depth.isdecimal() else (1 << 30, depth)

@@ -1,0 +1,99 @@
+"""The summary of many rewards: counts and exact means, which several workers can add up in any order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from callwright.walk.reward import STAGES
+
+if TYPE_CHECKING:
+    from callwright.walk.reward import Reward
+
+
+@define
+class Tally:
+    """What a summary says of all rows. Sums are exact (:func:`_exact`), so it does not matter who added what first."""
+
+    rows: int = 0
+    bad: int = 0
+    masked: int = 0
+    total: int = 0
+    sums: dict[str, int] = field(factory=dict)
+    ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
+    stages: Counter[str] = field(factory=Counter)
+
+    def add(self, reward: Reward) -> None:
+        """Count one reward. Masked ones are counted and take no part in any mean."""
+        self.rows += 1
+        if reward.total is None:
+            self.masked += 1
+            return
+        self.total += _exact(reward.total)
+        self.stages[reward.stage] += 1
+        sums = self.sums
+        for name, weighted in reward.scores.items():
+            if name in sums:
+                sums[name] += _exact(weighted.score.value)
+            else:
+                sums[name] = _exact(weighted.score.value)
+                self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
+
+    def merge(self, other: Tally) -> None:
+        """Add what was counted of other rows."""
+        self.rows += other.rows
+        self.bad += other.bad
+        self.masked += other.masked
+        self.total += other.total
+        self.stages.update(other.stages)
+        for name, value in other.sums.items():
+            self.sums[name] = self.sums.get(name, 0) + value
+            self.ranges[name] = other.ranges[name]
+
+    @property
+    def counted(self) -> int:
+        """Rows that have a total."""
+        return self.rows - self.masked
+
+    @property
+    def mean(self) -> float | None:
+        """The mean total; ``None`` without a row that has one."""
+        return _mean(self.total, self.counted) if self.counted else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as ``callwright score --json`` prints it."""
+        count = self.counted
+        return {
+            "rows": self.rows,
+            "bad": self.bad,
+            "masked": self.masked,
+            "mean_total": self.mean,
+            "components": {
+                name: {"mean": _mean(value, count), "low": low, "high": high, "weight": weight}
+                for (name, value), (low, high, weight) in zip(self.sums.items(), self.ranges.values(), strict=True)
+            },
+            "stages": {stage: self.stages[stage] for stage in (*STAGES, "done") if stage in self.stages},
+        }
+
+    def sentence(self) -> str:
+        """The summary in one line."""
+        mean = f", mean total {self.mean:.4f}" if self.mean is not None else ""
+        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}"
+
+
+#: The smallest positive float is 2 to the power of minus this; every float is a whole multiple of it.
+_FINEST: Final = 1074
+
+
+@lru_cache(maxsize=4096)
+def _exact(value: float) -> int:
+    """A float in units of the smallest one: an integer, so that sums of it are exact in any order."""
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator << (_FINEST - denominator.bit_length() + 1)
+
+
+def _mean(total: int, count: int) -> float:
+    return total / (count << _FINEST)
