@@ -182,7 +182,7 @@ def is_same_file(source: str, target: str) -> bool:
 
 
 def chunks_of(rows: RowFile, size: int = ROWS) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
-    """The rows of a file in parts of ``size``, each row with its line number; a text in its place says what is amiss."""
+    """Rows of a file in parts of ``size``, each row with its line number; a text in its place says what is wrong."""
     chunk: list[tuple[int, dict[str, Any] | str]] = []
     for row in rows:
         chunk.append((rows.number, str(row) if isinstance(row, BadRow) else row))
