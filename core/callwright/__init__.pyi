@@ -1,3 +1,4 @@
+from callwright import commands as commands
 from callwright import environments as environments
 from callwright import episodes as episodes
 from callwright import errors as errors

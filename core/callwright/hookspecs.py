@@ -103,9 +103,13 @@ def callwright_synthesizers() -> Iterable[Lazy]:
 
 @hookspec
 def callwright_teachers() -> Iterable[Lazy]:
-    """Register the models or scripts that play user and assistant. Factories return a
-    :class:`callwright.training.Teacher`.
-    """
+    """Register what plays user and assistant. Factories return a :class:`callwright.training.Teacher`."""
+    return ()
+
+
+@hookspec
+def callwright_model_checks() -> Iterable[Lazy]:
+    """Register what looks over models. Factories return a :class:`callwright.training.ModelCheck`."""
     return ()
 
 

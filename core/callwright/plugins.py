@@ -39,6 +39,7 @@ KINDS: Final[Mapping[str, str]] = {
     "benchmark": "callwright_benchmarks",
     "synthesizer": "callwright_synthesizers",
     "teacher": "callwright_teachers",
+    "model check": "callwright_model_checks",
     "command": "callwright_commands",
 }
 EVENTS: Final = (

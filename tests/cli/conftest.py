@@ -38,16 +38,14 @@ steps = 3
 
 @pytest.fixture
 def registry() -> cw.Registry:
-    """The plugins that these tests need: the small world, the JSON form, the scripted samplers, explain, the report."""
+    """The plugins that these tests need: the small world, the JSON form, the scripted samplers, the report."""
     import cli_fakes
 
-    import callwright_plugins.explain
     import callwright_plugins.json_ir
     import callwright_plugins.report
     import callwright_plugins.scripted_samplers
 
     modules: Mapping[str, Any] = {
-        "explain": callwright_plugins.explain,
         "json-ir": callwright_plugins.json_ir,
         "report": callwright_plugins.report,
         "scripted-samplers": callwright_plugins.scripted_samplers,

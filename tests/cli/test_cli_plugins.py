@@ -24,7 +24,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 def test_list(invoke: Invoke) -> None:
     rows = {row["name"]: row for row in json.loads(invoke("plugins", "list", "--json").stdout)}
-    assert set(rows) == {"explain", "json-ir", "report", "scripted-samplers", "fakes"}
+    assert set(rows) == {"json-ir", "report", "scripted-samplers", "fakes"}
     assert rows["report"]["events"] == ["callwright_run_finished"]
     assert {"kind": "parser", "name": "json"}.items() <= rows["json-ir"]["components"][0].items()
     drawn = invoke("plugins", "list").stdout

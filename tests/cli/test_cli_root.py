@@ -47,7 +47,6 @@ def test_help_lists_every_command_with_its_summary(invoke: Invoke, registry: cw.
         ["run"],
         ["score"],
         ["evaluate"],
-        ["explain"],
         ["schema"],
         ["doctor"],
         ["report"],

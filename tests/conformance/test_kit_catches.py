@@ -1112,6 +1112,11 @@ def teacher_without_a_name() -> Any:
     return SimpleNamespace(name="", reply=lambda messages, seed=0: "")
 
 
+@case("model check", "check_model_check", "lacks examine of callwright.training.model_check.ModelCheck")
+def model_check_without_a_look() -> Any:
+    return SimpleNamespace(name="m")
+
+
 @case("command", "check_command", "is a click.Command, not function")
 def command_that_is_a_function() -> Any:
     return lambda: None
@@ -1140,6 +1145,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
     ("synthesizer", lambda: SimpleNamespace(name="s", synthesize=lambda *a, **k: iter(()))),
     ("teacher", lambda: SimpleNamespace(name="t", reply=lambda messages, seed=0: "")),
+    ("model check", lambda: SimpleNamespace(name="m", examine=lambda folder: None)),
     ("command", lambda: click.Command("loud", help="Be loud.")),
 ]
 

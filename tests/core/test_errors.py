@@ -94,7 +94,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert {name for name in modules if name.startswith("callwright")} == {"callwright", "callwright._lazy"}
 
 
-ROOMS = ("environments", "episodes", "language", "machines", "tools", "training", "walk")
+ROOMS = ("commands", "environments", "episodes", "language", "machines", "tools", "training", "walk")
 
 
 @pytest.mark.parametrize("package", ["callwright", *(f"callwright.{room}" for room in ROOMS)])

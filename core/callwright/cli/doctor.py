@@ -18,7 +18,8 @@ from callwright.commands import options
 from callwright.commands.app import App
 
 if TYPE_CHECKING:
-    from callwright.template_drift import DriftReport
+    from callwright.plugins import Registry
+    from callwright.training.model_check import ModelReport
 
 _OLDEST: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?\s*([^;]*)(?:;(.*))?")
@@ -36,15 +37,7 @@ def doctor(app: App, model: str | None, as_json: bool) -> None:
     weights are not read: conversations are rendered through the chat template turn by turn, on CPU, in seconds.
     """
     if model is not None:
-        from callwright.template_drift import examine_model
-
-        report = examine_model(Path(model))
-        if as_json:
-            click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
-        else:
-            _draw_model(model, report)
-        if not report.ok:
-            click.get_current_context().exit(1)
+        _doctor_model(app, model, as_json)
         return
     found = examine(app)
     if as_json:
@@ -53,6 +46,51 @@ def doctor(app: App, model: str | None, as_json: bool) -> None:
         _draw(found)
     if not found["ok"]:
         click.get_current_context().exit(1)
+
+
+# A model --------------------------------------------------------------------------------------------------------------
+
+
+def _doctor_model(app: App, model: str, as_json: bool) -> None:
+    report = examine_model(app.registry, Path(model))
+    if as_json:
+        click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+    else:
+        _draw_model(model, report)
+    if not report.ok:
+        click.get_current_context().exit(1)
+
+
+def examine_model(registry: Registry, folder: Path) -> ModelReport:
+    """What every registered model check finds. Raises :class:`callwright.UsageError` if there is no such check."""
+    from callwright.errors import UsageError
+    from callwright.training.model_check import merged
+
+    names = registry.names("model check")
+    if not names:
+        raise UsageError(
+            "no plugin that is loaded looks over models; Callwright's own is template-drift (callwright plugins list)"
+        )
+    return merged([registry.create("model check", name).examine(folder) for name in names])
+
+
+def _draw_model(model: str, report: ModelReport) -> None:
+    from callwright.commands.terminal import screen, text
+
+    console = screen()
+    for position, line in enumerate(report.headlines):
+        console.print(text(line, "dim") if position else text(f"{model}: {line}"))
+    styles = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
+    for finding in report.findings:
+        sign, style = styles[finding.severity]
+        console.print(text(f"{sign} {finding.code}: {finding.found}", style))
+        console.print(text(f"  For training: {finding.meaning}."))
+        console.print(text(f"  What to do: {finding.advice}."))
+    if report.ok:
+        console.print(text("✓ nothing here makes training wrong", "green"))
+
+
+# The installation -----------------------------------------------------------------------------------------------------
 
 
 def examine(app: App) -> dict[str, Any]:
@@ -167,26 +205,6 @@ def _writable() -> bool:
             return True
     except OSError:
         return False
-
-
-def _draw_model(model: str, report: DriftReport) -> None:
-    from callwright.commands.terminal import screen, text
-
-    console = screen()
-    facts = report.facts
-    ends = ", ".join(f"{token!r} ({number})" for token, number in facts["ends"].items()) or "none"
-    template = "a chat template" if facts["template"] else "no chat template"
-    console.print(text(f"{model}: {facts['vocabulary']} ids, {template}, completions end with {ends}"))
-    if "generation_prompt" in facts:
-        console.print(text(f"a completion stands after {facts['generation_prompt']!r}", "dim"))
-    styles = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
-    for finding in report.findings:
-        sign, style = styles[finding.severity]
-        console.print(text(f"{sign} {finding.code}: {finding.found}", style))
-        console.print(text(f"  For training: {finding.meaning}."))
-        console.print(text(f"  What to do: {finding.advice}."))
-    if report.ok:
-        console.print(text("✓ nothing here makes training wrong", "green"))
 
 
 def _draw(found: dict[str, Any]) -> None:

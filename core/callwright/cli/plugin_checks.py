@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from callwright.plugins import Lazy, PluginInfo, Registry
 
 #: Kinds whose components say their own name, which must be the registered one.
-_NAMED: Final = frozenset({"parser", "environment", "sampler", "algorithm", "trainer", "corpus", "reward recipe"})
+_NAMED: Final = frozenset(
+    {"parser", "environment", "sampler", "algorithm", "trainer", "corpus", "reward recipe", "model check"}
+)
 
 
 @frozen
-class Finding:
+class PluginFinding:
     """One result. ``skipped``: it could not be looked at here, and ``message`` says what would be needed."""
 
     level: Literal["ok", "warning", "skipped", "error"]
@@ -30,13 +32,13 @@ class Finding:
     message: str = ""
 
 
-def check_plugin(registry: Registry, info: PluginInfo, *, quick: bool = False) -> Iterator[Finding]:
+def check_plugin(registry: Registry, info: PluginInfo, *, quick: bool = False) -> Iterator[PluginFinding]:
     """Everything that is found about one plugin."""
     hooks = list(_check_hooks(info))
     yield from hooks
     if info.error:
         if not any(finding.level == "error" for finding in hooks):
-            yield Finding("error", info.name, "loading", info.error)
+            yield PluginFinding("error", info.name, "loading", info.error)
         return
     for kind, lazy in registry.components():
         if lazy.plugin == info.name:
@@ -46,11 +48,11 @@ def check_plugin(registry: Registry, info: PluginInfo, *, quick: bool = False) -
 # Hooks ----------------------------------------------------------------------------------------------------------------
 
 
-def _check_hooks(info: PluginInfo) -> Iterator[Finding]:
+def _check_hooks(info: PluginInfo) -> Iterator[PluginFinding]:
     try:
         module = importlib.import_module(info.module.partition(":")[0])
     except Exception as error:  # the plugin's own code
-        yield Finding("error", info.name, "import", f"{type(error).__name__}: {error}")
+        yield PluginFinding("error", info.name, "import", f"{type(error).__name__}: {error}")
         return
     specs = {name: value for name, value in vars(hookspecs).items() if hasattr(value, "callwright_spec")}
     for name, function in vars(module).items():
@@ -63,14 +65,16 @@ def _check_hooks(info: PluginInfo) -> Iterator[Finding]:
                 continue
             near = difflib.get_close_matches(name, specs, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            yield Finding("error", info.name, what, f"there is no such hook.{meant}")
+            yield PluginFinding("error", info.name, what, f"there is no such hook.{meant}")
         elif not marked:
-            yield Finding("error", info.name, what, "is not marked with @callwright.hookimpl, so it is never called")
+            yield PluginFinding(
+                "error", info.name, what, "is not marked with @callwright.hookimpl, so it is never called"
+            )
         else:
             yield from _check_arguments(info.name, what, function, specs[name])
 
 
-def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterator[Finding]:
+def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterator[PluginFinding]:
     offered = list(inspect.signature(spec).parameters)
     wrong = False
     for name, parameter in inspect.signature(function).parameters.items():
@@ -80,69 +84,69 @@ def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterat
             near = difflib.get_close_matches(name, offered, n=1)
             listed = ", ".join(offered) or "none"
             meant = f" Did you mean {near[0]!r}?" if near else ""
-            yield Finding("error", plugin, what, f"there is no argument {name!r}.{meant} The hook has: {listed}")
+            yield PluginFinding("error", plugin, what, f"there is no argument {name!r}.{meant} The hook has: {listed}")
             wrong = True
         elif parameter.default is not inspect.Parameter.empty:
-            yield Finding("error", plugin, what, f"the argument {name!r} has a default, so it is never passed")
+            yield PluginFinding("error", plugin, what, f"the argument {name!r} has a default, so it is never passed")
             wrong = True
     if not wrong:
-        yield Finding("ok", plugin, what)
+        yield PluginFinding("ok", plugin, what)
 
 
 # Components -----------------------------------------------------------------------------------------------------------
 
 
-def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> Iterator[Finding]:
+def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> Iterator[PluginFinding]:
     what = f"{kind} {lazy.name}"
     if not lazy.summary:
-        yield Finding("warning", lazy.plugin, what, "has no summary")
+        yield PluginFinding("warning", lazy.plugin, what, "has no summary")
     try:
         factory = lazy.load()
     except MissingExtra as error:
-        yield Finding("skipped", lazy.plugin, what, str(error))
+        yield PluginFinding("skipped", lazy.plugin, what, str(error))
         return
     except CallwrightError as error:
-        yield Finding("error", lazy.plugin, what, str(error))
+        yield PluginFinding("error", lazy.plugin, what, str(error))
         return
     if kind == "command":
         import click
 
         fits = isinstance(factory, click.Command)
         message = "" if fits else f"is {type(factory).__name__}, not a click.Command"
-        yield Finding("ok" if fits else "error", lazy.plugin, what, message)
+        yield PluginFinding("ok" if fits else "error", lazy.plugin, what, message)
         return
     if quick:
-        yield Finding("ok", lazy.plugin, what)
+        yield PluginFinding("ok", lazy.plugin, what)
         return
     yield from _check_made(registry, kind, lazy, what)
 
 
-def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[Finding]:
+def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[PluginFinding]:
     try:
         made = registry.create(kind, lazy.name)
     except MissingExtra as error:
-        yield Finding("skipped", lazy.plugin, what, str(error))
+        yield PluginFinding("skipped", lazy.plugin, what, str(error))
         return
     except UsageError as error:  # it needs options, data or a server that nobody has named
-        yield Finding("skipped", lazy.plugin, what, str(error))
+        yield PluginFinding("skipped", lazy.plugin, what, str(error))
         return
     except Exception as error:
-        yield Finding("error", lazy.plugin, what, f"making it raised {type(error).__name__}: {error}")
+        yield PluginFinding("error", lazy.plugin, what, f"making it raised {type(error).__name__}: {error}")
         return
     name = getattr(made, "name", None)
     if kind in _NAMED and name != lazy.name:
-        yield Finding("error", lazy.plugin, what, f"calls itself {name!r}; it must have its registered name")
+        yield PluginFinding("error", lazy.plugin, what, f"calls itself {name!r}; it must have its registered name")
         return
     conformance = _conformance()
     if conformance is None:
-        yield Finding("ok", lazy.plugin, what)
+        yield PluginFinding("ok", lazy.plugin, what)
         return
     try:
         conformance(kind, made)
     except Exception as error:  # an assertion of the kit, or a bug of the component
-        yield from (Finding("error", lazy.plugin, what, line) for line in _lines(error))
+        yield from (PluginFinding("error", lazy.plugin, what, line) for line in _lines(error))
     else:
-        yield Finding("ok", lazy.plugin, what)
+        yield PluginFinding("ok", lazy.plugin, what)
 
 
 def _conformance() -> Any:

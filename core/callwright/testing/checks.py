@@ -27,6 +27,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "benchmark": "callwright.testing.corpora:CORPUS_CHECKS",
     "synthesizer": "callwright.testing.others:SYNTHESIZER_CHECKS",
     "teacher": "callwright.testing.others:TEACHER_CHECKS",
+    "model check": "callwright.testing.others:MODEL_CHECK_CHECKS",
     "command": "callwright.testing.others:COMMAND_CHECKS",
 }
 

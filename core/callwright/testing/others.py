@@ -1,4 +1,4 @@
-"""Checks of the kinds of which little can be said without running them: toolsets, trainers, synthesizers, commands."""
+"""Checks of the kinds of which little can be said without running them: toolsets, trainers, synthesizers, …"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises
 from callwright.tools.spec import FunctionTool
 from callwright.tools.validation import check_arguments
+from callwright.training.model_check import ModelCheck
 from callwright.training.synthesizer import Synthesizer, Teacher
 from callwright.training.trainer import Trainer
 
@@ -42,6 +43,12 @@ def check_teacher(teacher: Teacher) -> None:
     expect_name(teacher)
 
 
+def check_model_check(check: ModelCheck) -> None:
+    """It has the members of :class:`callwright.training.ModelCheck` and a name."""
+    expect_members(check, ModelCheck)
+    expect_name(check)
+
+
 def check_command(command: Any) -> None:
     """It is a :class:`click.Command` with a help text."""
     import click
@@ -54,4 +61,5 @@ TOOLSET_CHECKS: Final = (check_toolset,)
 TRAINER_CHECKS: Final = (check_trainer,)
 SYNTHESIZER_CHECKS: Final = (check_synthesizer,)
 TEACHER_CHECKS: Final = (check_teacher,)
+MODEL_CHECK_CHECKS: Final = (check_model_check,)
 COMMAND_CHECKS: Final = (check_command,)

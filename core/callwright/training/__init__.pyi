@@ -11,6 +11,9 @@ from callwright.training.evaluation import Verdict as Verdict
 from callwright.training.evaluation import evaluate as evaluate
 from callwright.training.evaluation import judge as judge
 from callwright.training.evaluation import summarise as summarise
+from callwright.training.model_check import ModelCheck as ModelCheck
+from callwright.training.model_check import ModelFinding as ModelFinding
+from callwright.training.model_check import ModelReport as ModelReport
 from callwright.training.run_folder import Run as Run
 from callwright.training.synthesizer import Synthesizer as Synthesizer
 from callwright.training.synthesizer import Teacher as Teacher

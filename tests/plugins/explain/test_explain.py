@@ -44,6 +44,10 @@ def test_a_right_completion(invoke: Invoke) -> None:
         assert part in result.stdout
 
 
+def test_help(invoke: Invoke) -> None:
+    assert "Walk through one completion" in invoke("explain", "--help").stdout
+
+
 def test_where_points_are_lost(invoke: Invoke) -> None:
     text = body('{"0": {"add": {"a": "two", "c": 1}}, "1": {"dubble": {"x": "API_RESPONSE_0"}}}')
     output = invoke("explain", *TASK, "--completion", text).stdout

@@ -6,13 +6,18 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import Result
 
+import callwright as cw
 from callwright.errors import DataError, MissingExtra
-from callwright.template_drift import DriftReport, examine_model, examine_tokenizer
+from callwright.training import ModelFinding, ModelReport
+from callwright_plugins.template_drift.checks import CHECKS
+from callwright_plugins.template_drift.examination import examine_tokenizer
+from callwright_plugins.template_drift.model_folder import examine_model
 
 pytest.importorskip("transformers", reason="tokenizers of the extra 'train'")
 
@@ -67,7 +72,7 @@ def make_tokenizer(template: str | None = SOUND, **options: Any) -> Any:
     return made
 
 
-def codes(report: DriftReport) -> set[str]:
+def codes(report: ModelReport) -> set[str]:
     return {f"{finding.severity}:{finding.code}" for finding in report.findings if finding.code != "retokenisation"}
 
 
@@ -292,3 +297,43 @@ def test_without_transformers_the_install_command_is_given(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtra, match=r"pip install 'callwright\[train\]'"):
         examine_model(tmp_path)
+
+
+def test_codes_are_one_each() -> None:
+    assert len({check.code for check in CHECKS}) == len(CHECKS) > 20
+
+
+# Several checks -------------------------------------------------------------------------------------------------------
+
+
+class TooLong:
+    """A check of somebody else's, which needs no transformers."""
+
+    name = "too-long"
+
+    def examine(self, folder: Path) -> ModelReport:
+        finding = ModelFinding("too_long", "error", f"{folder.name} is a long name", "it tires", "take a shorter one")
+        return ModelReport([finding], {"letters": len(folder.name)}, (f"{len(folder.name)} letters",))
+
+
+def test_anybodys_checks_are_told_together(invoke: Invoke, registry: cw.Registry, save: Callable[..., Path]) -> None:
+    theirs = SimpleNamespace(callwright_model_checks=cw.hookimpl(lambda: [cw.Lazy("too-long", TooLong)]))
+    registry.add(theirs, name="theirs")
+    folder = save(make_tokenizer(None))
+    result = invoke("doctor", "--model", folder, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["ok"]) == (1, False)
+    assert found["letters"] == len(folder.name)
+    assert found["template"] is False
+    codes = [finding["code"] for finding in found["findings"]]
+    assert codes == ["too_long", "no_template", "retokenisation"], "worst first"
+    drawn = invoke("doctor", "--model", folder).stdout
+    assert f"\n{len(folder.name)} letters\n" in drawn
+    assert "✗ too_long" in drawn
+
+
+def test_without_a_check_it_is_said_who_has_one(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("doctor", "--model", tmp_path, plugins=cw.Registry())
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: no plugin that is loaded looks over models")
+    assert "template-drift" in result.stderr
