@@ -6,17 +6,13 @@ import os
 import signal
 import subprocess
 import time
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from hypothesis import given
-from hypothesis import strategies as st
 
 from callwright.cli.failures import describe
-from callwright.commands.safe_text import visible
 
 Invoke = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -56,21 +52,6 @@ def test_usage_errors_are_those_of_click(invoke: Invoke) -> None:
     result = invoke("score")
     assert result.exit_code == 2
     assert "Usage:" in result.stderr
-
-
-@given(st.text())
-def test_visible_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
-    shown = visible(text)
-    assert len(shown) == len(text)  # so that columns still mean the same
-    for character in shown:
-        assert character in "\n\t\u00ad\u200d" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    assert visible(shown) == shown
-    shown.encode("utf-8")
-
-
-@pytest.mark.parametrize("text", ["naïve – “quotes” 日本語 👩‍👧", "two\nlines\tand a tab", ""])
-def test_visible_text_is_left_alone(text: str) -> None:
-    assert visible(text) == text
 
 
 def test_a_closed_pipe_is_no_error_message() -> None:

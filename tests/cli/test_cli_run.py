@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from callwright.commands.bars import Bars, Lines
 from callwright.commands.file_formats import schema_of
 
 Invoke = Callable[..., Result]
@@ -166,39 +165,3 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(start: Start, recipe: Path, 
     report = start("report", folder)
     assert report.communicate()[0] == f"{folder / 'report.html'}\n"
     assert f"stopped at step {len(rows)} of 400" in (folder / "report.html").read_text()
-
-
-# Progress -------------------------------------------------------------------------------------------------------------
-
-
-def test_lines_say_what_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    now = [0.0]
-    monkeypatch.setattr("callwright.commands.bars.time.monotonic", lambda: now[0])
-    with Lines() as lines:
-        lines.start("training", 100, 20)
-        for _ in range(80):
-            now[0] += 1.0
-            lines.advance(reward=0.25)
-        lines.finish()
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
-        "training: 80 to do, 20 done before",
-        "training: 40/100, about 1 min left, reward 0.25",
-        "training: 60/100, about 40 s left, reward 0.25",
-        "training: 80/100, about 20 s left, reward 0.25",
-        "training: 100/100, in 1 min, reward 0.25",
-    ]
-
-
-def test_bars_draw_without_reading_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "")
-    with Bars() as bars:
-        bars.start("[red]training[/red]", 3)
-        bars.advance(2, reward=0.5)
-        bars.say("a [bold]warning[/bold] \x1b[2J")
-        bars.finish()
-        bars.advance()  # after the end of a stage: nothing
-    drawn = capsys.readouterr().err
-    assert "[red]training[/red]" in drawn
-    assert "2/3" in drawn
-    assert "a [bold]warning[/bold] ␛[2J" in drawn

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.cli.score import watched
-from callwright.commands import jsonl as row_files
-from callwright.commands.bars import Bars, bars_for_bytes
+from callwright.commands.bars import Bars
 from callwright.commands.file_formats import schema_of
-from callwright.commands.jsonl import BadRow, RowFile, RowSink
-from callwright.commands.scored_rows import RewardWriter
-from callwright.commands.tally import Tally
-from callwright.errors import DataError, RunError
-from callwright.walk import WeightedScore
+from callwright.commands.jsonl import RowFile
 
 Invoke = Callable[..., Result]
 Gold = Callable[[str], str]
@@ -259,55 +251,6 @@ def test_a_full_disk(invoke: Invoke, write_rows: Write) -> None:
     )
 
 
-def _write(target: Path, lines: list[str]) -> None:
-    with RowSink(str(target)) as sink:
-        for line in lines:
-            sink.write(line)
-
-
-@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    target, lines, room = tmp_path / name, [f'{{"id": {number}}}\n' for number in range(50_000)], [400_000]
-    genuine = row_files.os.write
-
-    def write(descriptor: int, data: bytes) -> int:
-        taken = min(len(data), room[0], 100_000)
-        room[0] -= taken
-        if not taken:
-            raise OSError(28, "No space left on device")
-        return genuine(descriptor, data[:taken])
-
-    if name.endswith(".gz"):
-        room[0] = 100 + len(gzip.compress("".join(lines[:25_000]).encode(), 6))
-    monkeypatch.setattr(row_files.os, "write", write)
-    with pytest.raises(RunError, match="No space left"):
-        _write(target, lines)
-    data = target.read_bytes()
-    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
-    kept = text.splitlines(keepends=True)
-    assert 0 < len(kept) < len(lines)
-    assert kept == lines[: len(kept)]
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    import tracemalloc
-
-    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text(f'{{"id": 1, "task": "train-1", "completion": "{"x" * 200}"}}\n' * 20_000)
-
-    def copy() -> int:
-        tracemalloc.start()
-        with RowFile(str(source)) as given_rows, RowSink(str(target)) as sink:
-            for one in given_rows:
-                sink.write(f"{one}\n")
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return peak
-
-    assert copy() < 4_000_000
-    assert source.stat().st_size > 1_000_000
-
-
 @pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])
 def test_a_long_file_is_watched_by_its_bytes(tmp_path: Path, name: str) -> None:
     source, moved = tmp_path / name, []
@@ -328,71 +271,6 @@ def test_a_long_file_is_watched_by_its_bytes(tmp_path: Path, name: str) -> None:
     assert sum(moved) == 0
     assert sum(units > 0 for units in moved) > 1
     assert min(moved[1:]) >= 0
-
-
-def test_no_bars_where_nobody_looks() -> None:
-    assert bars_for_bytes(10**9, busy=False) is None
-
-
-def test_a_file_of_rows_that_vanishes(tmp_path: Path) -> None:
-    with pytest.raises(DataError), RowFile(str(tmp_path / "nothing")):
-        pass
-
-
-def test_rows_and_their_numbers(write_rows: Write) -> None:
-    with RowFile(str(write_rows(['{"a": 1}', "", "nonsense", '{"b": 2}']))) as given_rows:
-        found = [(given_rows.number, one) for one in given_rows]
-    assert [number for number, _ in found] == [1, 3, 4]
-    assert isinstance(found[1][1], BadRow)
-
-
-_TEXT = st.text(max_size=12)
-_EVIDENCE = st.builds(
-    cw.Evidence, _TEXT, _TEXT, call=st.none() | st.integers(0, 9), path=_TEXT, expected=_TEXT, found=_TEXT
-)
-_VALUES = st.floats(allow_nan=False, allow_infinity=False)
-_WEIGHTED = st.builds(
-    WeightedScore,
-    st.builds(cw.Score, _VALUES, _VALUES, _VALUES, st.lists(_EVIDENCE, max_size=3).map(tuple)),
-    _VALUES,
-    st.booleans(),
-)
-_REWARDS = st.builds(
-    cw.Reward,
-    st.none() | _VALUES,
-    st.dictionaries(_TEXT, _WEIGHTED, max_size=4),
-    st.sampled_from(["format", "parse", "execution", "answer", "done"]),
-    st.none() | _TEXT,
-)
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.lists(st.tuples(st.text() | st.integers(), _REWARDS), max_size=4))
-def test_a_line_is_what_json_would_write(pairs: list[tuple[str | int, cw.Reward]]) -> None:
-    writer = RewardWriter()
-    for row_id, reward in [*pairs, *pairs]:  # the second time from what is remembered
-        assert writer.line(row_id, reward) == json.dumps({"id": row_id, **reward.to_json()}) + "\n"
-
-
-def test_what_a_writer_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RewardWriter, "_LIMIT", 10)
-    writer = RewardWriter()
-    for number in range(100):
-        closed = WeightedScore(cw.Score(0.0, evidence=(cw.Evidence("gate_closed", "x"),)), 1.0, closed=True)
-        reward = cw.Reward(1.0, {"a": WeightedScore(cw.Score(number / 100), 1.0), "b": closed})
-        assert json.loads(writer.line(number, reward))["scores"]["a"]["value"] == number / 100
-    assert len(writer._heads) <= 10
-    assert len(writer._closed) <= 10
-
-
-def test_masked_rows_take_no_part_in_means() -> None:
-    tally = Tally()
-    full = {"a": WeightedScore(cw.Score(1.0), 1.0)}
-    tally.add(cw.Reward(1.0, full))
-    tally.add(cw.Reward(None, {"a": WeightedScore(cw.Score(0.0), 1.0)}, masked="down"))
-    assert tally.to_json()["mean_total"] == 1.0
-    assert tally.to_json()["components"]["a"]["mean"] == 1.0
-    assert tally.sentence() == "2 rows scored, 1 of them masked, 0 bad, mean total 1.0000"
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
@@ -417,32 +295,3 @@ def test_a_wrong_request_is_refused_before_any_worker_starts(invoke: Invoke, wri
     assert result.exit_code == 2
     assert "Did you mean 'sums-v1'" in result.stderr
     assert invoke("score", write_rows([]), *SUMS, "--workers", "0").exit_code == 2
-
-
-def test_ctrl_c_in_the_middle_of_a_flush_loses_no_line_and_doubles_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The bytes are in the file already when the interrupt comes, and Python has not yet heard of it."""
-    target, write, left = tmp_path / "out.jsonl", os.write, [3]
-
-    def interrupted(descriptor: int, data: Any) -> int:
-        count = write(descriptor, data)
-        left[0] -= 1
-        if left[0] == 0:
-            raise KeyboardInterrupt
-        return count
-
-    monkeypatch.setattr(os, "write", interrupted)
-    lines = [f"{number:>60}\n" for number in range(20_000)]
-    given: list[str] = []
-
-    def write_all() -> None:
-        with RowSink(str(target)) as sink:
-            for line in lines:
-                given.append(line)
-                sink.write(line)
-
-    with pytest.raises(KeyboardInterrupt):
-        write_all()
-    assert 0 < len(given) < len(lines)
-    assert target.read_text() == "".join(given)

@@ -42,6 +42,9 @@ def test_importing_callwright_brings_nothing_else() -> None:
             "from callwright.plugins import load_plugins; load_plugins().spec('trainer', 'local')", id="trainer-spec"
         ),
         pytest.param(
+            "from callwright.commands import *\nfrom callwright.commands import options, terminal", id="commands"
+        ),
+        pytest.param(
             "import sys; sys.argv = ['callwright', '--help']\n"
             "from callwright.cli import main\n"
             "try: main()\n"

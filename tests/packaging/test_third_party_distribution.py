@@ -69,13 +69,28 @@ def test_it_is_listed_as_the_built_in_plugins_are(installed: Installed) -> None:
         "lending-mini-v1",
         "look-first",
         "tier-look-first",
+        "lending hasty",
     }
-    assert [set(component) for component in ours["components"]] == [set(built_in["components"][0])] * 5
+    assert [set(component) for component in ours["components"]] == [set(built_in["components"][0])] * 6
 
 
 def test_its_components_are_found_by_name(installed: Installed) -> None:
     arguments = ["--corpus", "lending-mini-v1", "--split", "evaluation", "--sampler", "gold", "--json"]
     assert installed.json("evaluate", *arguments)["overall"] == 1.0
+
+
+def test_its_command_is_one_of_the_command_line(installed: Installed) -> None:
+    done = installed.run("callwright", "lending", "hasty", "--help")
+    assert done.returncode == 0, done.stderr
+    assert "List the completions that change something before they looked." in done.stdout
+    (installed.sources / "rows.jsonl").write_text('{"id": 1, "task": "evaluation-3", "completion": "no"}\n')
+    assert installed.json("lending", "hasty", "rows.jsonl", "--json") == []
+
+
+def test_nothing_of_it_imports_the_command_line(installed: Installed) -> None:
+    """What a command needs is public; the command line is nobody's to import."""
+    for path in (installed.sources / "src").rglob("*.py"):
+        assert "callwright.cli" not in path.read_text(encoding="utf-8")
 
 
 def test_it_passes_the_check_of_plugins(installed: Installed) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import callwright as cw
+from callwright.commands import App
 from callwright.plugins import load_plugins
 from callwright.testing import Check, checks_for
 
@@ -25,6 +29,7 @@ def test_everything_is_registered() -> None:
         ("reward component", "look-first"),
         ("reward recipe", "tier-look-first"),
         ("corpus", "lending-mini-v1"),
+        ("command", "lending hasty"),
     ]
 
 
@@ -57,6 +62,25 @@ def test_a_guess_that_happens_to_be_right_loses_this_point_only(score: Callable[
     reward = score('{"0": {"borrow": {"title": "Leaves", "member": "Ann"}}}')
     assert reward.total == pytest.approx(10 / 11)
     assert "look-first 0/1: call 0 borrow changes something" in reward.explain()
+
+
+def test_the_command_lists_those_who_do_not_look(tmp_path: Path) -> None:
+    """Of Callwright it needs the kit alone; the command line would find it by its hook."""
+    rows = tmp_path / "rows.jsonl"
+    body = '{"0": {"borrow": {"title": "Leaves", "member": "Ann"}}}'
+    guess = f'<think>.</think>\n<tool_call return="one">\n{body}\n</tool_call>'
+    good = {"id": 1, "task": "evaluation-3", "completion": "no program"}
+    rows.write_text("".join(json.dumps(row) + "\n" for row in (good, {**good, "id": 2, "completion": guess}, {}, 3)))
+    hasty = cw.default_registry().create("command", "lending hasty")
+    done = CliRunner().invoke(hasty, [str(rows), "--json"], obj=App(registry=cw.default_registry()))
+    assert done.exit_code == 1
+    assert [(found["id"], found["call"]) for found in json.loads(done.stdout)] == [("2", 0)]
+    assert done.stderr.splitlines() == [
+        f"{rows}:3: the row needs 'task', the id of a task, and 'completion', a string",
+        f"{rows}:4: expected an object, found int",
+    ]
+    drawn = CliRunner().invoke(hasty, [str(rows)], obj=App(registry=cw.default_registry()))
+    assert "nothing was looked up about" in " ".join(drawn.stdout.split())
 
 
 def test_a_failed_call_changes_nothing() -> None:

@@ -35,3 +35,9 @@ def callwright_reward_components() -> Iterable[Lazy]:
 def callwright_reward_recipes() -> Iterable[Lazy]:
     """Register TIER with it."""
     yield Lazy("tier-look-first", "callwright_lending.rewards:tier_look_first", summary="tier, and look-first")
+
+
+@hookimpl
+def callwright_commands() -> Iterable[Lazy]:
+    """Register a command; its name has two words, so it stands in a group."""
+    yield Lazy("lending hasty", "callwright_lending.command:hasty", summary="completions that change before they look")

@@ -1,0 +1,115 @@
+"""Files of rows: constant memory, whole lines whatever happens."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callwright.commands import BadRow, RowFile, RowSink, chunks_of
+from callwright.commands import jsonl as row_files
+from callwright.errors import DataError, RunError
+
+
+def _write(target: Path, lines: list[str]) -> None:
+    with RowSink(str(target)) as sink:
+        for line in lines:
+            sink.write(line)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    target, lines, room = tmp_path / name, [f'{{"id": {number}}}\n' for number in range(50_000)], [400_000]
+    genuine = row_files.os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        taken = min(len(data), room[0], 100_000)
+        room[0] -= taken
+        if not taken:
+            raise OSError(28, "No space left on device")
+        return genuine(descriptor, data[:taken])
+
+    if name.endswith(".gz"):
+        room[0] = 100 + len(gzip.compress("".join(lines[:25_000]).encode(), 6))
+    monkeypatch.setattr(row_files.os, "write", write)
+    with pytest.raises(RunError, match="No space left"):
+        _write(target, lines)
+    data = target.read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    kept = text.splitlines(keepends=True)
+    assert 0 < len(kept) < len(lines)
+    assert kept == lines[: len(kept)]
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    import tracemalloc
+
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text(f'{{"id": 1, "task": "train-1", "completion": "{"x" * 200}"}}\n' * 20_000)
+
+    def copy() -> int:
+        tracemalloc.start()
+        with RowFile(str(source)) as given_rows, RowSink(str(target)) as sink:
+            for one in given_rows:
+                sink.write(f"{one}\n")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert copy() < 4_000_000
+    assert source.stat().st_size > 1_000_000
+
+
+def test_a_file_of_rows_that_vanishes(tmp_path: Path) -> None:
+    with pytest.raises(DataError), RowFile(str(tmp_path / "nothing")):
+        pass
+
+
+def test_rows_and_their_numbers(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"a": 1}\n\nnonsense\n{"b": 2}\n')
+    with RowFile(str(source)) as given_rows:
+        found = [(given_rows.number, one) for one in given_rows]
+    assert [number for number, _ in found] == [1, 3, 4]
+    assert isinstance(found[1][1], BadRow)
+
+
+def test_ctrl_c_in_the_middle_of_a_flush_loses_no_line_and_doubles_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are in the file already when the interrupt comes, and Python has not yet heard of it."""
+    target, write, left = tmp_path / "out.jsonl", os.write, [3]
+
+    def interrupted(descriptor: int, data: Any) -> int:
+        count = write(descriptor, data)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return count
+
+    monkeypatch.setattr(os, "write", interrupted)
+    lines = [f"{number:>60}\n" for number in range(20_000)]
+    given: list[str] = []
+
+    def write_all() -> None:
+        with RowSink(str(target)) as sink:
+            for line in lines:
+                given.append(line)
+                sink.write(line)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_all()
+    assert 0 < len(given) < len(lines)
+    assert target.read_text() == "".join(given)
+
+
+def test_rows_in_parts(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"a": 1}\n\nnonsense\n{"b": 2}\n')
+    with RowFile(str(source)) as given_rows:
+        parts = list(chunks_of(given_rows, 2))
+    assert [[number for number, _ in part] for part in parts] == [[1, 3], [4]]
+    assert isinstance(parts[0][1][1], str)
