@@ -124,7 +124,7 @@ def evaluate(
         folder=Path(output) if output else None,
         command=app.command,
         settings={
-            "corpus": pipeline.recipe.recipe.corpus.model_dump(mode="json") | {"split": here.split},
+            "corpus": here.corpus_settings() | {"split": here.split},
             "ir": pipeline.parser.name,
             "sampler": {"name": here.sampler_name, **here.sampler_options},
             "limit": limit,
@@ -133,7 +133,7 @@ def evaluate(
             "batch": batch,
             "shots": shots,
             # Only where there are any, so that evaluations from before there were turns go on.
-            **({"turns": turns.model_dump()} if (turns := pipeline.recipe.recipe.turns) is not None else {}),
+            **here.turn_settings(),
         },
     )
     try:
@@ -218,6 +218,21 @@ class Opened:
     sampler_name: str
     sampler_options: dict[str, Any]
     sampler: Sampler
+
+    def corpus_settings(self) -> dict[str, Any]:
+        """The corpus as a recipe would name it, for those who go on."""
+        from callwright.recipe_file import CorpusChoice
+
+        made, asked = self.pipeline, self.asked
+        if made.source is not None:
+            return made.source.recipe.corpus.model_dump(mode="json")
+        stated = {"name": asked.corpus, "train": made.train, "evaluation": made.evaluation}
+        return CorpusChoice.model_validate({**asked.options, **stated}).model_dump(mode="json")
+
+    def turn_settings(self) -> dict[str, Any]:
+        """The recipe's limits of turns, if it has any."""
+        turns = self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
+        return {} if turns is None else {"turns": turns.model_dump()}
 
 
 def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict[str, Any]]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from callwright.commands.app import App
 from callwright.commands.failures import Stopped
 
 if TYPE_CHECKING:
-    from callwright.recipe_file import LoadedRecipe
+    from callwright.pipeline import Pipeline
+    from callwright.training.trainer import Trainer
 
 
 @click.command("run")
@@ -45,46 +47,57 @@ def run(
     """
     from callwright.cli.run_output import show_plan, show_result
     from callwright.commands.bars import reporter
+    from callwright.pipeline import build_pipeline, create_trainer
     from callwright.recipe_file import load_recipe
-    from callwright.training.recipe_run import default_folder, run_recipe
+    from callwright.training.recipe_run import default_folder, run_pipeline
 
-    if (Path(recipe) / "recipe.toml").is_file():
-        if output is not None and Path(output) != Path(recipe):
-            raise click.UsageError(f"{recipe} is a run folder; it is its own --output")
-        recipe, output = str(Path(recipe) / "recipe.toml"), recipe
+    recipe, output = _recipe_and_folder(recipe, output)
     loaded = load_recipe(recipe, overrides)
-    if dry_run or strict:
-        planned = _plan(app, loaded, strict)
-        if dry_run:
-            show_plan(planned, loaded, as_json)
-            return
     folder = Path(output) if output else default_folder(loaded.recipe.name)
-    go_on = shlex.join(["callwright", *app.plugin_options(), "run", str(folder)])
-    headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
-    try:
+    with _a_stop_loses_nothing(app, folder):
+        pipeline = build_pipeline(loaded, app.registry)
+        trainer = create_trainer(loaded, app.registry)
+        plan = _plan(pipeline, trainer, strict) if dry_run or strict else None
+        if dry_run:
+            show_plan(plan, pipeline, trainer, as_json)
+            return
+        headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
         with reporter(headline) as bars:
-            finished = run_recipe(
-                recipe, output=folder, overrides=overrides, registry=app.registry, command=app.command, reporter=bars
-            )
-    except KeyboardInterrupt as stop:
-        if not (folder / "recipe.toml").exists():
-            raise
-        raise Stopped(f"stopped; nothing is lost; go on with: {go_on}") from stop
+            finished = run_pipeline(pipeline, trainer, output=folder, command=app.command, reporter=bars)
     show_result(finished, as_json)
 
 
-def _plan(app: App, loaded: LoadedRecipe, strict: bool) -> tuple[Mapping[str, Any], bool]:
-    """What the trainer says that it would do, or the components of the recipe; and whether the trainer said it."""
+def _recipe_and_folder(recipe: str, output: str | None) -> tuple[str, str | None]:
+    """A run folder is the recipe in it, and its own output."""
+    if not (Path(recipe) / "recipe.toml").is_file():
+        return recipe, output
+    if output is not None and Path(output) != Path(recipe):
+        raise click.UsageError(f"{recipe} is a run folder; it is its own --output")
+    return str(Path(recipe) / "recipe.toml"), recipe
+
+
+@contextmanager
+def _a_stop_loses_nothing(app: App, folder: Path) -> Iterator[None]:
+    """Say how to go on if the user stops a run that was begun."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not (folder / "recipe.toml").exists():
+            raise
+        go_on = shlex.join(["callwright", *app.plugin_options(), "run", str(folder)])
+        raise Stopped(f"stopped; nothing is lost; go on with: {go_on}") from stop
+
+
+def _plan(pipeline: Pipeline, trainer: Trainer, strict: bool) -> Mapping[str, Any] | None:
+    """What the trainer says that it would do; ``None`` if it says nothing of it.
+
+    Raises :class:`callwright.UsageError` with ``strict`` where the recipe would not be followed to the letter.
+    """
     from callwright.errors import UsageError
-    from callwright.pipeline import build_pipeline, create_trainer
     from callwright.training.trainer import Planning
 
-    pipeline = build_pipeline(loaded, app.registry)
-    trainer = create_trainer(loaded, app.registry)
     if isinstance(trainer, Planning):
-        return trainer.dry_run(pipeline, strict=strict), True
+        return trainer.dry_run(pipeline, strict=strict)
     if strict:
         raise UsageError(f"the trainer {trainer.name!r} follows every recipe to the letter; it has no --strict")
-    sizes = dict(pipeline.corpus.splits)
-    made = {"trainer": trainer.name, "splits": sizes, "reward_terms": list(pipeline.reward.weights)}
-    return {"recipe": loaded.recipe.model_dump(mode="json"), **made}, False
+    return None

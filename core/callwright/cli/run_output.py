@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from callwright.recipe_file import LoadedRecipe
+    from callwright.pipeline import Pipeline
     from callwright.training.run_folder import Run
+    from callwright.training.trainer import Trainer
 
 
-def show_plan(planned: tuple[Mapping[str, Any], bool], loaded: LoadedRecipe, as_json: bool) -> None:
-    """Print what the trainer would do; of a trainer that says nothing of it, the recipe as it would be followed."""
-    found, of_trainer = planned
+def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Trainer, as_json: bool) -> None:
+    """Print what the trainer would do; of one that says nothing of it, the recipe as it would be followed."""
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(_components(pipeline, trainer) if plan is None else plan, indent=2))
         return
-    if not of_trainer:
-        click.echo(loaded.effective_text(), nl=False)
+    if plan is None:
+        click.echo(pipeline.recipe.effective_text(), nl=False)
         return
-    for key, value in found.items():
+    for key, value in plan.items():
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             click.echo(f"{key}: {shlex.join(value)}")
         elif isinstance(value, list):
@@ -36,6 +36,15 @@ def show_plan(planned: tuple[Mapping[str, Any], bool], loaded: LoadedRecipe, as_
                 click.echo(f"  {row.get('key', row.get('path', ''))}: {'; '.join(said)}")
         else:
             click.echo(f"{key}: {value}")
+
+
+def _components(pipeline: Pipeline, trainer: Trainer) -> dict[str, Any]:
+    return {
+        "recipe": pipeline.recipe.recipe.model_dump(mode="json"),
+        "trainer": trainer.name,
+        "splits": dict(pipeline.corpus.splits),
+        "reward_terms": list(pipeline.reward.weights),
+    }
 
 
 def show_result(finished: Run, as_json: bool) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
     from callwright.walk.sampling import Sampler
-    from callwright.walk.tasks import Task
+    from callwright.walk.tasks import Corpus, Task
 
 #: For evaluation, which asks only whether the answer is right.
 NO_REWARD: Final = RewardRecipe("none", (), normalise=False)
@@ -32,27 +32,20 @@ def make_pipeline(
     reward: str | None = None,
     seed: int = 0,
 ) -> Pipeline:
-    """A pipeline without an algorithm; without ``reward`` it judges and does not score.
+    """A pipeline of registered components, as the options of a command name them, without an algorithm.
+
+    ``options`` are those of the corpus. Without ``reward`` the pipeline judges and does not score.
 
     Raises :class:`callwright.errors.UnknownName` for a name that nobody registered.
     """
     from callwright.pipeline import Pipeline
-    from callwright.recipe_file import parse_recipe, write_toml
+    from callwright.walk.conditions import Conditions
 
-    made = registry.create("corpus", corpus, **options)
-    split = next(iter(made.splits), "train")
-    data = {
-        "seed": seed,
-        "corpus": {**options, "name": corpus, "train": split, "evaluation": split},
-        "ir": {"name": ir},
-        "reward": {"name": reward or NO_REWARD.name},
-    }
+    made: Corpus = registry.create("corpus", corpus, **options)
+    first = next(iter(made.splits), "train")
+    conditions = Conditions(seed=seed)
     return Pipeline(
-        loaded=parse_recipe(write_toml(data), "the command line"),
-        registry=registry,
-        corpus=made,
-        parser=registry.create("parser", ir),
-        reward=registry.create("reward recipe", reward) if reward else NO_REWARD,
+        made, reward or NO_REWARD, ir, conditions=conditions, train=first, evaluation=first, registry=registry
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
+    from callwright.walk.reward import RewardRecipe
     from callwright.walk.tasks import Task
 
 
@@ -44,21 +45,10 @@ class RowCorpus:
 def make_row_pipeline(registry: Registry, *, ir: str, reward: str, seed: int = 0) -> Pipeline:
     """A pipeline without a corpus. Raises :class:`callwright.UsageError` if the recipe needs one."""
     from callwright.pipeline import Pipeline
-    from callwright.recipe_file import parse_recipe, write_toml
+    from callwright.walk.conditions import Conditions
 
-    recipe = registry.create("reward recipe", reward)
+    recipe: RewardRecipe = registry.create("reward recipe", reward)
     if not isinstance(recipe, RowTasks):
         raise UsageError(f"The reward recipe {reward!r} scores tasks of a corpus. Name it: --corpus NAME")
-    data = {
-        "seed": seed,
-        "corpus": {"name": "rows", "train": "rows", "evaluation": "rows"},
-        "ir": {"name": ir},
-        "reward": {"name": reward},
-    }
-    return Pipeline(
-        loaded=parse_recipe(write_toml(data), "the command line"),
-        registry=registry,
-        corpus=RowCorpus(recipe),
-        parser=registry.create("parser", ir),
-        reward=recipe,  # type: ignore[arg-type]  # the registry says so
-    )
+    conditions = Conditions(seed=seed)
+    return Pipeline(RowCorpus(recipe), recipe, ir, conditions=conditions, registry=registry)

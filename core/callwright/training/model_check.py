@@ -6,6 +6,7 @@ is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
@@ -28,6 +29,10 @@ class ModelFinding:
     advice: str
 
 
+def _worst_first(findings: Iterable[ModelFinding]) -> tuple[ModelFinding, ...]:
+    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
 @frozen
 class ModelReport:
     """Everything that one check found of a model, worst first.
@@ -36,9 +41,7 @@ class ModelReport:
     important of them to people, a line each.
     """
 
-    findings: tuple[ModelFinding, ...] = field(
-        converter=lambda given: tuple(sorted(given, key=lambda one: SEVERITIES.index(one.severity)))
-    )
+    findings: tuple[ModelFinding, ...] = field(converter=_worst_first)
     facts: dict[str, Any] = field(factory=dict)
     headlines: tuple[str, ...] = ()
 
@@ -68,7 +71,7 @@ class ModelCheck(Protocol):
         """
 
 
-def merged(reports: list[ModelReport]) -> ModelReport:
+def merged(reports: Sequence[ModelReport]) -> ModelReport:
     """What several checks found of the same model, as one report: worst first, the facts of later checks last."""
     facts: dict[str, Any] = {}
     for report in reports:

@@ -15,6 +15,7 @@ from callwright.training.run_folder import Run, describe_process
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
+    from callwright.training.trainer import Trainer
     from callwright.walk.reward import RewardComponent, RewardRecipe
     from callwright.walk.tasks import Corpus
 
@@ -47,11 +48,16 @@ def run_recipe(
 
 
 def run_pipeline(
-    pipeline: Pipeline, *, output: str | Path | None = None, command: str = "", reporter: Reporter = SILENT
+    pipeline: Pipeline,
+    trainer: Trainer | None = None,
+    *,
+    output: str | Path | None = None,
+    command: str = "",
+    reporter: Reporter = SILENT,
 ) -> Run:
-    """Train a pipeline that was made of a recipe, with the recipe's trainer."""
+    """Train a pipeline that was made of a recipe, with the recipe's trainer unless another is given."""
     loaded, registry = pipeline.recipe, pipeline.registry
-    trainer = create_trainer(loaded, registry)
+    trainer = trainer or create_trainer(loaded, registry)
     check_tasks(pipeline)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     manifest = describe_process(registry, command=command, seed=loaded.recipe.seed, started=_now())
