@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
-from callwright.cli import doctor
+from callwright.cli import installation
 
 Invoke = Callable[..., Result]
 
@@ -36,7 +36,7 @@ def test_what_is_missing_is_named(invoke: Invoke, monkeypatch: pytest.MonkeyPatc
         "no-such-engine==1 ; extra == 'vllm'",
         "callwright[train,vllm] ; extra == 'all'",
     ]
-    monkeypatch.setattr(doctor.metadata, "requires", lambda name: stated)
+    monkeypatch.setattr(installation.metadata, "requires", lambda name: stated)
     result = invoke("doctor", "--json")
     found = json.loads(result.stdout)
     assert result.exit_code == 1
@@ -53,7 +53,7 @@ def test_a_folder_that_cannot_be_written_is_said(invoke: Invoke, monkeypatch: py
     def refuse(**options: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(installation.tempfile, "TemporaryFile", refuse)
     result = invoke("doctor")
     assert result.exit_code == 0
     assert "this folder cannot be written" in result.stdout
@@ -63,5 +63,5 @@ def test_a_checkout_that_was_never_installed(monkeypatch: pytest.MonkeyPatch) ->
     def requires(name: str) -> list[str]:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(doctor.metadata, "requires", requires)
-    assert doctor.requirements() == ([], {})
+    monkeypatch.setattr(installation.metadata, "requires", requires)
+    assert installation.requirements() == ([], {})
