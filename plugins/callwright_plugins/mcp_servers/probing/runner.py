@@ -11,7 +11,7 @@ from attrs import define, frozen
 from callwright.digests import digest_of
 from callwright.environments.protocol import Outcome
 from callwright.tools.reading import shortened
-from callwright_plugins.mcp_servers.connecting.connection import Connection, Lost, Refused
+from callwright_plugins.mcp_servers.connecting.connection import Connection, Refused, ServerFailure
 from callwright_plugins.mcp_servers.connecting.foreign import ForeignTool, read_refusal, read_reply
 from callwright_plugins.mcp_servers.wire import answer_of
 
@@ -38,8 +38,8 @@ class Runner:
             reply = await self.connection.call(self.tools[tool].original, sent, self.meta or None, self.limit)
         except Refused as refusal:
             outcome = read_refusal(refusal)
-        except Lost as lost:
-            return Outcome("infrastructure_error", None, lost.code, str(lost))
+        except ServerFailure as failure:
+            return Outcome("infrastructure_error", None, failure.code, str(failure))
         else:
             structured = reply.structured
             answer = answer_of({"_meta": reply.meta, "isError": reply.is_error, "structuredContent": structured})
@@ -59,7 +59,7 @@ class Runner:
             return ""
         try:
             return str((await self.connection.manage("digest", self.meta, self.limit)).get("digest", ""))
-        except (Lost, Refused):
+        except (ServerFailure, Refused):
             return ""
 
 
