@@ -14,11 +14,13 @@ from attrs import define, field, frozen
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import DataError, NameClash, UnknownName, UsageError
 from callwright.language.program import Call
+from callwright.options import UnknownOption
 from callwright.tools.spec import ToolSpec
 from callwright.walk.execution import call_session
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.sessions import SessionStore
-from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment, MCPSession
+from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
+from callwright_plugins.mcp_servers.wrapping.session import MCPSession
 
 T = TypeVar("T")
 
@@ -331,8 +333,8 @@ def _make(name: str, entry: _Entry) -> Environment:
     if isinstance(entry.make, Mapping):
         try:
             return MCPEnvironment(**{"name": name, **entry.make})
-        except TypeError as error:
-            raise UsageError(f"server {name!r}: {error}") from error
+        except UnknownOption as error:
+            raise UsageError(f"server {name!r}: unexpected keyword {error.path[-1]!r}. {error}") from error
     return entry.make
 
 

@@ -75,22 +75,16 @@ class BatchNormalisedGRPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch."""
-        active = loss_terms.active_tokens(batch)  # [N, L]
-        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(y_t)
-        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(y_t)
-        advantages = loss_terms.token_advantages(batch, active)  # A(x, y), [N, 1]
-
-        ratio = torch.exp(logprobs - old_logprobs)  # rho_t
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
-        if self.kl_weight > 0:
-            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
-            divergence = loss_terms.k3(logprobs, ref_logprobs)  # KL_t
-            if self.unbiased_kl:
-                divergence = ratio * divergence
-            token_loss = token_loss + self.kl_weight * divergence
-        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
-
-        tokens = active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i T_i
-        loss = loss_terms.inside(token_loss, active).sum() / tokens
-        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        term = loss_terms.policy_term(  # -min(rho A, clip(rho) A) + kl_weight KL, [N, L]
+            batch,
+            self.name,
+            low=self.epsilon,
+            high=high,
+            kl_weight=self.kl_weight,
+            unbiased_kl=self.unbiased_kl,
+            entropy_weight=self.entropy_weight,
+        )
+        tokens = term.active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i T_i
+        loss = term.loss.sum() / tokens
+        return LossOutput(loss, loss_terms.diagnostics(batch, term.active, term.ratio, self.epsilon, high))

@@ -67,20 +67,17 @@ class DrGRPO:
 
     def loss(self, batch: TokenBatch) -> LossOutput:
         """The loss over the active tokens ``[B*G, L]`` of a batch. A sequence without one is as if never sampled."""
-        active = loss_terms.active_tokens(batch)  # [N, L]
-        logprobs = loss_terms.inside(batch.logprobs, active)  # log pi_theta(o_it)
-        old_logprobs = loss_terms.inside(batch.old_logprobs.detach(), active)  # log pi_old(o_it)
-        advantages = loss_terms.token_advantages(batch, active)  # A_i, [N, 1]
-
-        ratio = torch.exp(logprobs - old_logprobs)  # rho_it
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        token_loss = -loss_terms.clipped_surrogate(ratio, advantages, self.epsilon, high)
-        if self.kl_weight > 0:
-            ref_logprobs = loss_terms.inside(loss_terms.reference(batch, self.name, self.kl_weight), active)
-            token_loss = token_loss + self.kl_weight * loss_terms.k3(logprobs, ref_logprobs)
-        token_loss = loss_terms.with_entropy(token_loss, batch, active, self.name, self.entropy_weight)
-
-        longest = max(1, active.shape[1] if self.max_length is None else self.max_length)  # L_max
-        whole = active.any(1).sum().clamp(min=1) * longest if batch.normaliser is None else batch.normaliser  # N L_max
-        loss = loss_terms.inside(token_loss, active).sum() / whole
-        return LossOutput(loss, loss_terms.diagnostics(batch, active, ratio.detach(), self.epsilon, high))
+        term = loss_terms.policy_term(  # -min(rho A, clip(rho) A) + kl_weight KL, [N, L]
+            batch,
+            self.name,
+            low=self.epsilon,
+            high=high,
+            kl_weight=self.kl_weight,
+            entropy_weight=self.entropy_weight,
+        )
+        longest = max(1, term.active.shape[1] if self.max_length is None else self.max_length)  # L_max
+        sequences = term.active.any(1).sum().clamp(min=1)  # N
+        whole = sequences * longest if batch.normaliser is None else batch.normaliser
+        loss = term.loss.sum() / whole
+        return LossOutput(loss, loss_terms.diagnostics(batch, term.active, term.ratio, self.epsilon, high))

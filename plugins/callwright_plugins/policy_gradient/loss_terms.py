@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 import torch
+from attrs import frozen
 from torch import Tensor
 
 from callwright.errors import UsageError
@@ -165,6 +166,49 @@ def reference(batch: TokenBatch | Experience, algorithm: str, kl_weight: float) 
             "frozen reference model, or set kl_weight = 0"
         )
     return batch.ref_logprobs.detach()
+
+
+@frozen(eq=False)
+class PolicyTerm:
+    """What the losses of GRPO and its kin add up, before each divides it in its own way."""
+
+    #: ``-min(rho A, clip(rho, 1 - low, 1 + high) A) + kl_weight KL - entropy_weight H``, ``[N, L]``; 0 where inactive.
+    loss: Tensor
+    #: ``rho = pi_theta / pi_old`` ``[N, L]``, without gradient.
+    ratio: Tensor
+    #: ``[N, L]`` bool.
+    active: Tensor
+
+
+def policy_term(
+    batch: TokenBatch,
+    algorithm: str,
+    *,
+    low: float,
+    high: float,
+    kl_weight: float,
+    unbiased_kl: bool = False,
+    entropy_weight: float,
+) -> PolicyTerm:
+    """The clipped surrogate of each token, turned into a loss, with a KL term and an entropy bonus where they weigh.
+
+    ``rho`` is clipped to ``[1 - low, 1 + high]``. ``KL`` is the k3 estimate in nats; ``unbiased_kl`` multiplies it by
+    ``rho``. ``algorithm`` is named in errors. Raises :class:`callwright.UsageError` where the batch's shapes do not
+    fit, or a weight needs what the batch has not.
+    """
+    active = active_tokens(batch)  # [N, L]
+    logprobs = inside(batch.logprobs, active)  # log pi_theta
+    old_logprobs = inside(batch.old_logprobs.detach(), active)  # log pi_old
+    advantages = token_advantages(batch, active)  # A, [N, 1] or [N, L]
+    ratio = torch.exp(logprobs - old_logprobs)  # rho
+    token_loss = -clipped_surrogate(ratio, advantages, low, high)
+    if kl_weight > 0:
+        divergence = k3(logprobs, inside(reference(batch, algorithm, kl_weight), active))  # KL
+        if unbiased_kl:
+            divergence = ratio * divergence
+        token_loss = token_loss + kl_weight * divergence
+    token_loss = with_entropy(token_loss, batch, active, algorithm, entropy_weight)
+    return PolicyTerm(inside(token_loss, active), ratio.detach(), active)
 
 
 # Tokens of a whole batch ---------------------------------------------------------------------------------------------

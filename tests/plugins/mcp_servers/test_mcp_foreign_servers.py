@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from callwright_plugins.mcp_servers.connecting.connection import Target
-from callwright_plugins.mcp_servers.probing.probe import Report, probe
+from callwright_plugins.mcp_servers.probing.probe import probe
+from callwright_plugins.mcp_servers.probing.report import Report
 from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
 WANTED = os.environ.get("CALLWRIGHT_FOREIGN_SERVERS", "")

@@ -15,7 +15,8 @@ import callwright as cw
 from callwright.tools.validation import check_arguments
 from callwright_plugins.mcp_servers.connecting.connection import Target
 from callwright_plugins.mcp_servers.probing.inventing import Inventor
-from callwright_plugins.mcp_servers.probing.probe import Report, probe
+from callwright_plugins.mcp_servers.probing.probe import probe
+from callwright_plugins.mcp_servers.probing.report import Report
 
 SCRIPT = [("add_note", {"text": "canary"}), ("forget", {"text": "ghost"}), ("list_notes", {}), ("count_notes", {})]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import pickle
 import threading
@@ -186,7 +187,7 @@ def test_the_workspace_has_one_name_everywhere(wrap: Wrap) -> None:
     )
     session = environment.open()
     assert session.call("where", {}).value == "/home/box/inside and /home/box/n"
-    real = environment._backend.workspaces  # type: ignore[union-attr]
+    real = environment.backend.workspaces  # type: ignore[union-attr]
     path = str(next(iter(real)).path)
     note(session, "/home/box/file")  # a text that begins with the alias means the folder
     note(session, "see /home/box/file")  # a content that mentions it does not
@@ -269,7 +270,7 @@ def test_a_session_survives_a_crash(wrap: Wrap, tmp_path: Path) -> None:
         assert notes(session) == ["before"]  # what it had done was done again in the new process
         assert (environment.counts.crashed, environment.counts.retried, environment.counts.masked) == (1, 1, 0)
     finally:
-        path = next(iter(environment._backend.workspaces)).path  # type: ignore[union-attr]
+        path = next(iter(environment.backend.workspaces)).path  # type: ignore[union-attr]
         (path.parent / mark).unlink(missing_ok=True)
 
 
@@ -296,7 +297,7 @@ def test_a_crash_masks_the_sample(wrap: Wrap) -> None:
     environment = wrap("odd_server.py", "plain", retries=0)
     program = cw.Program((cw.Call(0, "add_note", {"text": "a"}), cw.Call(1, "crash"), cw.Call(2, "list_notes")))
     trace = execute(program, environment, environment.tools)
-    assert [step.outcome.kind for step in trace.records] == ["ok", "infrastructure_error"]
+    assert [record.outcome.kind for record in trace.records] == ["ok", "infrastructure_error"]
     assert trace.masked is not None
     assert execute(cw.Program((cw.Call(0, "list_notes"),)), environment, environment.tools).executed
 
@@ -313,7 +314,7 @@ def test_a_call_that_hangs_is_timed_out(wrap: Wrap) -> None:
 def test_one_crash_does_not_end_the_sessions_beside_it(wrap: Wrap) -> None:
     environment = wrap("odd_server.py", "readers", isolation="shared")
     sessions = [environment.open() for _ in range(3)]
-    backend: Any = environment._backend
+    backend: Any = environment.backend
     PORTAL.run(backend._current.stop())
     assert [session.call("count_notes", {}).kind for session in sessions] == ["ok"] * 3
     assert environment.processes == 1
@@ -599,9 +600,20 @@ def test_asyncio_is_not_held_up(wrap: Wrap) -> None:
         ({"command": ["a"], "digest": "workspace"}, "needs {workspace}"),
         ({"command": ["a"], "digest": "histroy"}, "Did you mean 'history'"),
         ({"command": ["a"], "workspace_alias": "work"}, "absolute path"),
+        ({"command": ["a"], "pol": 2}, "Did you mean 'pool'"),
+        ({"command": ["a"], "pool": "many"}, "the environment 'mcp': 'pool': "),
+        ({"command": ["a"], "env": {"PORT": 80}}, "the environment 'mcp': 'env'.PORT: "),
+        ({"command": ["a"], "errors": ["("]}, "not a regular expression"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(cw.UsageError) as caught:
         MCPEnvironment(**options)
     assert words in str(caught.value)
+
+
+def test_options_are_listed_with_their_defaults() -> None:
+    listed = inspect.signature(MCPEnvironment).parameters
+    assert (listed["pool"].default, listed["isolation"].default, len(listed)) == (4, "auto", 23)
+    with pytest.raises(UnknownName, match="Did you mean 'isolation'"):
+        cw.default_registry().create("environment", "mcp", command=["a"], isolaton="meta")

@@ -24,8 +24,11 @@ _MOST_PAGES: Final = 200
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
-class Lost(InfrastructureFailure):
-    """The server is gone or does not answer. ``code`` is ``crashed``, ``timeout`` or ``protocol``."""
+class ServerFailure(InfrastructureFailure):
+    """The server is gone or does not answer.
+
+    ``code`` becomes that of the outcome: ``crashed``, ``timeout``, ``protocol``, ``reset``, ``diverged``, ``session``.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
@@ -102,7 +105,7 @@ class Connection:
         self._log: IO[bytes] | None = None
 
     async def start(self, limit: float) -> Description:
-        """Open it and list the tools. Raises :class:`Lost` if that takes more than ``limit`` seconds or fails."""
+        """Open it and list the tools. Raises :class:`ServerFailure` if that fails or takes over ``limit`` seconds."""
         ready: asyncio.Future[Description] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own(ready, limit))
         try:
@@ -122,7 +125,9 @@ class Connection:
                         self._client = await stack.enter_async_context(self._make_client(await self._transport(stack)))
                         found = await self._describe()
                 except TimeoutError:
-                    raise Lost("timeout", f"{self.target.label}: not ready after {limit:g} s{self._said()}") from None
+                    raise ServerFailure(
+                        "timeout", f"{self.target.label}: not ready after {limit:g} s{self._said()}"
+                    ) from None
                 if not ready.done():
                     ready.set_result(found)
                 await self._leave.wait()
@@ -139,16 +144,16 @@ class Connection:
             if self._log is not None:
                 self._log.close()
 
-    def _start_failure(self, error: BaseException) -> Lost:
-        if isinstance(error, Lost):
+    def _start_failure(self, error: BaseException) -> ServerFailure:
+        if isinstance(error, ServerFailure):
             return error
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, FileNotFoundError) and self.target.command:
             missing = error.filename or self.target.command[0]
-            return Lost("crashed", f"{self.target.label}: there is no {missing!r}")
+            return ServerFailure("crashed", f"{self.target.label}: there is no {missing!r}")
         text = str(error) or type(error).__name__
-        return Lost("crashed", f"{self.target.label}: it could not be connected to: {text}{self._said()}")
+        return ServerFailure("crashed", f"{self.target.label}: it could not be connected to: {text}{self._said()}")
 
     def _make_client(self, transport: Any) -> Any:
         import mcp_types as types
@@ -218,7 +223,7 @@ class Connection:
     # Requests
 
     async def call(self, tool: str, arguments: dict[str, Any], meta: Any, limit: float) -> Reply:
-        """Call a tool, with ``meta`` (JSON or ``None``) beside it. Raises :class:`Lost` and :class:`Refused`."""
+        """Call a tool with ``meta`` (JSON or ``None``). Raises :class:`ServerFailure` and :class:`Refused`."""
         import mcp_types as types
 
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta))
@@ -234,7 +239,7 @@ class Connection:
         )
 
     async def manage(self, op: str, meta: dict[str, Any], limit: float, **more: str) -> dict[str, Any]:
-        """Ask a served environment to do something with a session. Raises :class:`Lost` and :class:`Refused`."""
+        """Ask a served environment to act on a session. Raises :class:`ServerFailure` and :class:`Refused`."""
         request, result_type = _session_request(op, meta, more)
         result = await self._request(request, result_type, limit, f"session {op}")
         found: dict[str, Any] = result.model_dump(exclude={"meta"})
@@ -245,24 +250,30 @@ class Connection:
         from pydantic import ValidationError
 
         if self._client is None or not self.alive:
-            raise Lost("crashed", f"{self.target.label}: the connection is closed")
+            raise ServerFailure("crashed", f"{self.target.label}: the connection is closed")
         try:
             return await self._client.session.send_request(request, result_type, request_read_timeout_seconds=limit)
         except MCPError as error:
             if error.code == _CONNECTION_CLOSED:
                 self.alive = False
-                raise Lost("crashed", f"{self.target.label}: it went away during {what}{self._said()}") from error
+                raise ServerFailure(
+                    "crashed", f"{self.target.label}: it went away during {what}{self._said()}"
+                ) from error
             if error.code == _REQUEST_TIMEOUT:
-                raise Lost("timeout", f"{self.target.label}: {what} was not answered in {limit:g} s") from error
+                raise ServerFailure(
+                    "timeout", f"{self.target.label}: {what} was not answered in {limit:g} s"
+                ) from error
             raise Refused(error.code, error.message) from error
         except ValidationError as error:
-            raise Lost("protocol", f"{self.target.label}: the answer to {what} is not one of MCP") from error
+            raise ServerFailure("protocol", f"{self.target.label}: the answer to {what} is not one of MCP") from error
         except asyncio.CancelledError:
             raise
         except Exception as error:  # of the transport: closed streams, refused connections, whatever it is made of
             self.alive = False
             text = str(error) or type(error).__name__
-            raise Lost("crashed", f"{self.target.label}: it broke during {what}: {text}{self._said()}") from error
+            raise ServerFailure(
+                "crashed", f"{self.target.label}: it broke during {what}: {text}{self._said()}"
+            ) from error
 
     async def ping(self, limit: float) -> bool:
         """Whether it still answers."""

@@ -1,1 +1,1 @@
-"""What a server is worth as an environment: the probe that finds out, the arguments it invents, and its command."""
+"""What a server is worth as an environment: the probe that finds out, step by step, and its command."""

@@ -14,7 +14,7 @@ from callwright.errors import UsageError
 from callwright.training.run_folder import read_jsonl
 
 if TYPE_CHECKING:
-    from callwright_plugins.mcp_servers.probing.probe import Finding, Report
+    from callwright_plugins.mcp_servers.probing.report import Report, ToolFinding
 
 
 @click.command("probe", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -110,7 +110,7 @@ def _drawn(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _section(title: str, findings: Sequence[Finding], nothing: str) -> list[str]:
+def _section(title: str, findings: Sequence[ToolFinding], nothing: str) -> list[str]:
     lines: list[Any] = ["", title]
     for finding in findings:
         lines.append(f"  {finding.tool}: {finding.what}" + (f" [{finding.call}]" if finding.call else ""))

@@ -13,7 +13,7 @@ from uuid import uuid4
 from attrs import define, field
 
 from callwright.errors import CallwrightError, InfrastructureFailure
-from callwright_plugins.mcp_servers.connecting.connection import Connection, Description, Lost, Target
+from callwright_plugins.mcp_servers.connecting.connection import Connection, Description, ServerFailure, Target
 from callwright_plugins.mcp_servers.connecting.workspace import Workspace
 from callwright_plugins.mcp_servers.wire import SESSION
 
@@ -298,6 +298,6 @@ class ProcessPool(Backend):
         await self._warmed(seat.scenario, workspace)
 
 
-def lost(error: BaseException) -> Lost:
+def with_code(error: BaseException) -> ServerFailure:
     """Any failure to get a place as one that names its kind."""
-    return error if isinstance(error, Lost) else Lost("session", str(error))
+    return error if isinstance(error, ServerFailure) else ServerFailure("session", str(error))

@@ -1,0 +1,329 @@
+"""A session of a wrapped server: its calls, what is done again after a crash, and its digest.
+
+A failure of the machinery moves the session to a new place, where its calls are done again and compared; what cannot be
+saved that way is masked, never scored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from attrs import define, field
+
+from callwright.digests import digest_of
+from callwright.environments.protocol import Outcome
+from callwright.errors import InfrastructureFailure, UnknownName, UsageError
+from callwright.tools.validation import check_arguments
+from callwright.walk.execution import copy_json
+from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply, ServerFailure
+from callwright_plugins.mcp_servers.connecting.foreign import read_refusal, read_reply
+from callwright_plugins.mcp_servers.connecting.portal import PORTAL
+from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
+from callwright_plugins.mcp_servers.wrapping.deciding import DigestSource
+from callwright_plugins.mcp_servers.wrapping.pool import Seat, with_code
+
+if TYPE_CHECKING:
+    from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
+
+#: How many calls of a session can be done again in a new process after a crash.
+_REPLAYED: Final = 1000
+
+
+@define(eq=False)
+class MCPSession:
+    """A session of an :class:`MCPEnvironment`.
+
+    Its calls come one after the other. ``digest_source`` is what the digest is made of.
+    """
+
+    environment: MCPEnvironment
+    scenario: str
+    seed: int
+    digest_source: DigestSource
+    _seat: Seat | None = field(default=None, repr=False)
+    #: Calls so far, to be done again after a crash; ``None`` once they are too many.
+    _calls: list[tuple[str, dict[str, Any], Outcome]] | None = field(factory=list, repr=False)
+    _history: str = field(default="", repr=False)
+    _state: str | None = field(default=None, repr=False)
+    #: Why its calls are masked from now on; empty while it lives.
+    _failure: str = ""
+    _closed: bool = False
+    _turn: asyncio.Lock = field(factory=asyncio.Lock, repr=False)
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """Execute one call.
+
+        ``unknown_tool`` and ``schema_error`` are found by the listing before the server sees the call. The codes of
+        ``infrastructure_error`` are ``crashed``, ``timeout``, ``protocol``, ``diverged`` (a replay went otherwise) and
+        ``session``; after one the session is over.
+        """
+        return PORTAL.run(self.acall(tool, arguments))
+
+    def digest(self) -> str:
+        """A hash of what ``digest_source`` names. Raises :class:`callwright.InfrastructureFailure` if it is lost."""
+        if self.digest_source == "workspace" and not self._failure and self._seat is not None:
+            return self._workspace_digest(self._seat)  # in the caller's thread: it reads files
+        return PORTAL.run(self.adigest())
+
+    def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
+        """Back to the start, of another scenario or seed if given."""
+        PORTAL.run(self.areset(scenario, seed))
+
+    def fork(self) -> MCPSession:
+        """Another session in the same state: by the server where it can, else by doing all calls again."""
+        return PORTAL.run(self.afork())
+
+    def helper(self, name: str, arguments: Mapping[str, Any] | None = None) -> Outcome:
+        """Run a hidden tool: a hidden one of the listing, or a helper of an environment served with ``--helpers``."""
+        return PORTAL.run(self.ahelper(name, dict(arguments or {})))
+
+    def close(self) -> None:
+        """Give the place back. Closing twice is allowed."""
+        if not self._closed:
+            PORTAL.run(self.aclose())
+
+    # In the portal's loop
+
+    async def acall(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """:meth:`call`, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            if self._failure:
+                return Outcome("infrastructure_error", None, "session", self._failure)
+            known = self.environment.listing.get(tool)
+            if not self.environment.served:
+                if known is None or known.spec.hidden:
+                    return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r}")
+                problems = check_arguments(known.spec, arguments)
+                if problems:
+                    return Outcome("schema_error", None, problems[0].kind, str(problems[0]))
+            elif known is not None and known.spec.hidden:
+                return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
+            original = known.original if known is not None else tool
+            outcome = await self._retried(self._asking(original, arguments))
+            if outcome.kind != "infrastructure_error":
+                self._remember(tool, original, arguments, outcome)
+            return outcome
+
+    async def _retried(self, work: Callable[[Seat], Awaitable[Outcome]]) -> Outcome:
+        """Do this at the session's place; if that is with_code, again at a new one to which the session was moved."""
+        environment = self.environment
+        for attempt in range(environment.retries + 1):
+            try:
+                if self._seat is None:
+                    await self.sit_down()
+                    await self._replay()
+                assert self._seat is not None
+                outcome = await work(self._seat)
+                if outcome.kind == "infrastructure_error":  # the server's own word for it
+                    self._failure = outcome.message or outcome.code
+                return outcome
+            except InfrastructureFailure as error:
+                failure = with_code(error)
+                environment.counts.last_error = str(failure)
+                environment.counts.crashed += failure.code == "crashed"
+                environment.counts.timed_out += failure.code == "timeout"
+                await self._stand_up(broken=True)
+                if self._calls is None or failure.code in ("diverged", "session") or attempt == environment.retries:
+                    break
+                environment.counts.retried += 1
+        environment.counts.masked += 1
+        self._failure = str(failure)
+        return Outcome("infrastructure_error", None, failure.code, str(failure))
+
+    def _asking(self, original: str, arguments: dict[str, Any]) -> Callable[[Seat], Awaitable[Outcome]]:
+        return lambda seat: self._ask(seat, original, arguments)
+
+    async def _ask(self, seat: Seat, original: str, arguments: dict[str, Any]) -> Outcome:
+        workspace = seat.workspace
+        sent = workspace.inward(arguments) if workspace is not None else arguments
+        meta = seat.meta
+        if self.environment.served:
+            meta = {**meta, SCENARIO: self.scenario, SEED: self.seed, DIGEST: True}
+        try:
+            reply = await seat.connection.call(original, sent, meta or None, self.environment.time_limit)
+        except Refused as refusal:
+            outcome = read_refusal(refusal)
+        else:
+            outcome = self._read(reply)
+        if workspace is not None:
+            message = workspace.outward(outcome.message)
+            outcome = Outcome(outcome.kind, workspace.outward(outcome.value), outcome.code, message)
+        return outcome
+
+    def _read(self, reply: Reply) -> Outcome:
+        if self.environment.served:
+            result = {"_meta": reply.meta, "isError": reply.is_error, "structuredContent": reply.structured}
+            answer = answer_of(result)
+            if answer is not None:
+                self._state = answer.digest
+                return answer.outcome
+        outcome = read_reply(reply)
+        errors = self.environment.failures
+        if errors is not None and isinstance(outcome.value, str) and errors.search(outcome.value):
+            return Outcome("execution_error", None, "tool_error", outcome.value)
+        return outcome
+
+    def _remember(self, tool: str, original: str, arguments: dict[str, Any], outcome: Outcome) -> None:
+        known = self.environment.listing.get(tool)
+        if self._calls is not None:
+            self._calls.append((original, copy_json(arguments), outcome))
+            if len(self._calls) > _REPLAYED:
+                self._calls = None
+        if outcome.executed and (known is None or not known.spec.read_only):
+            self._history = digest_of([self._history, tool, copy_json(arguments), outcome.kind, outcome.value])
+
+    async def sit_down(self) -> None:
+        """Take a place at a server, and open the session there if the server is an environment of Callwright."""
+        backend = self.environment.backend
+        if backend is None:
+            raise InfrastructureFailure(f"{self.environment.target.label}: it was stopped")
+        for attempt in range(self.environment.retries + 1):
+            try:
+                self._seat = await backend.acquire(self.scenario)
+                if self.environment.served:
+                    await self._manage("open")
+                return
+            except ServerFailure:
+                await self._stand_up(broken=True)
+                if attempt == self.environment.retries:
+                    raise
+
+    async def _stand_up(self, *, broken: bool = False) -> None:
+        seat, self._seat = self._seat, None
+        backend = self.environment.backend
+        if seat is not None and backend is not None:
+            await backend.release(seat, broken=broken)
+
+    async def _replay(self) -> None:
+        """Do all calls again in a new place; they must go as they went."""
+        assert self._seat is not None
+        for original, arguments, before in self._calls or ():
+            after = await self._ask(self._seat, original, arguments)
+            if (after.kind, after.code, after.value) != (before.kind, before.code, before.value):
+                raise ServerFailure(
+                    "diverged",
+                    f"{self.environment.target.label}: it crashed, and done again {original} came to {after.kind}, "
+                    f"not to the {before.kind} and the value of before; the session cannot go on",
+                )
+
+    async def _manage(self, op: str, **more: str) -> dict[str, Any]:
+        assert self._seat is not None
+        meta = {**self._seat.meta, SCENARIO: self.scenario, SEED: self.seed}
+        try:
+            found = await self._seat.connection.manage(op, meta, self.environment.time_limit, **more)
+        except Refused as refusal:
+            raise UsageError(refusal.message) from refusal
+        state = found.get("digest")
+        if isinstance(state, str) and op != "fork":
+            self._state = state
+        return found
+
+    async def adigest(self) -> str:
+        """:meth:`digest`, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            if self._failure or self._seat is None:
+                raise InfrastructureFailure(self._failure or "the session has no place")
+            match self.digest_source:
+                case "server":
+                    if self._state is None:
+                        await self._manage("digest")
+                    assert self._state is not None
+                    return self._state
+                case "workspace":
+                    return await asyncio.to_thread(self._workspace_digest, self._seat)
+                case "discovery":
+                    return await self._discover()
+            return digest_of([self.scenario, self.seed, self._history])
+
+    def _workspace_digest(self, seat: Seat) -> str:
+        self._check_open()
+        assert seat.workspace is not None
+        return seat.workspace.digest(self.environment.options.digest_ignore)
+
+    async def _discover(self) -> str:
+        found = []
+        for call in self.environment.options.digest:
+            assert isinstance(call, Mapping)
+            name, arguments = str(call.get("tool")), dict(call.get("arguments") or {})
+            tool = self.environment.listing.get(name)
+            if tool is None:
+                raise UnknownName("tool (in the option digest)", name, self.environment.listing)
+            outcome = await self._retried(self._asking(tool.original, arguments))
+            if outcome.kind == "infrastructure_error":
+                raise InfrastructureFailure(outcome.message)
+            found.append([name, outcome.kind, outcome.code, outcome.value])
+        return digest_of(found)
+
+    async def areset(self, scenario: str | None = None, seed: int | None = None) -> None:
+        """:meth:`reset`, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            changed = scenario not in (None, self.scenario) or seed not in (None, self.seed)
+            self.scenario = self.scenario if scenario is None else scenario
+            self.seed = self.seed if seed is None else seed
+            self._calls, self._history, self._state = [], "", None
+            if self.environment.served and self._seat is not None and not self._failure and not changed:
+                await self._manage("reset")
+                return
+            await self._stand_up(broken=bool(self._failure))
+            self._failure = ""
+            await self.sit_down()
+
+    async def afork(self) -> MCPSession:
+        """:meth:`fork`, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            if self._failure:
+                raise InfrastructureFailure(self._failure)
+            other = MCPSession(self.environment, self.scenario, self.seed, self.digest_source)
+            other._calls, other._history = list(self._calls) if self._calls is not None else None, self._history
+            if self.environment.served and self._seat is not None and self._seat.meta:
+                id = uuid4().hex
+                with suppress(UsageError):  # its sessions cannot be forked
+                    state = (await self._manage("fork", to=id)).get("digest")
+                    other._seat = Seat(self._seat.connection, self.scenario, {**self._seat.meta, SESSION: id})
+                    other._state = state if isinstance(state, str) else None
+                    return other
+            if self._calls is None:
+                raise InfrastructureFailure(
+                    f"the session's calls cannot be done again: helpers were run, or there are more than {_REPLAYED}"
+                )
+            await other.sit_down()
+            try:
+                await other._replay()
+            except BaseException:
+                await other._stand_up(broken=True)
+                raise
+            return other
+
+    async def ahelper(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        """:meth:`helper`, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            if self._failure:
+                return Outcome("infrastructure_error", None, "session", self._failure)
+            tool = self.environment.listing.get(name)
+            declared = self.environment.description.declares or {}
+            if (tool is None or not tool.spec.hidden) and not declared.get("helpers"):
+                raise UsageError(
+                    f"there is no hidden tool {name!r}; the helpers of a served environment need 'env serve --helpers'"
+                )
+            original = tool.original if tool is not None else name
+            self._calls = None  # what helpers did is not done again after a crash
+            return await self._retried(self._asking(original, arguments))
+
+    async def aclose(self) -> None:
+        """:meth:`close`, in the portal's loop."""
+        if not self._closed:
+            self._closed = True
+            await self._stand_up(broken=bool(self._failure))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"the session of {self.environment.name!r} is closed")
