@@ -21,6 +21,7 @@ from attrs import evolve, field, frozen
 
 from callwright import hookspecs
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+from callwright.pickling import Made, remember
 from callwright.walk.execution import call_session
 
 GROUP: Final = "callwright"
@@ -135,6 +136,20 @@ class PluginSource:
         for name, path in self.modules:
             registry.add(_imported(path), name=name)
         return registry
+
+
+@functools.lru_cache(maxsize=8)
+def _shared(source: PluginSource) -> Registry:
+    """The registry that makes what was sent to this process: the default one where it has the same plugins."""
+    usual = default_registry()
+    return usual if usual.source() == source else source.load()
+
+
+def registered(source: PluginSource, kind: str, name: str, options: bytes) -> Any:
+    """Make the component that a registry of another process made; ``options`` are pickled."""
+    import pickle
+
+    return _shared(source).create(kind, name, **(pickle.loads(options) if options else {}))
 
 
 def _imported(path: str) -> ModuleType:
@@ -296,6 +311,10 @@ class Registry:
             if self._write is not None:
                 self._write(f"hook {hook_name}() of plugin {name!r} registered {', '.join(registered) or 'nothing'}")
 
+    def source(self) -> PluginSource | None:
+        """:meth:`description`, or ``None`` for added objects."""
+        return None if self._objects else PluginSource(self._blocked, tuple(self._modules))
+
     def description(self) -> PluginSource:
         """How to load the same plugins in another process. Raises :class:`callwright.UsageError` for added objects."""
         if self._objects:
@@ -304,6 +323,9 @@ class Registry:
                 "an importable module instead"
             )
         return PluginSource(self._blocked, tuple(self._modules))
+
+    def __reduce__(self) -> Any:
+        return _loaded, (self.description(),)
 
     # Looking up
 
@@ -364,9 +386,21 @@ class Registry:
                 if spec.extra and error.name:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
                 raise
+        remember(made, functools.partial(self._again, kind, name, options))
         if not options:
             self._made[key] = made
         return made
+
+    def _again(self, kind: str, name: str, options: dict[str, Any]) -> Made | None:
+        """How another process makes this component."""
+        import pickle
+
+        source = self.source()
+        return source and (registered, (source, kind, name, pickle.dumps(options) if options else b""))
+
+
+def _loaded(source: PluginSource) -> Registry:
+    return source.load()
 
 
 def _check_kind(kind: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import evolve, field, frozen
 
 from callwright.errors import ComponentError, DataError, PluginError, UsageError
+from callwright.pickling import fields_of
 from callwright.walk.attempt import Attempt, Progress
 
 if TYPE_CHECKING:
@@ -200,6 +201,9 @@ class RewardRecipe:
             raise UsageError(
                 f"reward recipe {self.name!r}: the weights sum to {self._scale:g}, so nothing can be earned"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_of(self)
 
     @cached_property
     def _scale(self) -> float:

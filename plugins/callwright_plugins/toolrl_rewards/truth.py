@@ -37,6 +37,9 @@ class Truths(Generic[T]):
         self._read = read
         self._known: dict[int, tuple[Task, T]] = {}
 
+    def __reduce__(self) -> Any:
+        return Truths, (self._read,)
+
     def of(self, task: Task) -> T:
         """The ground truth of a task: its fact ``ground_truth``, else its reference program."""
         known = self._known.get(id(task))
