@@ -13,7 +13,7 @@ from typing import Any, Final, overload
 
 from callwright.errors import DataError, UnknownName
 from callwright.language.program import Call, Program, revive
-from callwright.pickling import made_by
+from callwright.pickling import made_again, made_by
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.environment import DepthBench
@@ -30,7 +30,7 @@ class DepthBenchCorpus:
     """
 
     def __init__(self, file: str | Path | None = None) -> None:
-        self._environment = DepthBench()
+        self._environment: DepthBench = made_again(DepthBench, ())
         lines = _lines(file)
         self._splits = {split: _Split(self, split, rows) for split, rows in lines.items()}
         self._place: dict[str, tuple[str, int]] | None = None

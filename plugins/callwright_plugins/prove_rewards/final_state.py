@@ -46,6 +46,9 @@ class FinalState(RewardComponent):
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[Task, Left]] = {}
 
+    def __reduce__(self) -> Any:
+        return type(self), ()  # without the tasks that it has seen
+
     def score(self, attempt: Attempt) -> Score:
         """1 or 0. Raises :class:`callwright.errors.DataError` for a task without a reference program."""
         expected = self._expected(attempt.task, attempt.seed)

@@ -152,6 +152,9 @@ class Answer(RewardComponent):
     def __init__(self) -> None:
         self._texts: dict[int, tuple[Task, str]] = {}
 
+    def __reduce__(self) -> Any:
+        return type(self), ()  # without the tasks that it has seen
+
     def _expected(self, task: Task) -> str:
         """The expected text, written once per task: a table of it can be a hundred kilobytes."""
         known = self._texts.get(id(task))
