@@ -61,7 +61,12 @@ class Base:
     def __reduce__(self) -> Any:
         if self.origin is not None:
             return self.origin
-        return _base, ([row for rows in self._tables.values() for row in rows.values()], self.now, self.seed, [*self._tables])
+        return _base, (
+            [row for rows in self._tables.values() for row in rows.values()],
+            self.now,
+            self.seed,
+            [*self._tables],
+        )
 
     def __deepcopy__(self, memo: Any) -> Base:
         return self  # it never changes
