@@ -54,12 +54,12 @@ def made_again(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 def remember(value: Any, description: Callable[[], Made | None]) -> None:
     """A registry made this value; ``description`` tells how, or ``None`` if no other process could do the same."""
-    key = id(value)
+    known, key = _REGISTERED, id(value)  # no name of this module is there any more when the interpreter ends
     try:
-        reference = weakref.ref(value, lambda _: _REGISTERED.pop(key, None))
+        reference = weakref.ref(value, lambda _: known.pop(key, None))
     except TypeError:  # of a class that allows no weak references: it is pickled by its parts
         return
-    _REGISTERED[key] = reference, description
+    known[key] = reference, description
 
 
 class ByName:
