@@ -21,6 +21,7 @@ from attrs import evolve, field, frozen
 
 from callwright import hookspecs
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
 from callwright.walk.execution import call_session
 
@@ -191,12 +192,12 @@ class Registry:
         self._write = write
 
         def before(name: str, implementations: Any, arguments: Any) -> None:
-            given = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
+            given = ", ".join(f"{key}={_shown(value)}" for key, value in arguments.items())
             write(f"hook {name}({given}) -> {len(implementations)} implementation(s)")
 
         def after(outcome: Any, name: str, implementations: Any, arguments: Any) -> None:
             error = outcome.exception
-            write(f"hook {name} " + (f"raised {error!r}" if error else f"returned {_short(outcome.get_result())}"))
+            write(f"hook {name} " + (f"raised {error!r}" if error else f"returned {_shown(outcome.get_result())}"))
 
         self._manager.add_hookcall_monitoring(before, after)
 
@@ -297,7 +298,7 @@ class Registry:
             for lazy in self._registered(implementation, name):
                 if not isinstance(lazy, Lazy):
                     raise PluginError(
-                        f"plugin {name!r}: {hook_name} yielded {_short(lazy)}; it must yield callwright.Lazy(name, "
+                        f"plugin {name!r}: {hook_name} yielded {_shown(lazy)}; it must yield callwright.Lazy(name, "
                         '"module:attribute", summary="…")'
                     )
                 taken = self._components.setdefault(kind, {}).get(lazy.name)
@@ -396,7 +397,9 @@ class Registry:
         import pickle
 
         source = self.source()
-        return source and (registered, (source, kind, name, pickle.dumps(options) if options else b""))
+        if source is None:
+            return None
+        return registered, (source, kind, name, pickle.dumps(options) if options else b"")
 
 
 def _loaded(source: PluginSource) -> Registry:
@@ -437,9 +440,8 @@ def _origin(point: metadata.EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"
+def _shown(value: object) -> str:
+    return shortened(repr(value), 80, keep=77)
 
 
 def load_plugins(

@@ -12,6 +12,7 @@ from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.episode import Episode
 from callwright.errors import DataError, InfrastructureFailure
 from callwright.language.program import Program
+from callwright.language.shortening import shortened
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
@@ -164,9 +165,9 @@ def _differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[st
         for key in sorted(expected.keys() | found.keys()):
             inner = f"{path}.{key}" if path else str(key)
             if key not in found:
-                yield inner, _short(expected[key]), "not there"
+                yield inner, _shown(expected[key]), "not there"
             elif key not in expected:
-                yield inner, "not there", _short(found[key])
+                yield inner, "not there", _shown(found[key])
             else:
                 yield from _differences(expected[key], found[key], inner)
     elif isinstance(expected, list) and isinstance(found, list):
@@ -175,12 +176,11 @@ def _differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[st
         if len(expected) != len(found):
             yield path, f"{len(expected)} items", f"{len(found)} items"
     elif not values_equal(expected, found):
-        yield path, _short(expected), _short(found)
+        yield path, _shown(expected), _shown(found)
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:79] + "…"
+def _shown(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), 80)
 
 
 def _masked(reason: str) -> Score:
