@@ -21,6 +21,8 @@ from attrs import evolve, field, frozen
 
 from callwright import hookspecs
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+from callwright.language.shortening import shortened
+from callwright.pickling import Made, remember
 from callwright.walk.execution import call_session
 
 GROUP: Final = "callwright"
@@ -138,6 +140,20 @@ class PluginSource:
         return registry
 
 
+@functools.lru_cache(maxsize=8)
+def _shared(source: PluginSource) -> Registry:
+    """The registry that makes what was sent to this process: the default one where it has the same plugins."""
+    usual = default_registry()
+    return usual if usual.source() == source else source.load()
+
+
+def registered(source: PluginSource, kind: str, name: str, options: bytes) -> Any:
+    """Make the component that a registry of another process made; ``options`` are pickled."""
+    import pickle
+
+    return _shared(source).create(kind, name, **(pickle.loads(options) if options else {}))
+
+
 def _imported(path: str) -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:
@@ -177,12 +193,12 @@ class Registry:
         self._write = write
 
         def before(name: str, implementations: Any, arguments: Any) -> None:
-            given = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
+            given = ", ".join(f"{key}={_shown(value)}" for key, value in arguments.items())
             write(f"hook {name}({given}) -> {len(implementations)} implementation(s)")
 
         def after(outcome: Any, name: str, implementations: Any, arguments: Any) -> None:
             error = outcome.exception
-            write(f"hook {name} " + (f"raised {error!r}" if error else f"returned {_short(outcome.get_result())}"))
+            write(f"hook {name} " + (f"raised {error!r}" if error else f"returned {_shown(outcome.get_result())}"))
 
         self._manager.add_hookcall_monitoring(before, after)
 
@@ -283,7 +299,7 @@ class Registry:
             for lazy in self._registered(implementation, name):
                 if not isinstance(lazy, Lazy):
                     raise PluginError(
-                        f"plugin {name!r}: {hook_name} yielded {_short(lazy)}; it must yield callwright.Lazy(name, "
+                        f"plugin {name!r}: {hook_name} yielded {_shown(lazy)}; it must yield callwright.Lazy(name, "
                         '"module:attribute", summary="…")'
                     )
                 taken = self._components.setdefault(kind, {}).get(lazy.name)
@@ -297,6 +313,10 @@ class Registry:
             if self._write is not None:
                 self._write(f"hook {hook_name}() of plugin {name!r} registered {', '.join(registered) or 'nothing'}")
 
+    def source(self) -> PluginSource | None:
+        """:meth:`description`, or ``None`` for added objects."""
+        return None if self._objects else PluginSource(self._blocked, tuple(self._modules))
+
     def description(self) -> PluginSource:
         """How to load the same plugins in another process. Raises :class:`callwright.UsageError` for added objects."""
         if self._objects:
@@ -305,6 +325,9 @@ class Registry:
                 "an importable module instead"
             )
         return PluginSource(self._blocked, tuple(self._modules))
+
+    def __reduce__(self) -> Any:
+        return _loaded, (self.description(),)
 
     # Looking up
 
@@ -365,9 +388,23 @@ class Registry:
                 if spec.extra and error.name:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
                 raise
+        remember(made, functools.partial(self._again, kind, name, options))
         if not options:
             self._made[key] = made
         return made
+
+    def _again(self, kind: str, name: str, options: dict[str, Any]) -> Made | None:
+        """How another process makes this component."""
+        import pickle
+
+        source = self.source()
+        if source is None:
+            return None
+        return registered, (source, kind, name, pickle.dumps(options) if options else b"")
+
+
+def _loaded(source: PluginSource) -> Registry:
+    return source.load()
 
 
 def _check_kind(kind: str) -> None:
@@ -404,9 +441,8 @@ def _origin(point: metadata.EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"
+def _shown(value: object) -> str:
+    return shortened(repr(value), 80, keep=77)
 
 
 def load_plugins(

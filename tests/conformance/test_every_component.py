@@ -78,6 +78,19 @@ def test_conformance(kind: str, name: str, check: Any, make: Any) -> None:
     check(make(kind, name))
 
 
+PICKLED = [
+    (kind, lazy.name)
+    for kind, lazy in REGISTRY.components()
+    if any("pickles_before_use" in check.name for check in checks_for(kind))
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), PICKLED)
+def test_what_nothing_has_touched_yet_pickles(kind: str, name: str, make: Any) -> None:
+    (check,) = (check for check in checks_for(kind) if "pickles_before_use" in check.name)
+    check(make(kind, name, anew=True))
+
+
 #: A component of a reward goes by its own name in the scores of a recipe, so only other kinds have the registered one.
 UNNAMED = ("toolset", "command", "reward component")
 NAMED = [(kind, lazy.name) for kind, lazy in REGISTRY.components() if kind not in UNNAMED]

@@ -6,10 +6,12 @@ import copy
 import json
 import random
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import click
 import pytest
 from attrs import evolve, frozen
@@ -301,6 +303,26 @@ class Chatty(Form):
         return f"No call: []. (You were told {self.said} times.)"
 
 
+@case("parser", "check_pickles_before_use", "pickling the parser raised .*say in __reduce__ how to make it again")
+class HoldsAFunction(Form):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clean = lambda text: text
+
+
+@case("parser", "check_pickles_before_use", "another process makes ParseFailure")
+class ForgetsItsLimits(Form):
+    def __reduce__(self) -> Any:
+        return Form, (), {"inner": SampleForm(ParseLimits(characters=10))}
+
+
+@case("parser", "check_pickles_after_use", "pickling the parser, after it was used, raised TypeError")
+class HoldsAGenerator(Form):
+    def parse(self, text: str) -> Any:
+        self.lines = (line for line in text.splitlines())
+        return super().parse(text)
+
+
 # Reward components ----------------------------------------------------------------------------------------------------
 
 
@@ -440,6 +462,38 @@ class ForgetsTheMask(Right):
         return evolve(super().score(attempt), masked=None)
 
 
+@case("reward component", "check_pickles_before_use", "pickling the component raised")
+class HoldsAPredicate(Right):
+    def __init__(self) -> None:
+        self.good = lambda answer: True
+
+
+@case("reward component", "check_pickles_before_use", "another process scores .*value=0.0")
+class ForgetsItsWeight(Right):
+    def __init__(self, most: float = 0.5) -> None:
+        self.most = most
+
+    def __reduce__(self) -> Any:
+        return ForgetsItsWeight, (0.0,)
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return evolve(super().score(attempt), value=super().score(attempt).value * self.most)
+
+
+@case("reward component", "check_pickles_after_use", "pickling the component, after it was used, raised")
+class HoldsALock(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        self.lock = threading.Lock()
+        return super().score(attempt)
+
+
+@case("reward component", "check_pickles_after_use", "pickling a score raised")
+class GivesItsMatch(Right):
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        found: Any = re.match("x*", attempt.completion.text)
+        return evolve(super().score(attempt), evidence=(cw.Evidence("match", "what was found", found=found),))
+
+
 # Reward recipes -------------------------------------------------------------------------------------------------------
 
 
@@ -548,6 +602,16 @@ def recipe_that_forgets_the_mask() -> Any:
     return sound_recipe(answer=ForgetsTheMask())
 
 
+@case("reward recipe", "check_recipe_pickles_before_use", "pickling the recipe raised")
+def recipe_of_a_component_that_holds_a_predicate() -> Any:
+    return sound_recipe(answer=HoldsAPredicate())
+
+
+@case("reward recipe", "check_recipe_pickles_after_use", "pickling the recipe, after it was used, raised")
+def recipe_of_a_component_that_holds_a_lock() -> Any:
+    return sound_recipe(answer=HoldsALock())
+
+
 # Environments ---------------------------------------------------------------------------------------------------------
 
 
@@ -562,22 +626,26 @@ class World:
         return self.session(SHOP.open(scenario, seed))
 
     def session(self, inner: Any) -> Any:
-        world = self
-
-        class Session:
-            def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-                return world.answer(inner, tool, arguments)
-
-            def digest(self) -> Any:
-                return inner.digest()
-
-            def close(self) -> None:
-                inner.close()
-
-        return Session()
+        return Visit(self, inner)
 
     def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
         return inner.call(tool, arguments)
+
+
+class Visit:
+    """A session of a world."""
+
+    def __init__(self, world: Any, inner: Any) -> None:
+        self.world, self.inner = world, inner
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        return self.world.answer(self.inner, tool, arguments)
+
+    def digest(self) -> Any:
+        return self.inner.digest()
+
+    def close(self) -> None:
+        self.inner.close()
 
 
 def specs(**changes: Any) -> dict[str, cw.ToolSpec]:
@@ -787,31 +855,27 @@ class Forks(World):
     """A sound environment whose sessions can be forked and reset."""
 
     def session(self, inner: Any) -> Any:
-        world, first = self, copy.deepcopy(inner.state)
-
-        class Session:
-            def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-                return world.answer(inner, tool, arguments)
-
-            def digest(self) -> Any:
-                return inner.digest()
-
-            def fork(self) -> Any:
-                return world.session(world.forked(inner))
-
-            def reset(self) -> None:
-                world.reset(inner, copy.deepcopy(first))
-
-            def close(self) -> None:
-                inner.close()
-
-        return Session()
+        return ForkingVisit(self, inner)
 
     def forked(self, inner: Any) -> Any:
         return type(inner)(inner.functions, copy.deepcopy(inner.state))
 
     def reset(self, inner: Any, first: Any) -> None:
         inner.state = first
+
+
+class ForkingVisit(Visit):
+    """A session that can be forked and reset."""
+
+    def __init__(self, world: Any, inner: Any) -> None:
+        super().__init__(world, inner)
+        self.first = copy.deepcopy(inner.state)
+
+    def fork(self) -> Any:
+        return self.world.session(self.world.forked(self.inner))
+
+    def reset(self) -> None:
+        self.world.reset(self.inner, copy.deepcopy(self.first))
 
 
 @case(
@@ -832,6 +896,59 @@ class ForksTheBeginning(Forks):
 class NeverResets(Forks):
     def reset(self, inner: Any, first: Any) -> None:
         pass
+
+
+@case("environment", "check_pickles_before_use", "pickling the environment raised")
+class HoldsACallback(World):
+    def __init__(self) -> None:
+        self.called = lambda tool: None
+
+
+@case("environment", "check_pickles_before_use", "is the function 'local_tool.<locals>.count'.* top level of a module")
+def environment_of_a_local_tool() -> Any:
+    return cw.environment("local", tools=[local_tool()])
+
+
+@case("environment", "check_pickles_before_use", "a fresh session has another digest")
+class SendsNoState(World):
+    def session(self, inner: Any) -> Any:
+        return StatelessVisit(self, inner)
+
+
+class StatelessVisit(Visit):
+    def __reduce__(self) -> Any:
+        return Visit, (self.world, type(self.inner)(self.inner.functions, None))
+
+
+@case("environment", "check_pickles_after_use", "pickling a session, after calls, raised TypeError")
+class HoldsItsAnswers(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        inner.state.cart = AnswersSoFar(inner.state.cart)
+        return super().answer(inner, tool, arguments)
+
+
+class AnswersSoFar(list[str]):
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle this")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return AnswersSoFar(self)
+
+
+@case(
+    "environment",
+    "check_pickles_after_use",
+    "in a copy of a session changed the session",
+    calls=[("put_in_cart", {"name": "egg"})] * 4,
+)
+class SharesItsCopies(World):
+    def session(self, inner: Any) -> Any:
+        return SharedVisit(self, inner)
+
+
+class SharedVisit(Visit):
+    def __deepcopy__(self, memo: Any) -> Any:
+        return Visit(self.world, self.inner)
 
 
 # Corpora --------------------------------------------------------------------------------------------------------------
@@ -977,6 +1094,36 @@ def corpus_with_another_twin() -> Any:
     return Tasks()
 
 
+@case("corpus", "check_pickles_before_use", "pickling the corpus raised TypeError")
+class HoldsItsFile(Tasks):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = (row for row in self.tasks)
+
+
+@case("corpus", "check_pickles_before_use", "is another one of a second instance")
+class DrawsAgain(Tasks):
+    def __reduce__(self) -> Any:
+        return evolved_corpus, ()
+
+
+def evolved_corpus() -> Any:
+    return Tasks().change(1, query="What does a book cost?")
+
+
+@case(
+    "corpus",
+    "check_pickles_after_use",
+    "pickling the attempt of task 'sample-1', after it was scored, raised TypeError",
+)
+def corpus_that_sends_what_it_compiled() -> Any:
+    specs = {
+        name: SendsWhatItCompiled(**{field: getattr(spec, field) for field in attrs.fields_dict(cw.ToolSpec)})
+        for name, spec in SHOP.tools.items()
+    }
+    return Tasks().change(1, tools=specs)
+
+
 # Samplers -------------------------------------------------------------------------------------------------------------
 
 
@@ -1072,6 +1219,30 @@ class EditsMessages(Script):
         return super().completion(request, *drawn)
 
 
+@case("sampler", "check_pickles_before_use", "pickling the sampler raised")
+class HoldsADraw(Script):
+    def __init__(self) -> None:
+        self.draw = lambda: 4
+
+
+@case("sampler", "check_pickles_before_use", "another process samples")
+class NumbersItsCopies(Script):
+    copies = 0
+
+    def __reduce__(self) -> Any:
+        return NumbersItsCopies, (), {"copies": self.copies + 1}
+
+    def completion(self, *drawn: Any) -> Any:
+        return evolve(super().completion(*drawn), text=f"{self.copies}")
+
+
+@case("sampler", "check_pickles_after_use", "pickling the sampler raised")
+class HoldsItsRandomness(Script):
+    def completion(self, *drawn: Any) -> Any:
+        self.numbers = (number for number in range(4))
+        return super().completion(*drawn)
+
+
 # Other kinds ----------------------------------------------------------------------------------------------------------
 
 TOOL = next(iter(SHOP._functions.values()))  # type: ignore[attr-defined]
@@ -1095,6 +1266,31 @@ def toolset_with_one_name_twice() -> Any:
 @case("toolset", "check_toolset", "compiling the schema of tool 'find_items' raised DataError")
 def toolset_with_an_odd_schema() -> Any:
     return [FunctionTool(evolve(TOOL.spec, parameters={"type": "strnig"}), TOOL.function)]
+
+
+def local_tool() -> FunctionTool:
+    @cw.tool(read_only=True)
+    def count(text: str) -> int:
+        """How long a text is."""
+        return len(text)
+
+    return count
+
+
+@case("toolset", "check_pickles_before_use", "is the function 'local_tool.<locals>.count' .*top level of a module")
+def toolset_of_a_local_tool() -> Any:
+    return [local_tool()]
+
+
+class SendsWhatItCompiled(cw.ToolSpec):
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
+
+
+@case("toolset", "check_pickles_after_use", "after it was used, raised TypeError: .*Validator")
+def toolset_that_sends_what_it_compiled() -> Any:
+    spec = SendsWhatItCompiled(**{name: getattr(TOOL.spec, name) for name in attrs.fields_dict(cw.ToolSpec)})
+    return [FunctionTool(spec, TOOL.function, TOOL.state)]
 
 
 @case("trainer", "check_trainer", "lacks train of callwright.Trainer")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from callwright.errors import UnknownName, UsageError
+from callwright.language.shortening import shortened
 from callwright.walk.reward import RewardRecipe
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def find_task(pipeline: Pipeline, task_id: str) -> Task:
         whole = str(error)
         if len(whole) <= _LONGEST:
             raise
-        shown = task_id if len(task_id) <= 60 else f"{task_id[:59]}…"
+        shown = shortened(task_id, 60)
         near = difflib.get_close_matches(task_id[:60], error.known, n=3) or error.known[:3]
         some = f" Some of its {len(error.known):,}: {', '.join(near)}." if len(error.known) > 3 else ""
         raise UsageError(f"There is no task of {pipeline.corpus.name} named {shown!r}.{some}") from error

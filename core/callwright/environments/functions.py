@@ -11,11 +11,12 @@ from attrs import define, field
 from callwright.digests import digest_of
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import InfrastructureFailure, NameClash, UsageError
+from callwright.pickling import ByName, need_name
 from callwright.tools.spec import ArgumentError, FunctionTool, ToolError, ToolSpec
 from callwright.tools.validation import check_arguments
 
 
-class FunctionEnvironment:
+class FunctionEnvironment(ByName):
     """An environment whose tools are typed functions, each session with its own state.
 
     ``state`` makes the state of a session from the scenario and the seed; tools with a positional-only first parameter
@@ -36,6 +37,10 @@ class FunctionEnvironment:
             self._functions[tool.spec.name] = tool
         self._specs = {tool_name: tool.spec for tool_name, tool in self._functions.items()}
         self._state = state
+
+    def __getstate__(self) -> dict[str, Any]:
+        need_name(self._state, f"the state of environment {self._name!r}")
+        return self.__dict__
 
     @property
     def name(self) -> str:

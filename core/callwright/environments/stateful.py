@@ -39,6 +39,7 @@ from callwright.environments.protocol import Environment, Outcome, OutcomeKind, 
 from callwright.environments.rows import row_json, table_of
 from callwright.environments.world import Base, World, difference, load_base
 from callwright.errors import InfrastructureFailure, NameClash, UnknownName, UsageError
+from callwright.pickling import ByName, need_name
 from callwright.plugins import Registry
 from callwright.tools.spec import ArgumentError, FunctionTool, ToolError, ToolSpec, tool
 from callwright.tools.validation import check_arguments
@@ -65,7 +66,7 @@ class Scenario:
     now: int = NOW
 
 
-class StatefulEnvironment:
+class StatefulEnvironment(ByName):
     """An environment of rows, tools and named scenarios; the first scenario is the one that ``""`` opens.
 
     ``tools`` are functions whose positional-only first parameter is the :class:`callwright.World`. ``toolsets`` are
@@ -101,8 +102,20 @@ class StatefulEnvironment:
             if names.count(table) > 1:
                 raise NameClash(f"environment {name!r} has two tables named {table!r}")
         self.entries: dict[str, _Entry] = {}
-        for added in [*tools, *(one for toolset in toolsets for one in _toolset(toolset, registry))]:
+        self._functions = (*tools, *(one for toolset in toolsets for one in _toolset(toolset, registry)))
+        for added in self._functions:
             self._add(added)
+        self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
+        self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
+
+    def __getstate__(self) -> dict[str, Any]:
+        for name, scenario in self.scenarios.items():
+            need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
+        return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.entries = {added.spec.name: _entry(added) for added in self._functions}
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
@@ -118,7 +131,9 @@ class StatefulEnvironment:
     def _build(self, scenario: str, seed: int) -> Base:
         made = self.scenarios[scenario]
         rows = made.build(Random(f"{self._name}/{scenario}/{seed}"), self.scale)
-        return Base(rows, now=made.now, seed=seed, kinds=self.kinds)
+        base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
+        base.origin = _base_of, (self, scenario, seed)
+        return base
 
     @property
     def name(self) -> str:
@@ -156,6 +171,11 @@ class StatefulEnvironment:
         if scenario not in self.scenarios:
             raise UnknownName(f"scenario of {self._name!r}", scenario, self.scenarios)
         return scenario
+
+
+def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base:
+    """The base of a session that was sent to this process: built once, and shared."""
+    return environment.base(scenario, seed)
 
 
 class StatefulSession:

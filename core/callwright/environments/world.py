@@ -55,6 +55,21 @@ class Base:
         self._fingerprints: dict[tuple[type[Any], Key], int] = {}
         self._derived: dict[Any, Any] = {}
         self._total: int | None = None
+        #: The call that builds the same rows again, if there is one; else they are pickled.
+        self.origin: tuple[Callable[..., Base], tuple[Any, ...]] | None = None
+
+    def __reduce__(self) -> Any:
+        if self.origin is not None:
+            return self.origin
+        return _base, (
+            [row for rows in self._tables.values() for row in rows.values()],
+            self.now,
+            self.seed,
+            [*self._tables],
+        )
+
+    def __deepcopy__(self, memo: Any) -> Base:
+        return self  # it never changes
 
     def rows(self, kind: type[R]) -> Mapping[Key, R]:
         """The rows of a table by key; empty where the scenario has none."""
@@ -104,6 +119,10 @@ class Base:
     def dump(self) -> dict[str, Any]:
         """Everything, as JSON: what :func:`load_base` reads."""
         return World(self).dump()
+
+
+def _base(rows: list[Any], now: int, seed: int, kinds: list[type[Any]]) -> Base:
+    return Base(rows, now=now, seed=seed, kinds=kinds)
 
 
 def load_base(kinds: Iterable[type[Any]], dumped: Mapping[str, Any], *, seed: int = 0) -> Base:
@@ -163,6 +182,10 @@ class World:
         self._ahead: tuple[Callable[[World], None], World] | None = None
         self._digest: str | None = None  # of the state as it is, if nothing changed since it was computed
         self._digest_before: str | None = None  # of the state when the call at hand began
+
+    def __reduce__(self) -> Any:
+        """Between calls: what is undone after a failure, and what was computed to save time, stays here."""
+        return _world, (self.base, self._now, self._draws, self._changed, self._counters)
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
@@ -478,6 +501,14 @@ class World:
             }
             for kind, rows in sorted(self._changed.items(), key=lambda pair: table_of(pair[0]).name)
         }
+
+
+def _world(
+    base: Base, now: int, draws: int, changed: dict[type[Any], dict[Key, Any]], counters: dict[type[Any], int]
+) -> World:
+    world = World(base)
+    world._now, world._draws, world._changed, world._counters = now, draws, changed, counters
+    return world
 
 
 def difference(before: World, after: World) -> dict[str, Any]:

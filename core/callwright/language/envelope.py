@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from callwright.errors import CannotExpress
 from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import Program, Returns
+from callwright.language.shortening import excerpt
 
 # Quantifiers are possessive and attribute values cannot hold "<": no character is looked at twice for one tag, and
 # attempts at two tags never overlap.
@@ -103,11 +104,6 @@ def check_length(text: str, limits: ParseLimits) -> None:
     """Raise :class:`callwright.errors.CannotExpress` for a rendered text that the parser would refuse as too long."""
     if len(text) > limits.characters:
         raise CannotExpress(f"the program takes {len(text)} characters, more than the limit of {limits.characters}")
-
-
-def excerpt(text: str, longest: int = 40) -> str:
-    """Model text for a message: quoted, with control characters escaped, and cut."""
-    return repr(text) if len(text) <= longest else repr(text[:longest]) + "…"
 
 
 def _find_joint(text: str, start: int) -> re.Match[str] | None:

@@ -12,6 +12,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
+from callwright.pickling import fields_of
+
 Returns = Literal["one", "all"]
 Structure = Literal["none", "single", "parallel", "linear", "funnel", "tree", "conjunctive", "mixed"]
 
@@ -27,7 +29,7 @@ T = TypeVar("T")
 Path = tuple[str | int, ...]
 
 
-class once(Generic[T]):
+class cached(Generic[T]):
     """``functools.cached_property`` without the lock that Python 3.11 takes; programs are made by the million."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -75,7 +77,10 @@ class Call:
     tool: str
     arguments: Mapping[str, Any] = field(factory=dict)
 
-    @once
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_of(self)
+
+    @cached
     def located(self) -> tuple[tuple[Path, Reference], ...]:
         """Every reference in the arguments with the path at which it stands, in reading order."""
         found: list[tuple[Path, Reference]] = []
@@ -94,7 +99,10 @@ class Program:
     returns: Returns = "one"
     thought: str = field(default="", eq=False)
 
-    @once
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_of(self)
+
+    @cached
     def edges(self) -> tuple[tuple[int, int], ...]:
         """``(earlier, later)`` positions in ``calls``, sorted: the later call uses the earlier one's result."""
         position = {call.id: index for index, call in enumerate(self.calls)}
@@ -111,7 +119,7 @@ class Program:
         """The number of calls, by which DepthBench is stratified."""
         return len(self.calls)
 
-    @once
+    @cached
     def chain(self) -> int:
         """Calls on the longest dependency chain (the paper's wording of depth)."""
         longest = [1] * len(self.calls)
@@ -119,7 +127,7 @@ class Program:
             longest[later] = max(longest[later], longest[earlier] + 1)
         return max(longest, default=0)
 
-    @once
+    @cached
     def dangling(self) -> tuple[tuple[int, str, Reference], ...]:
         """References that no earlier call satisfies: ``(position, path, reference)``."""
         seen: set[int] = set()
@@ -131,7 +139,7 @@ class Program:
             seen.add(call.id)
         return tuple(found)
 
-    @once
+    @cached
     def structure(self) -> Structure:
         """Shape of the dependency graph (TIER, section 3.2 and appendix B).
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import excerpt
 from callwright.language.parser import FailureStage, ParseFailure
 from callwright.language.program import plain
+from callwright.language.shortening import excerpt
 from callwright.language.writable import LONGEST_NUMBER, SURROGATE
 
 Span = tuple[int, int]

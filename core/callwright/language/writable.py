@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import excerpt
 from callwright.language.parser import ParseLimits
 from callwright.language.program import Program, Reference
+from callwright.language.shortening import excerpt
 
 #: Most digits of a number that a parser reads; converting longer ones takes time that is not linear.
 LONGEST_NUMBER: Final = 4300

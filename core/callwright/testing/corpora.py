@@ -6,16 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from callwright.errors import CannotExpress, UnknownName
-from callwright.language.program import plain
+from callwright.language.program import Program, plain
 from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.testing.pickling import elsewhere
+from callwright.testing.sample import SampleForm
 from callwright.tools.validation import validate
 from callwright.walk.answers import answers_match, first_difference
+from callwright.walk.attempt import Attempt
 from callwright.walk.execution import execute
 from callwright.walk.tasks import Answer, Corpus, Task
 
 #: Tasks that are looked at in each split, spread evenly.
 _LIMIT: Final = 40
+#: Tasks of each split that are sent to another process.
+_SENT: Final = 4
 
 
 def check_attributes(corpus: Corpus) -> None:
@@ -141,6 +146,44 @@ def check_repeatable(corpus: Corpus, limit: int = _LIMIT, again: Corpus | None =
             )
 
 
+def check_pickles_before_use(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """It and its tasks can be pickled as they were made, and are the same ones in another process."""
+    copy = elsewhere(corpus, "the corpus")
+    check_repeatable(corpus, limit, again=copy)
+    for _, task in _sample(corpus, min(limit, _SENT)):
+        _expect_same_task(task, elsewhere(task, f"task {task.id!r}"))
+
+
+def check_pickles_after_use(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """It and its tasks can be pickled after tasks were scored, and so can their attempts with all that was executed."""
+    form = SampleForm()
+    for _, task in _sample(corpus, min(limit, _SENT)):
+        try:
+            attempt = Attempt(task, form.render(task.program or Program()), form)
+        except CannotExpress:
+            continue
+        _ = attempt.validation, attempt.trace
+        about = f"task {task.id!r}, after it was scored,"
+        there = elsewhere(attempt, f"the attempt of {about}")
+        expect(there.trace == attempt.trace, f"the attempt of task {task.id!r} is another one after it was pickled")
+        copy = elsewhere(task, about)
+        _expect_same_task(task, copy)
+        again = Attempt(copy, attempt.completion, form)
+        expect(
+            again.validation == attempt.validation and again.trace == attempt.trace,
+            f"the reference program of task {task.id!r} comes to something else in another process",
+        )
+    check_repeatable(corpus, limit, again=elsewhere(corpus, "the corpus, after it was used,"))
+
+
+def _expect_same_task(task: Task, copy: Task) -> None:
+    expect(_same(task, copy) and dict(copy.tools) == dict(task.tools), f"task {task.id!r} is another one elsewhere")
+    expect(
+        copy.environment.name == task.environment.name,
+        f"the environment of task {task.id!r} is {copy.environment.name!r} elsewhere",
+    )
+
+
 CORPUS_CHECKS: Final = (
     check_attributes,
     check_splits,
@@ -150,6 +193,8 @@ CORPUS_CHECKS: Final = (
     check_reference_programs,
     check_full_reward,
     check_repeatable,
+    check_pickles_before_use,
+    check_pickles_after_use,
 )
 
 

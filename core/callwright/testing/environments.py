@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from random import Random
 from typing import Any, Final, get_args
 
@@ -11,6 +12,7 @@ from callwright.environments.protocol import Environment, Outcome, OutcomeKind, 
 from callwright.errors import InfrastructureFailure
 from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.testing.pickling import elsewhere, refuses
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import copy_json
@@ -233,6 +235,61 @@ def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), call
         _close(session)
 
 
+def check_pickles_before_use(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
+    """It and a fresh session can be pickled, and open and go on equal in another process."""
+    _expect_same_world(environment, elsewhere(environment, "the environment"), scenarios)
+    for scenario in scenarios:
+        session = environment.open(scenario, 8)
+        if not refuses(session):
+            there = elsewhere(session, "a fresh session")
+            expect(there.digest() == session.digest(), "a fresh session has another digest after it was pickled")
+        _close(session)
+
+
+def check_pickles_after_use(
+    environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None
+) -> None:
+    """After calls too. A session goes on there as here, unless it says in words that it is a live connection."""
+    for scenario in scenarios:
+        session = environment.open(scenario, 8)
+        script = _calls(environment, scenario, calls)
+        for tool, arguments in script[::2]:
+            _answer(session, tool, arguments)
+        if refuses(session):
+            _close(session)
+            continue
+        before = session.digest()
+        copies = [elsewhere(session, "a session, after calls,"), deepcopy(session)]
+        for copy in copies:
+            expect(copy.digest() == before, "a session has another digest after it was pickled or copied")
+        for tool, arguments in script[1::2]:
+            answers = [_answer(one, tool, arguments) for one in copies]
+            expect(session.digest() == before, f"{tool}({shown(arguments)}) in a copy of a session changed the session")
+            ours, before = _answer(session, tool, arguments), session.digest()
+            expect(
+                all(_same(answer, ours) for answer in answers),
+                f"{tool}({shown(arguments)}) was answered {shown(ours)}, and {shown(answers)} by copies of the session",
+            )
+            expect(
+                all(copy.digest() == before for copy in copies),
+                f"after {tool}({shown(arguments)}) a copy of the session has another digest",
+            )
+        _close(session, *copies)
+    _expect_same_world(environment, elsewhere(environment, "the environment, after it was used,"), scenarios)
+
+
+def _expect_same_world(environment: Environment, copy: Environment, scenarios: Sequence[str]) -> None:
+    expect(copy.name == environment.name, f"in another process its name is {copy.name!r}")
+    expect(dict(copy.tools) == dict(environment.tools), "in another process it has other tools")
+    for scenario in scenarios:
+        ours, theirs = environment.open(scenario, 9), copy.open(scenario, 9)
+        expect(
+            ours.digest() == theirs.digest(),
+            f"sessions of scenario {scenario!r} and seed 9 start with another digest in another process",
+        )
+        _close(ours, theirs)
+
+
 ENVIRONMENT_CHECKS: Final = (
     check_attributes,
     check_schemas,
@@ -246,6 +303,8 @@ ENVIRONMENT_CHECKS: Final = (
     check_values,
     check_fork,
     check_reset,
+    check_pickles_before_use,
+    check_pickles_after_use,
 )
 
 

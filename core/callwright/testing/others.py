@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises
+from callwright.testing.pickling import elsewhere
 from callwright.tools.spec import FunctionTool
 from callwright.tools.validation import check_arguments
 from callwright.training.model_check import ModelCheck
@@ -23,6 +24,27 @@ def check_toolset(toolset: Sequence[FunctionTool]) -> None:
         seen.add(tool.spec.name)
         with never_raises(f"compiling the schema of tool {tool.spec.name!r}"):
             check_arguments(tool.spec, {})
+
+
+def check_pickles_before_use(toolset: Sequence[FunctionTool]) -> None:
+    """Its tools can be pickled as they were made, and are the same tools in another process."""
+    for tool in toolset:
+        copy = elsewhere(tool, f"the tool {tool.spec.name!r}")
+        expect(copy.spec == tool.spec and copy.state == tool.state, f"tool {tool.spec.name!r} is another one elsewhere")
+
+
+def check_pickles_after_use(toolset: Sequence[FunctionTool]) -> None:
+    """Its tools and their specifications can be pickled after arguments were checked."""
+    for tool in toolset:
+        check_arguments(tool.spec, {})
+        copy = elsewhere(tool.spec, f"the specification of tool {tool.spec.name!r}, after it was used,")
+        expect(copy == tool.spec, f"the specification of tool {tool.spec.name!r} is another one elsewhere")
+        expect(
+            [str(problem) for problem in check_arguments(copy, {})]
+            == [str(problem) for problem in check_arguments(tool.spec, {})],
+            f"the arguments of tool {tool.spec.name!r} are checked in another way elsewhere",
+        )
+    check_pickles_before_use(toolset)
 
 
 def check_trainer(trainer: Trainer) -> None:
@@ -57,7 +79,7 @@ def check_command(command: Any) -> None:
     expect(bool((command.help or command.short_help or "").strip()), f"the command {command.name!r} has no help")
 
 
-TOOLSET_CHECKS: Final = (check_toolset,)
+TOOLSET_CHECKS: Final = (check_toolset, check_pickles_before_use, check_pickles_after_use)
 TRAINER_CHECKS: Final = (check_trainer,)
 SYNTHESIZER_CHECKS: Final = (check_synthesizer,)
 TEACHER_CHECKS: Final = (check_teacher,)

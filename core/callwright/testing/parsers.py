@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, get_args
 
 import attrs
@@ -14,6 +14,7 @@ from callwright.errors import CannotExpress
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits, Parser
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
+from callwright.testing.pickling import elsewhere
 from callwright.testing.programs import NO_CALL, PLAIN, programs
 from callwright.testing.texts import NASTY, PIECES, for_texts_of_hypothesis, mutated
 
@@ -194,6 +195,35 @@ def check_instructions(parser: Parser) -> None:
     )
 
 
+def check_pickles_before_use(parser: Parser) -> None:
+    """It can be pickled as it was made, and another process reads texts with it in the same way."""
+    copy = elsewhere(parser, "the parser")
+    _expect_same(parser, copy, _texts(parser))
+
+
+def check_pickles_after_use(parser: Parser) -> None:
+    """It can be pickled after it has read texts, and so can all that it made of them."""
+    texts = list(_texts(parser))
+    found = [parser.parse(text) for text in texts]
+    copy = elsewhere(parser, "the parser, after it was used,")
+    _expect_same(parser, copy, texts)
+    for program in found:
+        if isinstance(program, Program):
+            _ = program.structure, program.dangling  # both are remembered
+        expect(
+            elsewhere(program, f"{shown(program)}") == program,
+            f"{shown(program)} is something else after it was pickled",
+        )
+
+
+def _expect_same(parser: Parser, copy: Parser, texts: Iterable[str]) -> None:
+    expect(copy.name == parser.name, f"in another process its name is {copy.name!r}")
+    expect(copy.instructions() == parser.instructions(), "in another process it has other instructions")
+    for text in texts:
+        ours, theirs = parser.parse(text), copy.parse(text)
+        expect(ours == theirs, f"another process makes {shown(theirs)} of {shown(text)}, and this one {shown(ours)}")
+
+
 PARSER_CHECKS: Final = (
     check_attributes,
     check_total,
@@ -207,6 +237,8 @@ PARSER_CHECKS: Final = (
     check_limits,
     check_linear,
     check_instructions,
+    check_pickles_before_use,
+    check_pickles_after_use,
 )
 
 

@@ -15,6 +15,7 @@ from callwright.errors import CannotExpress
 from callwright.language.parser import Parser
 from callwright.language.program import plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.testing.pickling import elsewhere
 from callwright.testing.sample import BrokenShop, SampleForm, sample_tasks, spoiled
 from callwright.testing.texts import NASTY, mutated
 from callwright.walk.attempt import Attempt
@@ -106,6 +107,30 @@ def check_infrastructure(component: RewardComponent, tasks: Tasks = None, parser
         )
 
 
+def check_pickles_before_use(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """It can be pickled as it was made, and another process gives the same scores with it."""
+    copy = elsewhere(component, "the component")
+    _expect_same_scores(component, copy, tasks, parser)
+
+
+def check_pickles_after_use(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """It can be pickled after it has scored, and so can every score and every attempt that it has looked at."""
+    for attempt in _attempts(tasks, parser):
+        score = component.score(attempt)
+        expect(
+            elsewhere(score, "a score") == score, f"the score of {_about(attempt)} is another one after it was pickled"
+        )
+        copy = elsewhere(attempt, f"the attempt of {_about(attempt)}, after it was scored,")
+        expect(_contents(copy) == _contents(attempt), f"{_about(attempt)} is another one after it was pickled")
+    _expect_same_scores(component, elsewhere(component, "the component, after it was used,"), tasks, parser)
+
+
+def _expect_same_scores(component: RewardComponent, copy: RewardComponent, tasks: Tasks, parser: Parser | None) -> None:
+    for attempt in _attempts(tasks, parser):
+        ours, theirs = component.score(attempt), copy.score(attempt)
+        expect(ours == theirs, f"another process scores {_about(attempt)} {shown(theirs)}, and this one {shown(ours)}")
+
+
 REWARD_COMPONENT_CHECKS: Final = (
     check_component_attributes,
     check_never_raises,
@@ -114,6 +139,8 @@ REWARD_COMPONENT_CHECKS: Final = (
     check_purity,
     check_nothing_is_changed,
     check_infrastructure,
+    check_pickles_before_use,
+    check_pickles_after_use,
 )
 
 
@@ -243,6 +270,30 @@ def check_masks(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None
         )
 
 
+def check_recipe_pickles_before_use(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """It can be pickled as it was made, and another process gives the same rewards with it."""
+    _expect_same_rewards(recipe, elsewhere(recipe, "the recipe"), tasks, parser)
+
+
+def check_recipe_pickles_after_use(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """It can be pickled after it has scored, and so can every reward."""
+    for attempt, reward in _rewards(recipe, tasks, parser):
+        expect(
+            elsewhere(reward, "a reward") == reward,
+            f"the reward of {_about(attempt)} is another one after it was pickled",
+        )
+    _expect_same_rewards(recipe, elsewhere(recipe, "the recipe, after it was used,"), tasks, parser)
+
+
+def _expect_same_rewards(recipe: RewardRecipe, copy: RewardRecipe, tasks: Tasks, parser: Parser | None) -> None:
+    for attempt, ours in _rewards(recipe, tasks, parser):
+        theirs = copy.score_attempt(attempt)
+        expect(
+            ours == theirs,
+            f"another process gives {_about(attempt)} {theirs.explain()!r}, and this one {ours.explain()!r}",
+        )
+
+
 REWARD_RECIPE_CHECKS: Final = (
     check_recipe_attributes,
     check_terms,
@@ -251,6 +302,8 @@ REWARD_RECIPE_CHECKS: Final = (
     check_rows,
     check_same_reward,
     check_masks,
+    check_recipe_pickles_before_use,
+    check_recipe_pickles_after_use,
 )
 
 

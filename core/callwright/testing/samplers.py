@@ -8,6 +8,7 @@ from typing import Final
 
 from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.testing.pickling import elsewhere, refuses
 from callwright.testing.sample import SampleForm, sample_tasks
 from callwright.walk.prompt import build_messages
 from callwright.walk.sampling import Completion, Sampler, SamplingRequest
@@ -99,6 +100,31 @@ def check_requests(sampler: Sampler, tasks: Sequence[Task] | None = None) -> Non
         )
 
 
+def check_pickles_before_use(sampler: Sampler, tasks: Sequence[Task] | None = None) -> None:
+    """It can be pickled as it was made, and completes the same there, or it says in words why it cannot be."""
+    _expect_same(sampler, tasks)
+
+
+def check_pickles_after_use(sampler: Sampler, tasks: Sequence[Task] | None = None) -> None:
+    """The same after it has sampled. What it sampled can be pickled in any case."""
+    for completion in _flat(sampler, tasks, n=2, seed=5):
+        copy = elsewhere(completion, "a completion")
+        expect(copy == completion, f"the completion {shown(completion.text)} is another one after it was pickled")
+    _expect_same(sampler, tasks)
+
+
+def _expect_same(sampler: Sampler, tasks: Sequence[Task] | None) -> None:
+    if refuses(sampler):
+        return
+    copy = elsewhere(sampler, "the sampler")
+    for ours, theirs in zip(_flat(sampler, tasks, n=2, seed=5), _flat(copy, tasks, n=2, seed=5), strict=True):
+        expect(
+            ours == theirs,
+            f"another process samples {shown(theirs.text)} with the seed with which this one samples "
+            f"{shown(ours.text)}",
+        )
+
+
 SAMPLER_CHECKS: Final = (
     check_attributes,
     check_shape,
@@ -106,6 +132,8 @@ SAMPLER_CHECKS: Final = (
     check_seed,
     check_greedy,
     check_requests,
+    check_pickles_before_use,
+    check_pickles_after_use,
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from callwright.language.program import Path
+from callwright.language.shortening import shortened
 
 #: A table that no literal can write: only a reference to an earlier result fills such a parameter.
 TABLE: Final = "x-callwright-table"
@@ -98,8 +99,3 @@ def describe_schema(schema: Mapping[str, Any] | None) -> str:
 def describe_value(value: Any) -> str:
     """A value and its type, shortened, for evidence."""
     return f"{json_type(value)} {shortened(json.dumps(value, ensure_ascii=False, default=str), 60)}"
-
-
-def shortened(text: str, longest: int) -> str:
-    """A text of at most ``longest`` characters."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"

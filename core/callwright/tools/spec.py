@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from attrs import evolve, field, frozen
 
 from callwright.errors import DataError, UsageError
+from callwright.pickling import cannot_be_found, fields_of, named
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
 
 if TYPE_CHECKING:
@@ -48,6 +50,10 @@ class ToolSpec:
         from callwright.tools.compiled import compile_tool
 
         return compile_tool(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the fields. The compiled schema belongs to this process and is made again in another."""
+        return fields_of(self)
 
     @classmethod
     def from_openai(cls, definition: Mapping[str, Any]) -> ToolSpec:
@@ -136,6 +142,9 @@ class FunctionTool:
 
     ``state`` is the name of the first parameter where that one takes the session's state instead of an argument of the
     model (a positional-only first parameter: ``def pay(bank: Bank, /, amount: float)``).
+
+    A tool is pickled as the module and the qualified name of its function, and found by them again. Pickling one that
+    cannot be found so (a function inside of another one) raises :class:`callwright.UsageError`.
     """
 
     spec: ToolSpec
@@ -145,6 +154,26 @@ class FunctionTool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's own result for these Python arguments."""
         return self.function(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        function = self.function
+        if type(function) is not FunctionType:  # a method or an object that can be called: pickle knows what to do
+            return FunctionTool, (self.spec, function, self.state)
+        place = (function.__module__, function.__qualname__)
+        found = named(*place)
+        if found is self:
+            return _tool_named, place
+        if found is function:
+            return FunctionTool, (self.spec, function, self.state)
+        if isinstance(found, FunctionTool) and found.function is function:  # this one says something else of it
+            return _tool_like, (found, self.spec, self.state)
+        raise cannot_be_found(function, f"the tool {self.spec.name!r}")
+
+    def __copy__(self) -> FunctionTool:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> FunctionTool:
+        return self
 
     @cached_property
     def _arguments(self) -> Any:
@@ -176,6 +205,22 @@ class FunctionTool:
         if result is None or isinstance(result, str | int | float | bool):
             return result
         return self._result.dump_python(result, mode="json")
+
+
+def _tool_named(module: str, qualified_name: str) -> FunctionTool:
+    """The tool that was pickled by this name."""
+    found = named(module, qualified_name)
+    if isinstance(found, FunctionTool):
+        return found
+    here = "; here another program is __main__" if module == "__main__" else ""
+    raise UsageError(
+        f"a tool was sent to this process as {module}.{qualified_name}, but there is no tool of this name{here}. Keep "
+        "tools in a module that both processes can import, and the same version of it"
+    )
+
+
+def _tool_like(tool: FunctionTool, spec: ToolSpec, state: str | None) -> FunctionTool:
+    return FunctionTool(spec, tool.function, state)
 
 
 def _argument_model(function: Callable[..., Any], name: str) -> tuple[Any, dict[str, str]]:

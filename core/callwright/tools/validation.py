@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from attrs import frozen
 
 from callwright.language.program import Call, Path, Program, Reference, join_path
+from callwright.language.shortening import shortened
 from callwright.tools.compiled import MARK, Checker, CompiledTool, listed, mark_references
 from callwright.tools.reading import TABLE as TABLE
-from callwright.tools.reading import accepts, compatible, describe_value, json_types, schema_at, shortened
+from callwright.tools.reading import accepts, compatible, describe_value, json_types, schema_at
 from callwright.tools.reading import describe_schema as describe_schema
 
 if TYPE_CHECKING:

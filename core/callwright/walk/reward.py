@@ -6,11 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import evolve, field, frozen
 
 from callwright.errors import Abstention, ComponentError, DataError, PluginError, UsageError
+from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
@@ -201,6 +202,9 @@ class RewardRecipe:
             raise UsageError(
                 f"reward recipe {self.name!r}: the weights sum to {self._scale:g}, so nothing can be earned"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_of(self)
 
     @cached_property
     def _scale(self) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import excerpt
 from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import Call, Program, Returns
+from callwright.language.shortening import excerpt
 from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
 from callwright.language.writable import check_program
 

@@ -8,9 +8,10 @@ from typing import ClassVar, Final
 from attrs import frozen
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import check_length, excerpt, too_long
+from callwright.language.envelope import check_length, too_long
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
+from callwright.language.shortening import excerpt
 from callwright_plugins.chat_ir.calls import NO_CALL_ANSWER, CallReader, check, line
 from callwright_plugins.chat_ir.instructions import chat_instructions
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Final, overload
 
 from callwright.errors import DataError, UnknownName
 from callwright.language.program import Call, Program, revive
+from callwright.pickling import made_again, made_by
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.environment import DepthBench
@@ -28,11 +30,16 @@ class DepthBenchCorpus:
     """
 
     def __init__(self, file: str | Path | None = None) -> None:
-        self._environment = DepthBench()
+        self._environment: DepthBench = made_again(DepthBench, ())
         lines = _lines(file)
         self._splits = {split: _Split(self, split, rows) for split, rows in lines.items()}
         self._place: dict[str, tuple[str, int]] | None = None
         self._shapes: list[tuple[str, int]] | None = None
+        self._file = None if file is None else Path(file).absolute()
+
+    def __reduce__(self) -> Any:
+        """As the file that it reads, which must be where it is unpickled."""
+        return made_by(self, DepthBenchCorpus, self._file)
 
     @property
     def name(self) -> str:
@@ -94,6 +101,9 @@ class _Split(Sequence[Task]):
     def __init__(self, corpus: DepthBenchCorpus, name: str, lines: Sequence[bytes]) -> None:
         self._corpus, self._name, self.lines = corpus, name, lines
         self._made: dict[int, Task] = {}
+
+    def __reduce__(self) -> Any:
+        return operator.getitem, (self._corpus, self._name)
 
     def __len__(self) -> int:
         return len(self.lines)

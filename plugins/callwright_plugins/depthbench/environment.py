@@ -10,6 +10,7 @@ from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
+from callwright.pickling import made_by
 from callwright.tools.spec import ToolError, ToolSpec
 from callwright.tools.validation import TABLE
 from callwright_plugins.depthbench import NAME
@@ -123,6 +124,9 @@ class DepthBench:
 
     def __init__(self) -> None:
         self._contexts: dict[str, Context] = {}
+
+    def __reduce__(self) -> Any:
+        return made_by(self, DepthBench)
 
     @property
     def name(self) -> str:

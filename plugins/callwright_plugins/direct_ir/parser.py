@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Final
 from attrs import frozen
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import excerpt, read_envelope, write_envelope
+from callwright.language.envelope import read_envelope, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Call, Program, Reference
+from callwright.language.shortening import excerpt
 from callwright.language.wording import tier_instructions
 from callwright.language.writable import SURROGATE, check_program
 from callwright_plugins.direct_ir.scanner import NAME, Scanner, Stop

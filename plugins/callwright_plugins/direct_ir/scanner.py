@@ -10,9 +10,9 @@ import math
 import re
 from typing import Any, Final, NoReturn
 
-from callwright.language.envelope import excerpt
 from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import PREFIX, Reference
+from callwright.language.shortening import excerpt
 from callwright.language.writable import LONGEST_NUMBER, SURROGATE
 
 NAME: Final = r"[\w$@][\w$@.\-/:]*+"

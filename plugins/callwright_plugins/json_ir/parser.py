@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
-from callwright.language.envelope import excerpt, read_envelope, write_envelope
+from callwright.language.envelope import read_envelope, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import PREFIX, Call, Program, Reference
+from callwright.language.shortening import excerpt
 from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
 from callwright.language.wording import tier_instructions
 from callwright.language.writable import check_program

@@ -6,11 +6,11 @@ Open points are decided in ``docs/toolrl-and-prove.md``.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from callwright.language.shortening import brief
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins.prove_rewards.alignment import Alignment, Matching, agreement, align, covered_steps
@@ -212,8 +212,8 @@ class ArgumentValues(RewardComponent):
             for key, expected in call.arguments.items():
                 if agreement(type(call)(call.step, call.tool, {key: expected}), other) < 1.0:
                     given = other.values.get(key)
-                    reason = f"call {other.id} {other.tool}.{key} is {_short(given)}, expected {_short(expected)}"
-                    evidence.append(Evidence("wrong_value", reason, other.id, key, _short(expected), _short(given)))
+                    reason = f"call {other.id} {other.tool}.{key} is {_shown(given)}, expected {_shown(expected)}"
+                    evidence.append(Evidence("wrong_value", reason, other.id, key, _shown(expected), _shown(given)))
         return Score(value, evidence=tuple(evidence))
 
 
@@ -250,11 +250,8 @@ def masked(reason: str) -> Score:
     return Score(0.0, evidence=(_lost(reason),), masked=reason)
 
 
-def _short(value: object) -> str:
-    if isinstance(value, dict | list) and len(value) > 3:
-        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:59] + "…"
+def _shown(value: object) -> str:
+    return brief(value, 60)
 
 
 def _lost(reason: str) -> Evidence:

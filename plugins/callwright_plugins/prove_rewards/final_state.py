@@ -11,6 +11,7 @@ from attrs import frozen
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.program import Program
+from callwright.language.shortening import shortened
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
@@ -43,6 +44,9 @@ class FinalState(RewardComponent):
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Task, Left]] = {}
+
+    def __reduce__(self) -> Any:
+        return type(self), ()  # without the tasks that it has seen
 
     def score(self, attempt: Attempt) -> Score:
         """1 or 0. Raises :class:`callwright.errors.DataError` for a task without a reference program."""
@@ -156,9 +160,9 @@ def _differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[st
         for key in sorted(expected.keys() | found.keys()):
             inner = f"{path}.{key}" if path else str(key)
             if key not in found:
-                yield inner, _short(expected[key]), "not there"
+                yield inner, _shown(expected[key]), "not there"
             elif key not in expected:
-                yield inner, "not there", _short(found[key])
+                yield inner, "not there", _shown(found[key])
             else:
                 yield from _differences(expected[key], found[key], inner)
     elif isinstance(expected, list) and isinstance(found, list):
@@ -167,12 +171,11 @@ def _differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[st
         if len(expected) != len(found):
             yield path, f"{len(expected)} items", f"{len(found)} items"
     elif not values_equal(expected, found):
-        yield path, _short(expected), _short(found)
+        yield path, _shown(expected), _shown(found)
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:79] + "…"
+def _shown(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), 80)
 
 
 def _masked(reason: str) -> Score:

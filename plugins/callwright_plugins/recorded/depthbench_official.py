@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from callwright.errors import DataError, UnknownName
 from callwright.language.program import Call, Program, Returns, revive
+from callwright.pickling import made_by
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.recorded.environment import RecordedEnvironment, find_file, read_json
 
@@ -73,6 +74,11 @@ class DepthBenchOfficial:
             scenario_tools=SCENARIO_TOOLS,
         )
         self._made: dict[str, Task] = {}
+        self._data = root.absolute()
+
+    def __reduce__(self) -> Any:
+        """As the folder, which must be where it is unpickled."""
+        return made_by(self, DepthBenchOfficial, self._data)
 
     @property
     def name(self) -> str:

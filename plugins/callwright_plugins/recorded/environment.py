@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.errors import DataError
+from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.recorded.fingerprint import fingerprint, remember
 
@@ -34,6 +35,11 @@ class Recording:
     initial: Mapping[str, str]
     known: Mapping[int, str]
     owned: dict[Hashable, Any]
+    #: What it was read from; it is read again where it is unpickled.
+    folder: Path
+
+    def __reduce__(self) -> Any:
+        return made_by(self, read_recording, self.folder)
 
     def twin(self, value: Any) -> Any:
         """The recorded object that equals this value, if there is one: comparing the two is then free."""
@@ -55,14 +61,22 @@ class RecordedEnvironment:
         definitions: str | Path | None = None,
         scenario_tools: Mapping[str, str] | None = None,
     ) -> None:
-        folder = Path(data)
+        folder = Path(data).absolute()
         self._name = name
+        self._folder = folder
+        self._definitions = Path(definitions).absolute() if definitions else folder / DEFINITIONS
         self._scenario_tools = dict(scenario_tools or {})
-        self._tools = read_definitions(Path(definitions) if definitions else folder / DEFINITIONS)
+        self._tools = read_definitions(self._definitions)
         for tool, parameter in self._scenario_tools.items():
             if tool in self._tools:
                 self._tools[tool] = _with_optional_string(self._tools[tool], parameter)
         self.recording = read_recording(folder)
+
+    def __reduce__(self) -> Any:
+        """As the folder, which must be where it is unpickled."""
+        return made_by(
+            self, _environment, self._folder, self._name, self._definitions, tuple(self._scenario_tools.items())
+        )
 
     @property
     def name(self) -> str:
@@ -82,6 +96,12 @@ class RecordedEnvironment:
     def open(self, scenario: str = "", seed: int = 0) -> RecordedSession:
         """A session of a scenario. The seed plays no part: there is one recording."""
         return RecordedSession(self.recording, self._scenario_tools, scenario)
+
+
+def _environment(
+    folder: Path, name: str, definitions: Path, scenario_tools: tuple[tuple[str, str], ...]
+) -> RecordedEnvironment:
+    return RecordedEnvironment(folder, name=name, definitions=definitions, scenario_tools=dict(scenario_tools))
 
 
 class RecordedSession:
@@ -194,7 +214,7 @@ def read_recording(folder: Path) -> Recording:
         initial.setdefault(scenario, state)
         outcome = Outcome(kind, value, code, message)
         outcomes[scenario, state, tool, fingerprint(arguments, known)] = (outcome, row.get("next", state))
-    return Recording(outcomes, initial, known, owned)
+    return Recording(outcomes, initial, known, owned, folder.absolute())
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

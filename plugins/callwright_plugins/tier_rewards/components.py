@@ -5,10 +5,10 @@ What the paper leaves open is decided in ``docs/divergences.md``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
 from callwright.walk.answers import answers_match, first_difference
 from callwright.walk.attempt import Attempt
@@ -199,21 +199,18 @@ def wrong_answer(answer: Answer, trace: Trace) -> Evidence:
     if not expected:
         return Evidence("should_abstain", "no tool can answer this; nothing should be called", found="calls")
     if not returned:
-        return Evidence("no_answer", "nothing was called, so nothing was returned", expected=_short(expected[0]))
+        return Evidence("no_answer", "nothing was called, so nothing was returned", expected=_shown(expected[0]))
     if len(expected) != len(returned):
         reason = f"{len(returned)} values were returned (return={trace.returns!r}), {len(expected)} are expected"
         return Evidence("answer_count", reason, expected=str(len(expected)), found=str(len(returned)))
     if len(expected) == 1:
         difference = first_difference(expected[0], returned[0])
         path, mine, theirs = difference if difference else ("", expected[0], returned[0])
-        reason = f"the result differs{f' at {path}' if path else ''}: expected {_short(mine)}, found {_short(theirs)}"
-        return Evidence("wrong_value", reason, trace.records[-1].call, path, _short(mine), _short(theirs))
+        reason = f"the result differs{f' at {path}' if path else ''}: expected {_shown(mine)}, found {_shown(theirs)}"
+        return Evidence("wrong_value", reason, trace.records[-1].call, path, _shown(mine), _shown(theirs))
     lost = sum(not any(answers_match(Answer((value,)), (other,)) for other in returned) for value in expected)
     return Evidence("wrong_values", f"{lost or 1} of {len(expected)} expected values were not returned")
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, dict | list) and len(value) > 3:
-        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 80 else text[:77] + "…"
+def _shown(value: Any) -> str:
+    return brief(value, 80, keep=77)

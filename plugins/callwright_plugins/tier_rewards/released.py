@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from callwright.language.program import PREFIX, Call, plain
+from callwright.language.shortening import shortened
 from callwright.tools.compiled import CompiledTool
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import TABLE
@@ -152,6 +153,9 @@ class Answer(RewardComponent):
     def __init__(self) -> None:
         self._texts: dict[int, tuple[Task, str]] = {}
 
+    def __reduce__(self) -> Any:
+        return type(self), ()  # without the tasks that it has seen
+
     def _expected(self, task: Task) -> str:
         """The expected text, written once per task: a table of it can be a hundred kilobytes."""
         known = self._texts.get(id(task))
@@ -169,8 +173,8 @@ class Answer(RewardComponent):
         expected, found = self._expected(attempt.task), _text(trace)
         if expected == found:
             return FULL
-        reason = f"expected {_short(expected)}, found {_short(found)}"
-        return Score(0.0, evidence=(Evidence("wrong_answer", reason, expected=_short(expected), found=_short(found)),))
+        reason = f"expected {_shown(expected)}, found {_shown(found)}"
+        return Score(0.0, evidence=(Evidence("wrong_answer", reason, expected=_shown(expected), found=_shown(found)),))
 
 
 # Counting
@@ -283,5 +287,5 @@ def _expected(task: Task) -> str:
     return json.dumps(dict(zip(ids, task.answer.values, strict=False)))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "…"
+def _shown(text: str) -> str:
+    return shortened(text, 80, keep=77)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from callwright.language.shortening import shortened
 from callwright.walk.reward import Evidence
 from callwright_plugins.toolrl_rewards.assignment import assign
 
@@ -29,7 +30,7 @@ def explain_calls(
     chosen = assign(weights)
     for call, column, row in zip(mine, chosen, weights, strict=True):
         if column < 0 or row[column] == 0.0:
-            reason = f"no call does what {call.name}({_short(dict(call.parameters))}) does"
+            reason = f"no call does what {call.name}({_shown(dict(call.parameters))}) does"
             found.append(Evidence("missing_call", reason, expected=call.name))
             continue
         found.extend(_pair(call, theirs[column], column, equal))
@@ -57,11 +58,11 @@ def _pair(mine: RawCall, theirs: RawCall, call: int, equal: Callable[[Any, Any],
     for key, value in mine.parameters.items():
         if key not in theirs.parameters:
             reason = f"call {call} {mine.name} lacks {key}"
-            found.append(Evidence("missing_parameter", reason, call, key, _short(value), "nothing"))
+            found.append(Evidence("missing_parameter", reason, call, key, _shown(value), "nothing"))
         elif not equal(value, theirs.parameters[key]):
-            given = _short(theirs.parameters[key])
-            reason = f"call {call} {mine.name}.{key} is {given}, expected {_short(value)}"
-            found.append(Evidence("wrong_value", reason, call, key, _short(value), given))
+            given = _shown(theirs.parameters[key])
+            reason = f"call {call} {mine.name}.{key} is {given}, expected {_shown(value)}"
+            found.append(Evidence("wrong_value", reason, call, key, _shown(value), given))
     for key in theirs.parameters:
         if key not in mine.parameters:
             reason = f"call {call} {mine.name} has the parameter {key[:80]}, which is not expected"
@@ -69,9 +70,9 @@ def _pair(mine: RawCall, theirs: RawCall, call: int, equal: Callable[[Any, Any],
     return found
 
 
-def _short(value: Any) -> str:
+def _shown(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
         text = f"a {type(value).__name__}"
-    return text if len(text) <= 80 else text[:79] + "…"
+    return shortened(text, 80)

@@ -1,8 +1,12 @@
-"""Ranges and targets that may move with training (ToolRL, sections 5.1 and 5.2). All take the progress explicitly."""
+"""Ranges and targets that may move with training (ToolRL, sections 5.1 and 5.2). All take the progress explicitly.
+
+What moves them is a function of this module, or ``partial`` of one, so that rewards can be pickled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from attrs import frozen
@@ -67,52 +71,74 @@ EQUAL_CORRECT = Scale(-1.0, 1.0)
 def two_stage(switch: int = 30) -> tuple[Scale, Scale]:
     """Section 5.2, two stages: F in [0, 1] then [0, 0.5], C in [-1, 1] then [-3, 3], from step ``switch`` on."""
     return (
-        Scale(0.0, 1.0, lambda progress: (0.0, 1.0) if progress.step < switch else (0.0, 0.5)),
-        Scale(-3.0, 3.0, lambda progress: (-1.0, 1.0) if progress.step < switch else (-3.0, 3.0)),
+        Scale(0.0, 1.0, partial(_switched, switch, (0.0, 1.0), (0.0, 0.5))),
+        Scale(-3.0, 3.0, partial(_switched, switch, (-1.0, 1.0), (-3.0, 3.0))),
     )
 
 
+def _switched(switch: int, before: Range, after: Range, progress: Progress) -> Range:
+    return before if progress.step < switch else after
+
+
+def _dynamic_format(progress: Progress) -> Range:
+    return share(progress) - 2.0, 2.0 - share(progress)
+
+
+def _dynamic_correct(progress: Progress) -> Range:
+    return -2.0 - share(progress), 2.0 + share(progress)
+
+
+def _dynamic_length(progress: Progress) -> float:
+    return Target.PAPER * (1.0 + share(progress))
+
+
 #: Section 5.2, dynamic: F in [-2 + p, 2 - p], C in [-2 - p, 2 + p].
-DYNAMIC_FORMAT = Scale(-2.0, 2.0, lambda progress: (share(progress) - 2.0, 2.0 - share(progress)))
-DYNAMIC_CORRECT = Scale(-3.0, 3.0, lambda progress: (-2.0 - share(progress), 2.0 + share(progress)))
+DYNAMIC_FORMAT = Scale(-2.0, 2.0, _dynamic_format)
+DYNAMIC_CORRECT = Scale(-3.0, 3.0, _dynamic_correct)
 
 LENGTH = Target(Target.PAPER)
 #: Section 5.1, dynamic: 512 (1 + p).
-DYNAMIC_LENGTH = Target(Target.PAPER, lambda progress: Target.PAPER * (1.0 + share(progress)))
+DYNAMIC_LENGTH = Target(Target.PAPER, _dynamic_length)
 
 # As the released code has them: steps counted against 30, 105 and 150, whatever the length of the training ------------
 
+
+def _released_length(progress: Progress) -> float:
+    return 384.0 + 256.0 * progress.step / 105.0
+
+
 RELEASED_LENGTH = Target(512.0)
-RELEASED_DYNAMIC_LENGTH = Target(384.0, lambda progress: 384.0 + 256.0 * progress.step / 105.0)
+RELEASED_DYNAMIC_LENGTH = Target(384.0, _released_length)
 _SWITCH, _STEPS = 30, 150.0
 
 
 def released_format(*, two_stage: bool, schedule: bool) -> Scale:
     """Half the maximum from step 30 on; then the schedule from 2 to that maximum (at least 1), and from -2 up to -1."""
-
-    def range_at(progress: Progress) -> Range:
-        low, high = 0.0, 0.5 if two_stage and progress.step >= _SWITCH else 1.0
-        if schedule:
-            done = progress.step / _STEPS
-            high = max(1.0, 2.0 - (2.0 - high) * done)
-            low = min(-1.0, -2.0 + (2.0 + low) * done)
-        return low, high
-
     if not two_stage and not schedule:
         return FORMAT
+    range_at = partial(_released_format, two_stage, schedule)
     return Scale(-2.0, 2.0, range_at) if schedule else Scale(0.0, 1.0, range_at)
+
+
+def _released_format(two_stage: bool, schedule: bool, progress: Progress) -> Range:
+    low, high = 0.0, 0.5 if two_stage and progress.step >= _SWITCH else 1.0
+    if schedule:
+        done = progress.step / _STEPS
+        high = max(1.0, 2.0 - (2.0 - high) * done)
+        low = min(-1.0, -2.0 + (2.0 + low) * done)
+    return low, high
 
 
 def released_correct(*, largest: float, two_stage: bool, schedule: bool) -> Scale:
     """A third of ``largest`` before step 30; then the schedule from 2 towards it, at most 3; always symmetric."""
-
-    def range_at(progress: Progress) -> Range:
-        high = largest / 3.0 if two_stage and progress.step < _SWITCH else largest
-        if schedule:
-            high = min(3.0, 2.0 + (high - 2.0) * progress.step / _STEPS)
-        return -high, high
-
     if not two_stage and not schedule:
         return Scale(-largest, largest)
     most = max(largest, 2.0) if schedule else largest
-    return Scale(-most, most, range_at)
+    return Scale(-most, most, partial(_released_correct, largest, two_stage, schedule))
+
+
+def _released_correct(largest: float, two_stage: bool, schedule: bool, progress: Progress) -> Range:
+    high = largest / 3.0 if two_stage and progress.step < _SWITCH else largest
+    if schedule:
+        high = min(3.0, 2.0 + (high - 2.0) * progress.step / _STEPS)
+    return -high, high

@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from callwright.errors import DataError
 from callwright.language.program import Call, Program, plain
+from callwright.language.shortening import shortened
 from callwright.walk.tasks import Task
 
 #: The fact of a task that holds its ground truth in ToolRL's form.
@@ -20,8 +21,7 @@ class BadGroundTruth(DataError):
 
     def __init__(self, task: str, reason: str, text: str) -> None:
         self.task, self.reason, self.text = task, reason, text
-        shown = text if len(text) <= 200 else text[:199] + "…"
-        super().__init__(f"task {task!r}: the ground truth cannot be read: {reason}. It is {shown!r}")
+        super().__init__(f"task {task!r}: the ground truth cannot be read: {reason}. It is {shortened(text, 200)!r}")
 
 
 T = TypeVar("T")
@@ -36,6 +36,9 @@ class Truths(Generic[T]):
     def __init__(self, read: Callable[[str | Program], T]) -> None:
         self._read = read
         self._known: dict[int, tuple[Task, T]] = {}
+
+    def __reduce__(self) -> Any:
+        return Truths, (self._read,)
 
     def of(self, task: Task) -> T:
         """The ground truth of a task: its fact ``ground_truth``, else its reference program."""

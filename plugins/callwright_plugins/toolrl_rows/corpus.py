@@ -14,15 +14,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.digests import digest_of
 from callwright.environments.protocol import Outcome
 from callwright.errors import DataError, MissingExtra, UnknownName
 from callwright.language.program import Call, Program
+from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright.walk.tasks import Answer, Task
 
@@ -52,7 +52,8 @@ class ToolRLRows:
 
     def __init__(self, file: str | Path, test_file: str | Path | None = None) -> None:
         known: dict[str, ToolSpec] = {}
-        self.environment = Echo(known)
+        self.environment = Echo(known, self)
+        self._files = tuple(None if path is None else Path(path).absolute() for path in (file, test_file))
         rows = read_rows(Path(file))
         if test_file is not None:
             split = {"train": rows, "test": read_rows(Path(test_file))}
@@ -73,6 +74,10 @@ class ToolRLRows:
                 for called in task.program.calls:  # a few ground truths call what their list does not hold
                     known.setdefault(called.tool, ToolSpec(called.tool))
                 known.update((name, spec) for name, spec in task.tools.items() if name not in known)
+
+    def __reduce__(self) -> Any:
+        """As the files that it reads, which must be where it is unpickled."""
+        return made_by(self, ToolRLRows, *self._files)
 
     @property
     def splits(self) -> Mapping[str, int]:
@@ -196,7 +201,7 @@ def tools_of(system: str) -> Mapping[str, ToolSpec]:
                 required.append(name)
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         found[match["name"].strip()] = ToolSpec(match["name"].strip(), match["text"].strip(), schema)
-    return MappingProxyType(found)
+    return found
 
 
 def _schema(kind: str, description: str) -> dict[str, Any]:
@@ -231,26 +236,33 @@ def echo(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @frozen(eq=False)
 class Echo:
-    """An environment that answers every call of a tool of its rows with the call, whatever the arguments are."""
+    """An environment that answers every call of a tool of its rows with the call, whatever the arguments are.
 
-    tools: Mapping[str, ToolSpec]
+    It is pickled as a part of the ``corpus`` of those rows.
+    """
+
+    tools: Mapping[str, ToolSpec] = field(repr=False)
+    corpus: ToolRLRows = field(repr=False)
     name: str = NAME
     pure: bool = True
 
+    def __reduce__(self) -> Any:
+        return getattr, (self.corpus, "environment")
+
     def open(self, scenario: str = "", seed: int = 0) -> EchoSession:
         """A session; all are alike."""
-        return EchoSession(self.tools)
+        return EchoSession(self)
 
 
 @frozen(eq=False)
 class EchoSession:
     """Has no state."""
 
-    tools: Mapping[str, ToolSpec]
+    environment: Echo
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """The call itself."""
-        if tool not in self.tools:
+        if tool not in self.environment.tools:
             return Outcome("unknown_tool", code="unknown_tool", message=f"no tool named {tool!r}")
         return Outcome("ok", echo(tool, arguments))
 

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from callwright.errors import UnknownName, UsageError
 from callwright.language.program import Program
+from callwright.pickling import made_again, made_by
 from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.toolworld import NAME
 from callwright_plugins.toolworld.annotator import Annotator
@@ -49,7 +50,8 @@ class ToolWorldCorpus:
             raise UsageError(f"option 'seed' of {NAME} is an integer, not {seed!r}")
         if not isinstance(mix, list | tuple) or not mix or any(type(d) is not int or d not in DEPTHS for d in mix):
             raise UsageError(f"option 'mix' of {NAME} lists depths from 0 to 6, not {mix!r}")
-        self._environment = ToolWorld()
+        self._options = (train_size, evaluation_size, seed, tuple(mix))
+        self._environment: ToolWorld = made_again(ToolWorld, ())
         self._seed = seed
         self._mix = tuple(mix)
         self._held_out: dict[int, tuple[Iterator[Task], list[Task]]] = {}
@@ -57,6 +59,9 @@ class ToolWorldCorpus:
             "train": TasksOnDemand(train_size, self._train_task),
             "evaluation": TasksOnDemand(evaluation_size * len(DEPTHS), self._evaluation_task),
         }
+
+    def __reduce__(self) -> Any:
+        return made_by(self, ToolWorldCorpus, *self._options)
 
     @property
     def name(self) -> str:

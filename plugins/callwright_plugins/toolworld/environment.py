@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
+from callwright.pickling import made_by
 from callwright.tools.spec import FunctionTool, ToolError, ToolSpec
 from callwright_plugins.toolworld import NAME, world
 from callwright_plugins.toolworld.tools import FUNCTIONS, Context
@@ -105,6 +106,9 @@ class ToolWorld:
 
     def __init__(self) -> None:
         self._contexts: dict[str, Context] = {}
+
+    def __reduce__(self) -> Any:
+        return made_by(self, ToolWorld)
 
     @property
     def name(self) -> str:

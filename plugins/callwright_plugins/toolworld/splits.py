@@ -61,6 +61,9 @@ class TasksOnDemand(Sequence[Task]):
         self._size, self._make = size, make
         self._made: dict[int, Task] = {}
 
+    def __reduce__(self) -> Any:
+        return TasksOnDemand, (self._size, self._make)
+
     def __len__(self) -> int:
         return self._size
 

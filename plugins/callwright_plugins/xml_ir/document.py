@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from callwright.language.envelope import excerpt
 from callwright.language.parser import ParseFailure
+from callwright.language.shortening import excerpt
 from callwright.language.writable import SURROGATE
 
 #: White space of XML; other spaces are text.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
-from callwright.language.envelope import excerpt
 from callwright.language.parser import FailureStage, ParseLimits
 from callwright.language.program import PREFIX, Call, Reference
+from callwright.language.shortening import excerpt
 from callwright.language.writable import LONGEST_NUMBER
 from callwright_plugins.xml_ir.document import WHITE_SPACE
 from callwright_plugins.xml_ir.values import ARRAYS, OBJECTS, PLACEHOLDER, SCALARS, STRINGS

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import excerpt
 from callwright.language.program import Program, Reference
+from callwright.language.shortening import excerpt
 from callwright_plugins.xml_ir.document import NOT_XML, WHITE_SPACE
 
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})

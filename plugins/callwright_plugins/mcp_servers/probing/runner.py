@@ -10,7 +10,7 @@ from attrs import define, frozen
 
 from callwright.digests import digest_of
 from callwright.environments.protocol import Outcome
-from callwright.tools.reading import shortened
+from callwright.language.shortening import shortened
 from callwright_plugins.mcp_servers.connecting.connection import Connection, Refused, ServerFailure
 from callwright_plugins.mcp_servers.connecting.foreign import ForeignTool, read_refusal, read_reply
 from callwright_plugins.mcp_servers.wire import answer_of

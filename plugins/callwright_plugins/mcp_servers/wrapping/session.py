@@ -54,6 +54,13 @@ class MCPSession:
     _closed: bool = False
     _turn: asyncio.Lock = field(factory=asyncio.Lock, repr=False)
 
+    def __reduce__(self) -> Any:
+        raise UsageError(
+            f"a session of {self.environment.name!r} is a conversation with a server that runs here, so it cannot be "
+            "copied or sent to another process; send the environment, which is pickled as what it describes, and open "
+            "a session there"
+        )
+
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Execute one call.
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.language.shortening import shortened
 from callwright_plugins.report.drawing.markup import cut, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, row_at, rows
 
@@ -90,8 +91,7 @@ def explain(failure: str) -> str:
 def _example(picked: Picked, opened: bool) -> str:
     row, right = picked.row, picked.kind == "right"
     query = row.get("query")
-    title = query if isinstance(query, str) else str(row.get("task", ""))
-    title = title if len(title) <= 160 else f"{title[:159]}…"
+    title = shortened(query if isinstance(query, str) else str(row.get("task", "")), 160)
     fault = f'<span class="fault">{safe(cut(picked.failure, 60))}</span>' if picked.failure else ""
     sentences = [explain(picked.failure)] if not right else []
     if right:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from callwright.language.shortening import shortened
 from callwright_plugins.report.drawing.charts import label
 from callwright_plugins.report.drawing.markup import attribute, cut, safe, section
 from callwright_plugins.report.reading import RunData, number, table
@@ -42,8 +43,7 @@ def _example(example: Example, opened: bool) -> str:
     tone = "full" if total is not None and total >= 1 - 1e-9 else "none" if not total else "part"
     shown = "–" if total is None else f"{total:.2f}"
     query = row.get("query")
-    title = query if isinstance(query, str) else str(row.get("task", ""))
-    title = title if len(title) <= 160 else f"{title[:159]}…"
+    title = shortened(query if isinstance(query, str) else str(row.get("task", "")), 160)
     aside = " · ".join(
         str(part)
         for part in (

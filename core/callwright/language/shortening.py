@@ -1,0 +1,23 @@
+"""Long texts in messages: how much of them is shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def shortened(text: str, longest: int, *, keep: int | None = None) -> str:
+    """A text of at most ``longest`` characters. Of a longer one the first ``keep`` are shown (``longest - 1``)."""
+    return text if len(text) <= longest else text[: longest - 1 if keep is None else keep] + "…"
+
+
+def excerpt(text: str, longest: int = 40) -> str:
+    """Model text for a message: quoted, with control characters escaped, and cut."""
+    return repr(text) if len(text) <= longest else repr(text[:longest]) + "…"
+
+
+def brief(value: Any, longest: int, *, keep: int | None = None) -> str:
+    """A JSON value in evidence: of a list or object with more than three members only their number."""
+    if isinstance(value, dict | list) and len(value) > 3:
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    return shortened(json.dumps(value, ensure_ascii=False, default=str), longest, keep=keep)
