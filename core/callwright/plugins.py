@@ -355,6 +355,8 @@ class Registry:
             made = factory
         else:
             merged = {**spec.options, **options}
+            if kind == "environment":
+                merged = self._with_toolsets(merged)
             _check_options(kind, name, factory, merged)
             if "registry" in _parameters(factory):
                 merged["registry"] = self
@@ -367,6 +369,14 @@ class Registry:
         if not options:
             self._made[key] = made
         return made
+
+    def _with_toolsets(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of an environment with its ``toolsets``, where they are given by name, looked up."""
+        named = options.get("toolsets")
+        if not isinstance(named, list | tuple):
+            return options
+        found = [self.create("toolset", toolset) if isinstance(toolset, str) else toolset for toolset in named]
+        return {**options, "toolsets": found}
 
 
 def _check_kind(kind: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
+from callwright.environments.calling import undeclared_failure
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.errors import InfrastructureFailure
+from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
 from callwright.walk.trace import Step, Trace
@@ -125,7 +126,9 @@ def _run(
                 outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
             elif copied:
                 outcome = caller(session, call, copy_json(arguments))
-                outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+                outcome = Outcome(
+                    outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared
+                )
             else:
                 outcome = caller(session, call, arguments)
         except _Unresolved as unresolved:
@@ -165,13 +168,19 @@ def _holding(call: Call, held: Mapping[int, int]) -> int:
 
 
 def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-    """Have a session execute a call; whatever it raises is an outcome of the call."""
+    """Have a session execute a call; what it raises is an outcome of the call, and said to be undeclared.
+
+    Raises :class:`callwright.errors.SessionInUse`, the embedder's doing, and :class:`callwright.errors.ComponentError`,
+    by which an environment says that a bug shall stop the run.
+    """
     try:
         return session.call(call.tool, arguments)
     except InfrastructureFailure as error:
         return _lost("infrastructure", error)
+    except (SessionInUse, ComponentError):
+        raise
     except (Exception, SystemExit) as error:  # a tool's own failure is an outcome, whatever it raises
-        return Outcome("execution_error", None, type(error).__name__, str(error))
+        return undeclared_failure(call.tool, error)
 
 
 def _limited(inner: Caller, limit: float) -> Caller:
