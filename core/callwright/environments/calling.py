@@ -14,12 +14,12 @@ Every environment answers calls through :func:`call_tool`, so that a kind of out
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from threading import Lock
+from typing import Any, Final, Literal, Protocol
 
 from attrs import field, frozen
 
-from callwright.environments.protocol import Outcome
+from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.undeclared import Undeclared, account_of, message_of
 from callwright.errors import InfrastructureFailure, SessionInUse
 from callwright.tools.compiled import Checker
@@ -27,10 +27,9 @@ from callwright.tools.reading import shortened
 from callwright.tools.spec import ArgumentError, Refused, ToolError, ToolSpec
 from callwright.tools.validation import mismatches
 
-if TYPE_CHECKING:
-    #: What keeps a session to one thread at a time. It lets the thread in that holds it already.
-    Turn = RLock
-    Run = Callable[[Any, dict[str, Any]], Any]
+#: What the function of a tool is given: the session's state and the arguments by name, the arguments by name alone, or
+#: the state and the arguments as one mapping.
+Takes = Literal["state", "arguments", "mapping"]
 
 #: The members of a page that has nothing but its items.
 _PAGE: Final = frozenset({"items", "total", "next_cursor"})
@@ -66,24 +65,24 @@ class ReadyTool:
     is_valid: Callable[[Any], bool] = field(repr=False)
     #: Writes whole numbers as ``int``, because JSON Schema takes 5.0 for an integer. ``None``: nothing is an integer.
     whole: Callable[[Any], Any] | None = field(repr=False)
-    #: The tool's function, of the session's state and the arguments.
-    run: Run = field(repr=False)
+    function: Callable[..., Any] = field(repr=False)
+    takes: Takes
 
 
-def ready(spec: ToolSpec, run: Run, *, takes_state: bool = True) -> ReadyTool:
-    """A tool made ready for calls. ``run`` is its function, of the state and the arguments.
+def ready(spec: ToolSpec, function: Callable[..., Any], takes: Takes = "state") -> ReadyTool:
+    """A tool made ready for calls of ``function``, which takes what ``takes`` says.
 
     Raises :class:`callwright.errors.DataError` for a schema that is not valid.
     """
     checker = spec.compiled.received
-    unchanging = spec.read_only or not takes_state
+    unchanging = spec.read_only or takes == "arguments"
     is_valid, whole = checker.validator.is_valid, whole_numbers(spec.parameters)
-    return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, run)
+    return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, function, takes)
 
 
-def ready_unchecked(spec: ToolSpec, run: Run) -> ReadyTool:
+def ready_unchecked(spec: ToolSpec, function: Callable[..., Any]) -> ReadyTool:
     """A tool that changes nothing, ready for calls whose arguments are known to fit: no schema library is loaded."""
-    return ReadyTool(spec, spec.read_only, True, None, _fits, None, run)
+    return ReadyTool(spec, spec.read_only, True, None, _fits, None, function, "state")
 
 
 def _fits(_: Any) -> bool:
@@ -96,7 +95,7 @@ def call_tool(
     arguments: dict[str, Any],
     state: Any,
     journal: Journal | None = None,
-    turn: Turn | None = None,
+    turn: Lock | None = None,
     fault: Callable[[str], Outcome | None] | None = None,
     undeclared: Undeclared = "raise",
 ) -> Outcome:
@@ -126,34 +125,40 @@ def call_tool(
             answered = fault(name)
             if answered is not None:
                 return answered
-        if journal is None:
-            value = tool.run(state, arguments)
-            warning = None
-        else:
+        if journal is not None:
             journal.begin(tool.changes_nothing)
-            try:
-                value = tool.run(state, arguments)
-            except Refused:
-                journal.end()
-                raise
-            except BaseException:
-                journal.undo()
-                raise
+        takes = tool.takes
+        if takes == "state":
+            value = tool.function(state, **arguments)
+        elif takes == "arguments":
+            value = tool.function(**arguments)
+        else:
+            value = tool.function(state, arguments)
+        if journal is not None:
             warning = journal.end()
+            if warning is not None:
+                return Outcome("partial", value, warning[0], warning[1])
+    except Refused as error:
+        if journal is not None:
+            journal.end()
+        return Outcome("refused", None, error.code, shortened(error.message, _LONGEST_MESSAGE))
     except ToolError as error:
-        return _failed(error)
-    except InfrastructureFailure:
-        raise
-    except Exception as error:
-        if undeclared == "raise":
+        if journal is not None:
+            journal.undo()
+        kind: OutcomeKind = "schema_error" if isinstance(error, ArgumentError) else "execution_error"
+        return Outcome(kind, None, error.code, shortened(error.message, _LONGEST_MESSAGE))
+    except BaseException as error:
+        if journal is not None:
+            journal.undo()
+        if undeclared == "raise" or isinstance(error, InfrastructureFailure) or not isinstance(error, Exception):
             raise
         return undeclared_failure(name, error, undeclared)
     finally:
         if turn is not None:
             turn.release()
-    if warning is not None:
-        return Outcome("partial", value, warning[0], warning[1])
-    return Outcome("empty" if tool.read_only and is_nothing(value) else "ok", value)
+    if tool.read_only and (type(value) is not dict or not value or "items" in value) and is_nothing(value):
+        return Outcome("empty", value)
+    return Outcome("ok", value)
 
 
 def in_use() -> SessionInUse:
@@ -193,17 +198,8 @@ def schema_error(spec: ToolSpec, arguments: Mapping[str, Any], checker: Checker 
 
 def undeclared_failure(name: str, error: BaseException, undeclared: Undeclared = "execution_error") -> Outcome:
     """The outcome of a tool that raised what it does not declare; the code is the name of the exception's type."""
-    kind: Any = "infrastructure_error" if undeclared == "mask" else "execution_error"
+    kind: OutcomeKind = "infrastructure_error" if undeclared == "mask" else "execution_error"
     return Outcome(kind, None, type(error).__name__, message_of(error), account_of(name, error))
-
-
-def _failed(error: ToolError) -> Outcome:
-    kind: Any = "execution_error"
-    if isinstance(error, Refused):
-        kind = "refused"
-    elif isinstance(error, ArgumentError):
-        kind = "schema_error"
-    return Outcome(kind, None, error.code, shortened(error.message, _LONGEST_MESSAGE))
 
 
 # Whole numbers --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from threading import RLock
+from threading import Lock
 from typing import Any, get_args
 
 from callwright.digests import digest_of
@@ -80,9 +80,9 @@ class FunctionEnvironment(Environment):
 
 
 def _ready(tool: FunctionTool) -> ReadyTool:
-    return ready(
-        tool.spec, lambda held, arguments: tool.call(held.state, arguments), takes_state=tool.state is not None
-    )
+    if tool.state is None:
+        return ready(tool.spec, lambda **arguments: tool.call(None, arguments), "arguments")
+    return ready(tool.spec, lambda held, arguments: tool.call(held.state, arguments), "mapping")
 
 
 class _Held:
@@ -119,7 +119,7 @@ class FunctionSession(Session):
     def __init__(self, tools: Mapping[str, ReadyTool], state: Any, undeclared: Undeclared) -> None:
         self._tools = tools
         self._held = _Held(state)
-        self._turn = RLock()
+        self._turn = Lock()
         self._undeclared: Undeclared = undeclared
 
     @property

@@ -46,8 +46,8 @@ class HelpedSession(Protocol):
     def environment(self) -> HelpedEnvironment:
         """Its environment."""
 
-    def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
-        """Back to the first state of this scenario and seed, or of another one."""
+    def restart(self, scenario: str | None = None, seed: int | None = None) -> None:
+        """Back to the first state of this scenario and seed, or of another one, in the midst of a call."""
 
     def diff(self) -> dict[str, Any]:
         """What changed since the first state."""
@@ -59,7 +59,7 @@ class HelpedSession(Protocol):
 @tool(name="_reset", hidden=True)
 def _reset(session: HelpedSession, /) -> dict[str, str]:
     """Back to the first state of the scenario."""
-    session.reset()
+    session.restart()
     return {"digest": session.world.digest()}
 
 
@@ -136,7 +136,7 @@ def _load_scenario(
         base = session.world.base
         session.world = World(load_base(session.environment.kinds, state, seed=base.seed if seed is None else seed))
     else:
-        session.reset(name, seed)
+        session.restart(name, seed)
     return {"digest": session.world.digest()}
 
 
@@ -185,6 +185,5 @@ HELPERS: Final[Mapping[str, FunctionTool]] = {
 
 #: The same, ready for calls.
 READY_HELPERS: Final[Mapping[str, ReadyTool]] = {
-    name: ready(helper.spec, lambda session, arguments, run=helper.function: run(session, **arguments))  # type: ignore[misc]
-    for name, helper in HELPERS.items()
+    name: ready(helper.spec, helper.function) for name, helper in HELPERS.items()
 }

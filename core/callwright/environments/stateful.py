@@ -29,7 +29,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
-from threading import RLock
+from threading import Lock
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from attrs import field, frozen
@@ -107,7 +107,7 @@ class StatefulEnvironment(Environment):
             )
         if added.spec.name in self.entries or added.spec.name in HELPERS:
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
-        self.entries[added.spec.name] = ready(added.spec, _run(added), takes_state=added.state is not None)
+        self.entries[added.spec.name] = _ready(added)
 
     def _build(self, scenario: str, seed: int) -> Base:
         made = self.scenarios[scenario]
@@ -165,7 +165,7 @@ class StatefulSession(Session):
         self.world = world
         self._faults: dict[str, tuple[int, str]] | None = None
         self._closed = False
-        self._turn = RLock()
+        self._turn = Lock()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Check the arguments against the schema, then run the tool (:mod:`callwright.environments.calling`).
@@ -208,18 +208,18 @@ class StatefulSession(Session):
 
     def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
         """Back to the first state of this scenario and seed, or of another one. Injected faults are forgotten."""
+        if self._turn.locked():
+            raise in_use()
+        self.restart(scenario, seed)
+
+    def restart(self, scenario: str | None = None, seed: int | None = None) -> None:
+        """As :meth:`reset`, for helpers: they run in the midst of a call."""
         base = self.world.base
         if scenario is not None or seed is not None:
             name = self.environment.scenario_name(scenario or "")
             base = self.environment.base(name, base.seed if seed is None else seed)
-        turn = self._turn
-        if not turn.acquire(False):
-            raise in_use()
-        try:
-            self.world = World(base)
-            self._faults = None
-        finally:
-            turn.release()
+        self.world = World(base)
+        self._faults = None
 
     def diff(self, since: StatefulSession | None = None) -> dict[str, Any]:
         """What changed since the scenario's first state, or since ``since``
@@ -269,17 +269,15 @@ class StatefulSession(Session):
 # Tools ----------------------------------------------------------------------------------------------------------------
 
 
-def _run(added: FunctionTool) -> Callable[[World, dict[str, Any]], Any]:
+def _ready(added: FunctionTool) -> ReadyTool:
     function = added.function
     hints = typing.get_type_hints(function, include_extras=True)
     returned = hints.pop("return", Any)
     if added.state is not None:
         hints.pop(added.state, None)
     if not all(map(_plain, hints.values())) or not _plain(returned):
-        return added.call  # dates, models and the like are made of JSON and become JSON again
-    if added.state is None:
-        return lambda _, arguments: function(**arguments)
-    return lambda world, arguments: function(world, **arguments)
+        return ready(added.spec, added.call, "mapping")  # dates, models and the like are made of JSON and become JSON
+    return ready(added.spec, function, "state" if added.state is not None else "arguments")
 
 
 def _plain(hint: Any) -> bool:

@@ -27,11 +27,7 @@ def _prepare(tool: str) -> None:
         return
     function, code = described.function, described.function.__code__
     takes_context = code.co_posonlyargcount == 1 and code.co_varnames[0] in _TAKEN
-
-    def run(context: Context, arguments: dict[str, Any]) -> Any:
-        return function(context, **arguments) if takes_context else function(**arguments)
-
-    _ready[tool] = ready(specifications()[tool], run)
+    _ready[tool] = ready(specifications()[tool], function, "state" if takes_context else "arguments")
 
 
 class DepthBenchSession(Session):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -22,12 +22,7 @@ _unchecked: dict[str, ReadyTool] = {}
 
 
 def _prepare() -> None:
-    _ready.update({name: ready(tool.spec, _run(tool)) for name, tool in FUNCTIONS.items()})
-
-
-def _run(tool: FunctionTool) -> Callable[[Context, dict[str, Any]], Any]:
-    function = tool.function
-    return lambda context, arguments: function(context, **arguments)
+    _ready.update({name: ready(tool.spec, tool.function) for name, tool in FUNCTIONS.items()})
 
 
 def scenario_of(context: Context) -> str:
@@ -77,7 +72,7 @@ class ToolWorldSession(Session):
     def trust(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Run one tool on arguments that are known to fit, without loading the library that checks them."""
         if not _unchecked:
-            _unchecked.update({name: ready_unchecked(one.spec, _run(one)) for name, one in FUNCTIONS.items()})
+            _unchecked.update({name: ready_unchecked(one.spec, one.function) for name, one in FUNCTIONS.items()})
         return call_tool(_unchecked, tool, arguments, self._context)
 
     def digest(self) -> str:
