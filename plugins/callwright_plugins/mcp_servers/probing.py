@@ -144,16 +144,19 @@ class _Runner:
         try:
             reply = await self.connection.call(self.tools[tool].original, sent, self.meta or None, self.limit)
         except Refused as refusal:
-            outcome = read_refusal(refusal)
+            outcome = read_refusal(refusal, tool)
         except Lost as lost:
             return Outcome("infrastructure_error", None, lost.code, str(lost))
         else:
             structured = reply.structured
             answer = answer_of({"_meta": reply.meta, "isError": reply.is_error, "structuredContent": structured})
-            outcome = answer.outcome if answer is not None else read_reply(reply)
+            outcome = (
+                answer.outcome if answer is not None else read_reply(reply, read_only=self.tools[tool].spec.read_only)
+            )
         if workspace is None:
             return outcome
-        return Outcome(outcome.kind, workspace.outward(outcome.value), outcome.code, workspace.outward(outcome.message))
+        message = workspace.outward(outcome.message)
+        return evolve(outcome, value=workspace.outward(outcome.value), message=message)
 
     async def files(self) -> str:
         """The digest of its folder."""

@@ -110,7 +110,7 @@ class Service:
             outcome = call_session(session, Call(0, tool, arguments), arguments)
         state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
         if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
-            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared)
         try:
             return result_of(outcome, spec, state)
         except (TypeError, ValueError, RecursionError) as error:

@@ -8,19 +8,21 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 from uuid import uuid4
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from callwright.digests import digest_of
+from callwright.environments.calling import schema_error
 from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.undeclared import Undeclared
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.connection import Connection, Description, Lost, Refused, Reply, Target
-from callwright_plugins.mcp_servers.foreign import ForeignTool, read_listing, read_refusal, read_reply
+from callwright_plugins.mcp_servers.foreign import ForeignTool, as_wanted, read_listing, read_refusal, read_reply
 from callwright_plugins.mcp_servers.locking import check_lock, listing_hash
 from callwright_plugins.mcp_servers.pool import (
     Backend,
@@ -45,7 +47,7 @@ _REPLAYED: Final = 1000
 CallSpec = tuple[str, dict[str, Any]]
 
 
-class MCPEnvironment:
+class MCPEnvironment(Environment):
     """A server, started by a command or reached at a URL, as an environment.
 
     ``isolation``: ``meta`` (one process, sessions told apart by id; the server must know Callwright's key),
@@ -64,6 +66,9 @@ class MCPEnvironment:
     stand ready. ``lock`` is a lock file (:mod:`.locking`). ``time_limit``, ``start_limit`` and ``wait_limit`` are
     seconds for a call, a start and the wait for a process. After a crash or time-out a session is replayed in a new
     process and the call done again, up to ``retries`` times; then it is an ``infrastructure_error``.
+
+    ``undeclared`` says what an internal error of the server becomes (tools report failures in results, so it is a bug):
+    an ``execution_error``, ``"mask"`` or ``"raise"``, as in :class:`callwright.FunctionEnvironment`.
 
     ``digest`` is what a session's digest is made of: ``server`` (it says so itself), ``workspace`` (the folder without
     ``digest_ignore``), a list of read-only calls (``{"tool": …, "arguments": {…}}``) whose answers are hashed, or
@@ -94,6 +99,7 @@ class MCPEnvironment:
         start_limit: float = 60.0,
         wait_limit: float = 120.0,
         retries: int = 1,
+        undeclared: Undeclared = "execution_error",
         legacy: bool = False,
         name: str = "mcp",
     ) -> None:
@@ -135,6 +141,9 @@ class MCPEnvironment:
         self._digest, self._ignore = digest, tuple(digest_ignore)
         self.time_limit, self._start_limit, self._wait_limit = time_limit, start_limit, wait_limit
         self.retries = retries
+        if undeclared not in get_args(Undeclared):
+            raise UnknownName("way with undeclared failures", str(undeclared), get_args(Undeclared))
+        self.undeclared: Undeclared = undeclared
         if isinstance(digest, str) and digest not in ("auto", "server", "workspace", "history"):
             raise UnknownName("digest", digest, ("auto", "server", "workspace", "history"), hint="Or a list of calls.")
         if digest == "workspace" and not self._has_workspace:
@@ -146,12 +155,13 @@ class MCPEnvironment:
         self._description: Description | None = None
         self._tools: dict[str, ForeignTool] = {}
         self._specs: dict[str, ToolSpec] = {}
+        self._reading: frozenset[str] = frozenset()
         self._starting: asyncio.Lock | None = None
         self.counts = Counts()
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is, without what runs: another process starts its own."""
-        live = ("_backend", "_description", "_tools", "_specs", "_starting", "counts")
+        live = ("_backend", "_description", "_tools", "_specs", "_reading", "_starting", "counts")
         return {key: value for key, value in self.__dict__.items() if key not in live}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -255,6 +265,7 @@ class MCPEnvironment:
             await first.stop()
             raise
         self._tools, self._specs = tools, {name: tool.spec for name, tool in tools.items()}
+        self._reading = frozenset(tool.original for tool in tools.values() if tool.spec.read_only)
         self._description = description
         PORTAL.own(self)
         if isolation == "process":
@@ -381,7 +392,10 @@ class MCPEnvironment:
         except Refused as refusal:
             raise Lost("reset", f"{self.target.label}: its reset tool {name!r} failed: {refusal.message}") from refusal
         if reply.is_error:
-            raise Lost("reset", f"{self.target.label}: its reset tool {name!r} failed: {read_reply(reply).message}")
+            raise Lost(
+                "reset",
+                f"{self.target.label}: its reset tool {name!r} failed: {read_reply(reply, read_only=False).message}",
+            )
 
 
 def _templates(given: str | Path | Mapping[str, str | Path] | None) -> dict[str, Path | None]:
@@ -398,7 +412,7 @@ def _templates(given: str | Path | Mapping[str, str | Path] | None) -> dict[str,
 
 
 @define(eq=False)
-class MCPSession:
+class MCPSession(Session):
     """A session of an :class:`MCPEnvironment`.
 
     Its calls come one after the other. ``digest_source`` is what the digest is made of.
@@ -461,9 +475,8 @@ class MCPSession:
             if not self._served:
                 if known is None or known.spec.hidden:
                     return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r}")
-                problems = check_arguments(known.spec, arguments)
-                if problems:
-                    return Outcome("schema_error", None, problems[0].kind, str(problems[0]))
+                if check_arguments(known.spec, arguments):
+                    return schema_error(known.spec, arguments)
             elif known is not None and known.spec.hidden:
                 return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             original = known.original if known is not None else tool
@@ -510,22 +523,22 @@ class MCPSession:
         try:
             reply = await seat.connection.call(original, sent, meta or None, self.environment.time_limit)
         except Refused as refusal:
-            outcome = read_refusal(refusal)
+            outcome = as_wanted(read_refusal(refusal, original), self.environment.undeclared)
         else:
-            outcome = self._read(reply)
+            outcome = self._read(reply, original)
         if workspace is not None:
             message = workspace.outward(outcome.message)
-            outcome = Outcome(outcome.kind, workspace.outward(outcome.value), outcome.code, message)
+            outcome = evolve(outcome, value=workspace.outward(outcome.value), message=message)
         return outcome
 
-    def _read(self, reply: Reply) -> Outcome:
+    def _read(self, reply: Reply, original: str) -> Outcome:
         if self._served:
             result = {"_meta": reply.meta, "isError": reply.is_error, "structuredContent": reply.structured}
             answer = answer_of(result)
             if answer is not None:
                 self._state = answer.digest
                 return answer.outcome
-        outcome = read_reply(reply)
+        outcome = read_reply(reply, read_only=original in self.environment._reading)
         errors = self.environment._errors
         if errors is not None and isinstance(outcome.value, str) and errors.search(outcome.value):
             return Outcome("execution_error", None, "tool_error", outcome.value)
@@ -695,8 +708,3 @@ class MCPSession:
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
-
-
-def _conforms(environment: MCPEnvironment, session: MCPSession) -> tuple[Environment, Session]:
-    """Checked by mypy only: both classes fit their protocols."""
-    return environment, session
