@@ -55,6 +55,10 @@ class DataError(UsageError):
     """A file that the user named is missing, unreadable or not in the stated format."""
 
 
+class SessionInUse(UsageError):
+    """A second thread used a session while the first one was in it. Each thread needs a session of its own."""
+
+
 class MissingExtra(CallwrightError):
     """A component needs packages of an optional extra; the message holds the exact install command."""
 

@@ -20,10 +20,10 @@ import pluggy
 from attrs import evolve, field, frozen
 
 from callwright import hookspecs
+from callwright.environments.sessions import call_session
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
-from callwright.walk.execution import call_session
 
 GROUP: Final = "callwright"
 
@@ -379,6 +379,8 @@ class Registry:
             made = factory
         else:
             merged = {**spec.options, **options}
+            if kind == "environment":
+                merged = self._with_toolsets(merged)
             _check_options(kind, name, factory, merged)
             if "registry" in _parameters(factory):
                 merged["registry"] = self
@@ -401,6 +403,14 @@ class Registry:
         if source is None:
             return None
         return registered, (source, kind, name, pickle.dumps(options) if options else b"")
+
+    def _with_toolsets(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of an environment with its ``toolsets``, where they are given by name, looked up."""
+        named = options.get("toolsets")
+        if not isinstance(named, list | tuple):
+            return options
+        found = [self.create("toolset", toolset) if isinstance(toolset, str) else toolset for toolset in named]
+        return {**options, "toolsets": found}
 
 
 def _loaded(source: PluginSource) -> Registry:

@@ -26,6 +26,7 @@ from callwright.environments import Base
 from callwright.plugins import Registry, load_plugins
 from callwright.testing.pickling import elsewhere
 
+sys.path.append(str(Path(__file__).parent / "machines" / "support"))
 sys.path.append(str(Path(__file__).parent / "support"))  # which processes that are started here are told of
 pickled: Any = importlib.import_module("sent_values")
 

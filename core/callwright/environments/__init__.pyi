@@ -1,3 +1,6 @@
+from callwright.environments.calling import ReadyTool as ReadyTool
+from callwright.environments.calling import call_tool as call_tool
+from callwright.environments.calling import ready as ready
 from callwright.environments.functions import FunctionEnvironment as FunctionEnvironment
 from callwright.environments.paging import Cursor as Cursor
 from callwright.environments.paging import Limit as Limit
@@ -10,6 +13,8 @@ from callwright.environments.rows import row as row
 from callwright.environments.stateful import Scenario as Scenario
 from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment
 from callwright.environments.stateful import StatefulSession as StatefulSession
+from callwright.environments.telling import tell as tell
+from callwright.environments.telling import told as told
 from callwright.environments.tool_names import OfferedTool as OfferedTool
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools

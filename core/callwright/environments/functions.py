@@ -4,29 +4,47 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-from attrs import define, field
+from threading import Lock
+from typing import Any, get_args
 
 from callwright.digests import digest_of
+from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.errors import InfrastructureFailure, NameClash, UsageError
+from callwright.environments.undeclared import Undeclared, account_of
+from callwright.errors import CallwrightError, ComponentError, NameClash, UsageError
 from callwright.pickling import ByName, need_name
-from callwright.tools.spec import ArgumentError, FunctionTool, ToolError, ToolSpec
-from callwright.tools.validation import check_arguments
+from callwright.tools.spec import FunctionTool, ToolSpec
 
 
-class FunctionEnvironment(ByName):
+class FunctionEnvironment(ByName, Environment):
     """An environment whose tools are typed functions, each session with its own state.
 
     ``state`` makes the state of a session from the scenario and the seed; tools with a positional-only first parameter
     receive it. Without it sessions have no state. A tool reports a documented failure by raising
     :class:`callwright.ToolError`; whatever it did to the state before is undone.
+
+    ``undeclared`` says what any other exception of a tool becomes, after its changes were undone:
+
+    - ``"execution_error"``: a failed call, as rewards for calls that execute have it (TIER, section 2.2);
+    - ``"mask"``: an ``infrastructure_error``, which masks the sample: no model pays for a bug of a tool;
+    - ``"raise"``: :class:`callwright.errors.ComponentError`, which stops the run.
+
+    In the first two cases the outcome says that it was undeclared, and reports count it by tool.
     """
 
     def __init__(
-        self, name: str, tools: Sequence[FunctionTool], *, state: Callable[[str, int], Any] | None = None
+        self,
+        name: str,
+        tools: Sequence[FunctionTool],
+        *,
+        state: Callable[[str, int], Any] | None = None,
+        undeclared: Undeclared = "execution_error",
     ) -> None:
+        if undeclared not in get_args(Undeclared):
+            raise UsageError(
+                f"environment {name!r}: undeclared must be one of {', '.join(get_args(Undeclared))}, not "
+                f"{undeclared!r:.80}"
+            )
         self._name = name
         self._functions: dict[str, FunctionTool] = {}
         for tool in tools:
@@ -37,10 +55,12 @@ class FunctionEnvironment(ByName):
             self._functions[tool.spec.name] = tool
         self._specs = {tool_name: tool.spec for tool_name, tool in self._functions.items()}
         self._state = state
+        self._ready: dict[str, ReadyTool] = {}
+        self._undeclared: Undeclared = undeclared
 
     def __getstate__(self) -> dict[str, Any]:
         need_name(self._state, f"the state of environment {self._name!r}")
-        return self.__dict__
+        return {**self.__dict__, "_ready": {}}
 
     @property
     def name(self) -> str:
@@ -59,52 +79,92 @@ class FunctionEnvironment(ByName):
 
     def open(self, scenario: str = "", seed: int = 0) -> FunctionSession:
         """A fresh session."""
-        return FunctionSession(self._functions, self._state(scenario, seed) if self._state else None)
+        return FunctionSession(self, self._state(scenario, seed) if self._state else None)
+
+    @property
+    def ready(self) -> Mapping[str, ReadyTool]:
+        """The tools, made ready for calls at the first session: it imports the library that checks schemas."""
+        if not self._ready:
+            self._ready = {tool_name: _ready(tool) for tool_name, tool in self._functions.items()}
+        return self._ready
+
+    @property
+    def undeclared(self) -> Undeclared:
+        """What an exception becomes that is no :class:`callwright.ToolError`."""
+        return self._undeclared
 
 
-@define(eq=False)
-class FunctionSession:
-    """A session of a :class:`FunctionEnvironment`."""
+def _ready(tool: FunctionTool) -> ReadyTool:
+    if tool.state is None:
+        return ready(tool.spec, lambda **arguments: tool.call(None, arguments), "arguments")
+    return ready(tool.spec, lambda held, arguments: tool.call(held.state, arguments), "mapping")
 
-    functions: Mapping[str, FunctionTool] = field(repr=False)
-    state: Any = None
+
+class _Held:
+    """The state of a session, and a copy of it from before the call at hand."""
+
+    __slots__ = ("_before", "_copied", "state")
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self._before: Any = None
+        self._copied = False
+
+    def begin(self, read_only: bool) -> None:
+        """Copy the state, unless nothing is going to change."""
+        self._copied = not read_only
+        self._before = copy.deepcopy(self.state) if self._copied else None
+
+    def end(self) -> None:
+        """Forget the copy. Functions have no way to warn."""
+        self._copied, self._before = False, None
+
+    def undo(self) -> None:
+        """Put the copy in its place."""
+        if self._copied:
+            self.state = self._before
+        self.end()
+
+
+class FunctionSession(Session):
+    """A session of a :class:`FunctionEnvironment`, for one thread at a time."""
+
+    __slots__ = ("_held", "_tools", "_turn", "environment")
+
+    def __init__(self, environment: FunctionEnvironment, state: Any) -> None:
+        self.environment = environment
+        self._tools = environment.ready
+        self._held = _Held(state)
+        self._turn = Lock()
+
+    def __reduce__(self) -> tuple[type[FunctionSession], tuple[FunctionEnvironment, Any]]:
+        return FunctionSession, (self.environment, self._held.state)
+
+    @property
+    def state(self) -> Any:
+        """The state, which is another object after a call that was undone."""
+        return self._held.state
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Check the arguments against the schema, then run the function; a failure leaves the state as it was."""
-        function = self.functions.get(tool)
-        if function is None:
-            return Outcome("unknown_tool", code="unknown_tool", message=f"no tool named {tool!r}")
-        problems = check_arguments(function.spec, arguments)
-        if problems:
-            return Outcome("schema_error", code=problems[0].kind, message=str(problems[0]))
-        before = copy.deepcopy(self.state) if function.state and not function.spec.read_only else None
+        held = self._held
         try:
-            value = function.call(self.state, arguments)
-        except InfrastructureFailure:
-            self._restore(before)
+            return call_tool(self._tools, tool, arguments, held, held, self._turn, None, self.environment.undeclared)
+        except CallwrightError:
             raise
-        except ArgumentError as error:
-            return Outcome("schema_error", code=error.code, message=error.message)
-        except ToolError as error:
-            self._restore(before)
-            return Outcome("execution_error", code=error.code, message=error.message)
-        except Exception as error:  # the tool's own failure, whatever it raises
-            self._restore(before)
-            return Outcome("execution_error", code=type(error).__name__, message=str(error))
-        return Outcome("empty" if value in ([], {}) else "ok", value)
-
-    def _restore(self, before: Any) -> None:
-        if before is not None:
-            self.state = before
+        except Exception as error:
+            raise ComponentError(
+                f"{account_of(tool, error)}\nThis is a bug of the tool (undeclared='raise')"
+            ) from error
 
     def digest(self) -> str:
         """SHA-256 of the state; see :func:`callwright.digests.digest_of` for what it may be made of."""
-        return digest_of(self.state)
+        if not self._turn.acquire(False):
+            raise in_use()
+        try:
+            return digest_of(self._held.state)
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Nothing to give back."""
-
-
-def _conforms(environment: FunctionEnvironment, session: FunctionSession) -> tuple[Environment, Session]:
-    """Checked by mypy only: both classes fit their protocols."""
-    return environment, session

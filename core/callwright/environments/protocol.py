@@ -5,27 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
 
 OutcomeKind = Literal[
-    "ok", "empty", "partial", "unknown_tool", "schema_error", "execution_error", "infrastructure_error", "unknown"
+    "ok",
+    "empty",
+    "partial",
+    "unknown_tool",
+    "schema_error",
+    "execution_error",
+    "refused",
+    "unknown",
+    "infrastructure_error",
 ]
 #: The kinds that count as a call that executed. ``empty`` and ``partial`` are results; an environment that lets a
 #: documented error be the right answer of a task reports it as ``ok`` with the error as its value.
 EXECUTED: frozenset[str] = frozenset({"ok", "empty", "partial"})
+#: The kinds that count as a call that failed. ``unknown`` (a log does not say what came of the call) and
+#: ``infrastructure_error`` are in neither set: nothing can be held for or against the model.
+FAILED: frozenset[str] = frozenset({"unknown_tool", "schema_error", "execution_error", "refused"})
 
 
 @frozen
 class Outcome:
-    """What one call came to: a kind, the value (JSON), and for failures a stable code and a sentence."""
+    """What one call came to: a kind, the value (JSON), and for failures a stable code and a sentence.
+
+    ``undeclared`` is empty unless the tool raised what it does not declare. Then it names the tool, the exception and
+    the functions that it came through. It is for the owner of the tool: no model is told of it.
+    """
 
     kind: OutcomeKind
     value: Any = None
     code: str = ""
     message: str = ""
+    undeclared: str = field(default="", repr=False)
 
     @property
     def executed(self) -> bool:
@@ -37,16 +53,27 @@ class Outcome:
             raise Abstention(f"whether this call executed is not known: {self.message or 'there is no record of it'}")
         return self.kind in EXECUTED
 
+    @property
+    def failed(self) -> bool:
+        """Whether the call failed, by the model's doing or the tool's."""
+        return self.kind in FAILED
+
 
 @runtime_checkable
 class Session(Protocol):
-    """One isolated world, opened from a scenario and a seed. A failed call leaves it unchanged."""
+    """One isolated world, opened from a scenario and a seed.
+
+    A failed call leaves it unchanged, but for what a ``refused`` one counts. A session is for one thread at a time.
+    """
+
+    __slots__ = ()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Execute one call. Bad arguments are an outcome, not an exception.
 
-        Raising :class:`callwright.InfrastructureFailure` masks the sample; any other exception is taken as the tool's
-        own failure (``execution_error``).
+        Raising :class:`callwright.InfrastructureFailure` masks the sample, :class:`callwright.errors.SessionInUse` and
+        :class:`callwright.errors.ComponentError` stop the run. Any other exception is taken as the tool's own failure:
+        an ``execution_error`` that is marked as undeclared.
         """
 
     def digest(self) -> str:
@@ -59,6 +86,8 @@ class Session(Protocol):
 @runtime_checkable
 class Environment(Protocol):
     """Tools, and sessions in which they run."""
+
+    __slots__ = ()
 
     @property
     def name(self) -> str:

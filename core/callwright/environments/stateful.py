@@ -29,29 +29,27 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
+from threading import Lock
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from attrs import field, frozen
-from pydantic import Field
 from typing_extensions import is_typeddict
 
-from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
-from callwright.environments.rows import row_json, table_of
-from callwright.environments.world import Base, World, difference, load_base
-from callwright.errors import InfrastructureFailure, NameClash, UnknownName, UsageError
+from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
+from callwright.environments.helpers import HELPERS, READY_HELPERS
+from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.rows import table_of
+from callwright.environments.world import Base, World, difference
+from callwright.errors import InfrastructureFailure, NameClash, SessionInUse, UnknownName, UsageError
 from callwright.pickling import ByName, need_name
-from callwright.plugins import Registry
-from callwright.tools.spec import ArgumentError, FunctionTool, ToolError, ToolSpec, tool
-from callwright.tools.validation import check_arguments
+from callwright.tools.spec import FunctionTool, ToolSpec
 
-#: What may be added to the tools of an environment: names of registered toolsets, or sequences of tools.
-Toolsets: TypeAlias = Sequence[str | Sequence[FunctionTool]]
+#: What may be added to the tools of an environment: sequences of tools. Where a registry makes the environment (a
+#: recipe, the command line, :func:`callwright.environment`), names of registered toolsets, too.
+Toolsets: TypeAlias = Sequence[Sequence[FunctionTool]]
 #: When sessions begin unless a scenario says otherwise: Monday, 2 March 2026, 09:00 UTC.
 NOW: Final = 1_772_442_000
 _BASES_KEPT: Final = 16
-_LONGEST_MESSAGE: Final = 600
-#: The clock is moved by ten years at a time at most: worlds live through what happens on the way.
-_MOST_SECONDS: Final = 315_360_000
 
 
 @frozen
@@ -66,12 +64,12 @@ class Scenario:
     now: int = NOW
 
 
-class StatefulEnvironment(ByName):
+class StatefulEnvironment(ByName, Environment):
     """An environment of rows, tools and named scenarios; the first scenario is the one that ``""`` opens.
 
     ``tools`` are functions whose positional-only first parameter is the :class:`callwright.World`. ``toolsets`` are
-    added to them: sequences of such functions, or names of registered toolsets. ``scale`` multiplies the number of
-    entities of every scenario. Raises :class:`callwright.errors.NameClash` for two tools or tables of one name.
+    added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario. Raises
+    :class:`callwright.errors.NameClash` for two tools or tables of one name.
     """
 
     def __init__(
@@ -83,14 +81,10 @@ class StatefulEnvironment(ByName):
         scenarios: Mapping[str, Scenario],
         toolsets: Toolsets = (),
         scale: float = 1.0,
-        registry: Registry | None = None,
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
-        if isinstance(toolsets, str) or not isinstance(toolsets, Sequence):
-            raise UsageError(
-                f"environment {name!r}: toolsets must be a list of toolsets or their names, not {toolsets!r:.80}"
-            )
+        _check_toolsets(name, toolsets)
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
@@ -101,8 +95,8 @@ class StatefulEnvironment(ByName):
         for table in names:
             if names.count(table) > 1:
                 raise NameClash(f"environment {name!r} has two tables named {table!r}")
-        self.entries: dict[str, _Entry] = {}
-        self._functions = (*tools, *(one for toolset in toolsets for one in _toolset(toolset, registry)))
+        self.entries: dict[str, ReadyTool] = {}
+        self._functions = (*tools, *(one for toolset in toolsets for one in toolset))
         for added in self._functions:
             self._add(added)
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
@@ -115,7 +109,7 @@ class StatefulEnvironment(ByName):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.entries = {added.spec.name: _entry(added) for added in self._functions}
+        self.entries = {added.spec.name: _ready(added) for added in self._functions}
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
@@ -126,7 +120,7 @@ class StatefulEnvironment(ByName):
             )
         if added.spec.name in self.entries or added.spec.name in HELPERS:
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
-        self.entries[added.spec.name] = _entry(added)
+        self.entries[added.spec.name] = _ready(added)
 
     def _build(self, scenario: str, seed: int) -> Base:
         made = self.scenarios[scenario]
@@ -178,8 +172,11 @@ def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base
     return environment.base(scenario, seed)
 
 
-class StatefulSession:
-    """One isolated world of a :class:`StatefulEnvironment`. It is not for two threads at a time."""
+class StatefulSession(OneThread, Session):
+    """One isolated world of a :class:`StatefulEnvironment`, for one thread at a time.
+
+    A second thread is told so (:class:`callwright.errors.SessionInUse`); nothing it wanted to change is lost silently.
+    """
 
     __slots__ = ("_closed", "_faults", "environment", "world")
 
@@ -188,62 +185,55 @@ class StatefulSession:
         self.world = world
         self._faults: dict[str, tuple[int, str]] | None = None
         self._closed = False
+        self._turn = Lock()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """Check the arguments against the schema, then run the tool.
+        """Check the arguments against the schema, then run the tool (:mod:`callwright.environments.calling`).
 
-        ``unknown_tool``, also for helper tools; ``schema_error`` with the kind of the first mismatch as its code;
-        ``execution_error`` with the code of the tool; ``partial`` with the code of its warning; ``empty`` for a page
-        without items, an empty list or object, and ``None``. Raises what a tool raises apart from
-        :class:`callwright.ToolError`, which is a bug of it, after undoing what it did.
+        Helper tools are unknown. Raises what a tool raises apart from :class:`callwright.ToolError`, which is a bug of
+        it, after undoing what it did.
         """
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
-        entry = self.environment.entries.get(tool)
-        if entry is None:
-            return Outcome("unknown_tool", None, "unknown_tool", f"there is no tool named {tool[:80]!r}")
-        try:
-            if not entry.is_valid(arguments):
-                problem = check_arguments(entry.spec, arguments)[0]
-                return Outcome("schema_error", None, problem.kind, _short(str(problem)))
-        except UnicodeEncodeError:  # no parser lets such text through, but not every caller parses
-            return Outcome("schema_error", None, "value", "an argument holds half of a surrogate pair")
-        if entry.whole is not None:
-            arguments = entry.whole(arguments)
-        if self._faults:
-            fault = self._fault(tool)
-            if fault is not None:
-                return fault
         world = self.world
-        world.begin(entry.read_only)
-        try:
-            value = entry.run(world, arguments)
-        except ToolError as error:
-            world.undo()
-            kind: OutcomeKind = "schema_error" if isinstance(error, ArgumentError) else "execution_error"
-            return Outcome(kind, None, error.code, _short(error.message))
-        except BaseException:
-            world.undo()
-            raise
-        warning = world.end()
-        if warning is not None:
-            return Outcome("partial", value, *warning)
-        if type(value) is dict:
-            empty = not value or value.get("items") == []
-        else:
-            empty = value is None or value == [] or value == {}
-        return Outcome("empty" if empty else "ok", value)
+        return call_tool(
+            self.environment.entries,
+            tool,
+            arguments,
+            world,
+            world,
+            self._turn,
+            self._fault if self._faults else None,
+        )
 
     def digest(self) -> str:
         """A hash of the whole state; it costs what changed since it was last asked for."""
-        return self.world.digest()
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            return self.world.digest()
+        finally:
+            turn.release()
 
     def fork(self) -> StatefulSession:
         """Another session in the same state, which goes its own way."""
-        return StatefulSession(self.environment, self.world.fork())
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            return StatefulSession(self.environment, self.world.fork())
+        finally:
+            turn.release()
 
     def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
         """Back to the first state of this scenario and seed, or of another one. Injected faults are forgotten."""
+        if self._turn.locked():
+            raise in_use()
+        self.restart(scenario, seed)
+
+    def restart(self, scenario: str | None = None, seed: int | None = None) -> None:
+        """As :meth:`reset`, for helpers: they run in the midst of a call."""
         base = self.world.base
         if scenario is not None or seed is not None:
             name = self.environment.scenario_name(scenario or "")
@@ -268,17 +258,12 @@ class StatefulSession:
         """
         if name not in HELPERS:
             raise UnknownName("helper tool", name, HELPERS)
-        helper = HELPERS[name]
-        problems = check_arguments(helper.spec, arguments or {})
-        if problems:
-            return Outcome("schema_error", None, problems[0].kind, str(problems[0]))
         try:
-            value = helper.function(self, **(arguments or {}))
-        except ToolError as error:
-            return Outcome("execution_error", None, error.code, error.message)
+            return call_tool(READY_HELPERS, name, dict(arguments or {}), self, turn=self._turn)
+        except SessionInUse:
+            raise
         except UsageError as error:
             return Outcome("execution_error", None, "INVALID", str(error))
-        return Outcome("empty" if value in ([], {}) else "ok", value)
 
     def close(self) -> None:
         """Refuse calls from now on. Closing twice is allowed."""
@@ -301,42 +286,18 @@ class StatefulSession:
         return Outcome("execution_error", None, code, "this failure was injected")
 
 
-def _short(message: str) -> str:
-    """A message as agents are told it: what they wrote themselves may stand in it, however long it was."""
-    return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 1] + "…"
-
-
 # Tools ----------------------------------------------------------------------------------------------------------------
 
 
-@frozen(eq=False)
-class _Entry:
-    """What a call needs of a tool, looked up once."""
-
-    spec: ToolSpec
-    read_only: bool
-    is_valid: Callable[[Any], bool]
-    #: Writes whole numbers as ``int``, because JSON Schema takes 5.0 for an integer. ``None``: nothing is an integer.
-    whole: Callable[[Any], Any] | None
-    run: Callable[[World, dict[str, Any]], Any]
-
-
-def _entry(added: FunctionTool) -> _Entry:
-    spec = added.spec
-    return _Entry(spec, spec.read_only, spec.compiled.literal.validator.is_valid, _whole(spec.parameters), _run(added))
-
-
-def _run(added: FunctionTool) -> Callable[[World, dict[str, Any]], Any]:
+def _ready(added: FunctionTool) -> ReadyTool:
     function = added.function
     hints = typing.get_type_hints(function, include_extras=True)
     returned = hints.pop("return", Any)
     if added.state is not None:
         hints.pop(added.state, None)
     if not all(map(_plain, hints.values())) or not _plain(returned):
-        return added.call  # dates, models and the like are made of JSON and become JSON again
-    if added.state is None:
-        return lambda _, arguments: function(**arguments)
-    return lambda world, arguments: function(world, **arguments)
+        return ready(added.spec, added.call, "mapping")  # dates, models and the like are made of JSON and become JSON
+    return ready(added.spec, function, "state" if added.state is not None else "arguments")
 
 
 def _plain(hint: Any) -> bool:
@@ -351,179 +312,12 @@ def _plain(hint: Any) -> bool:
     return hint in (str, int, float, bool, None, type(None), list, dict, Any) or is_typeddict(origin or hint)
 
 
-def _whole(schema: Any) -> Callable[[Any], Any] | None:
-    """What turns floats into ``int`` where the schema says integer; ``None`` where it says so nowhere."""
-    if not isinstance(schema, Mapping):
-        return None
-    if schema.get("type") == "integer":
-        return lambda value: int(value) if type(value) is float else value
-    branches = [made for key in ("anyOf", "oneOf", "allOf") for made in map(_whole, schema.get(key) or ()) if made]
-    if branches:
-        only = branches[0]
-        numbers = any(inner.get("type") == "number" for key in ("anyOf", "oneOf") for inner in schema.get(key) or ())
-        return None if numbers else lambda value: only(value) if isinstance(value, float | list | dict) else value
-    items = _whole(schema.get("items"))
-    if items is not None:
-        return lambda value: [items(inner) for inner in value] if isinstance(value, list) else value
-    properties = {name: made for name, inner in (schema.get("properties") or {}).items() if (made := _whole(inner))}
-    if not properties:
-        return None
-
-    def whole(value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        for name, made in properties.items():
-            if name in value:
-                given = value[name]
-                if type(given) is not int:
-                    value = {**value, name: made(given)}
-        return value
-
-    return whole
-
-
-def _toolset(given: str | Sequence[FunctionTool], registry: Registry | None) -> Sequence[FunctionTool]:
-    if not isinstance(given, str):
-        return given
-    from callwright.plugins import default_registry
-
-    made: Sequence[FunctionTool] = (registry or default_registry()).create("toolset", given)
-    return made
-
-
-# Helper tools ---------------------------------------------------------------------------------------------------------
-
-
-@tool(name="_reset", hidden=True)
-def _reset(session: StatefulSession, /) -> dict[str, str]:
-    """Back to the first state of the scenario."""
-    session.reset()
-    return {"digest": session.digest()}
-
-
-@tool(name="_dump_state", hidden=True, read_only=True)
-def _dump_state(session: StatefulSession, /) -> dict[str, Any]:
-    """The whole state: time and tables."""
-    return session.world.dump()
-
-
-@tool(name="_digest", hidden=True, read_only=True)
-def _digest(session: StatefulSession, /) -> dict[str, str]:
-    """The hash of the whole state."""
-    return {"digest": session.digest()}
-
-
-@tool(name="_diff", hidden=True, read_only=True)
-def _diff(session: StatefulSession, /) -> dict[str, Any]:
-    """What changed since the first state of the scenario."""
-    return session.diff()
-
-
-@tool(name="_list_tables", hidden=True, read_only=True)
-def _list_tables(session: StatefulSession, /) -> dict[str, Any]:
-    """The tables with their fields and numbers of rows."""
-    return {
-        table_of(kind).name: {"fields": list(table_of(kind).fields), "rows": session.world.count(kind)}
-        for kind in session.environment.kinds
-    }
-
-
-@tool(name="_get_unique_values", hidden=True, read_only=True)
-def _get_unique_values(session: StatefulSession, /, table: str, field: str) -> list[Any]:
-    """The values of a field, each once, in the order in which they first appear."""
-    kind = _kind(session, table, field)
-    values = dict.fromkeys(getattr(row, field) for row in session.world.rows(kind))
-    return [list(value) if isinstance(value, tuple) else value for value in values]
-
-
-@tool(name="_count", hidden=True, read_only=True)
-def _count(session: StatefulSession, /, table: str, filter: dict[str, Any] | None = None) -> dict[str, int]:
-    """How many rows have these values."""
-    kind = _kind(session, table, *(filter or {}))
-    return {"count": session.world.count(kind, **(filter or {}))}
-
-
-@tool(name="_get_rows", hidden=True, read_only=True)
-def _get_rows(
-    session: StatefulSession,
-    /,
-    table: str,
-    filter: dict[str, Any] | None = None,
-    limit: Annotated[int, Field(ge=0)] = 100,
-) -> list[dict[str, Any]]:
-    """Rows with these values, at most ``limit``."""
-    kind = _kind(session, table, *(filter or {}))
-    return [row_json(row) for row in session.world.find(kind, **(filter or {}))[:limit]]
-
-
-@tool(name="_advance_clock", hidden=True)
-def _advance_clock(
-    session: StatefulSession, /, seconds: Annotated[int, Field(ge=0, le=_MOST_SECONDS)]
-) -> dict[str, int]:
-    """Let time pass."""
-    session.world.begin(read_only=False)
-    session.world.advance(int(seconds))
-    session.world.end()
-    return {"now": session.world.now}
-
-
-@tool(name="_load_scenario", hidden=True)
-def _load_scenario(
-    session: StatefulSession, /, name: str = "", seed: int | None = None, state: dict[str, Any] | None = None
-) -> dict[str, str]:
-    """Begin again in another scenario by name, or in the state that ``_dump_state`` gave."""
-    if state is not None:
-        base = session.world.base
-        session.world = World(load_base(session.environment.kinds, state, seed=base.seed if seed is None else seed))
-    else:
-        session.reset(name, seed)
-    return {"digest": session.digest()}
-
-
-@tool(name="_inject_fault", hidden=True)
-def _inject_fault(
-    session: StatefulSession,
-    /,
-    tool: str,
-    code: Annotated[str, Field(min_length=1)],
-    nth: Annotated[int, Field(ge=1)] = 1,
-) -> dict[str, Any]:
-    """Let the nth next call of a tool fail with a code; the code ``infrastructure`` is a broken machine."""
-    if tool not in session.environment.entries:
-        raise UnknownName(f"tool of {session.environment.name!r}", tool, session.environment.entries)
-    session.inject(tool, code, int(nth))
-    return {"tool": tool, "code": code, "nth": int(nth)}
-
-
-def _kind(session: StatefulSession, table: str, *fields: str) -> type[Any]:
-    kinds = {table_of(kind).name: kind for kind in session.environment.kinds}
-    if table not in kinds:
-        raise UnknownName(f"table of {session.environment.name!r}", table, kinds)
-    for name in fields:
-        if name not in table_of(kinds[table]).fields:
-            raise UnknownName(f"field of {table!r}", name, table_of(kinds[table]).fields)
-    return kinds[table]
-
-
-#: The helper tools of every stateful environment, by name. Their first parameter is the session.
-HELPERS: Final[Mapping[str, FunctionTool]] = {
-    helper.spec.name: helper
-    for helper in (
-        _reset,
-        _dump_state,
-        _digest,
-        _diff,
-        _list_tables,
-        _get_unique_values,
-        _count,
-        _get_rows,
-        _advance_clock,
-        _load_scenario,
-        _inject_fault,
-    )
-}
-
-
-def _conforms(environment: StatefulEnvironment, session: StatefulSession) -> tuple[Environment, Session]:
-    """Checked by mypy only: both classes fit their protocols."""
-    return environment, session
+def _check_toolsets(name: str, toolsets: Any) -> None:
+    if isinstance(toolsets, str) or not isinstance(toolsets, Sequence):
+        raise UsageError(f"environment {name!r}: toolsets must be a list of toolsets, not {toolsets!r:.80}")
+    for toolset in toolsets:
+        if isinstance(toolset, str):
+            raise UsageError(
+                f"environment {name!r}: {toolset!r:.80} is the name of a toolset. Names are looked up where a registry "
+                f"makes the environment: callwright.environment({name!r}, toolsets=[{toolset!r:.80}])"
+            )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from callwright.environments.telling import printable, tell
 from callwright.errors import ComponentError
 from callwright.language.parser import Parser
 from callwright.walk.sampling import Message
@@ -22,7 +22,7 @@ def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
 
     A parser may offer a method ``observe(turn)`` that returns a text, for one message of the role ``tool``, or
     messages. Without it there is one message of the role ``tool`` for each call: compact JSON with the id and name of
-    the call and its ``result``, or an ``error`` with code and message.
+    the call and its ``result`` (of a partial one with a ``warning``), or an ``error`` with code and message.
 
     Raises :class:`callwright.errors.ComponentError` if ``observe`` raises or returns something else: a bug of the
     parser.
@@ -48,28 +48,8 @@ def _is_message(value: Any) -> bool:
 
 
 def describe_step(step: CallRecord) -> str:
-    """One call's outcome as compact JSON. Values that are not JSON appear as the name of their type."""
-    outcome = step.outcome
-    shown: dict[str, Any] = {"id": step.call, "name": step.tool}
-    if outcome.executed:
-        shown["result"] = outcome.value
-    else:
-        shown["error"] = {"code": outcome.code or outcome.kind, "message": outcome.message}
-    try:
-        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"), default=_type_name)
-    except (ValueError, TypeError, RecursionError) as error:  # circular, odd keys, too deep
-        shown = {"id": step.call, "name": step.tool, "error": {"code": "not_json", "message": type(error).__name__}}
-        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-    return printable(text)
-
-
-def _type_name(value: object) -> str:
-    return f"<{type(value).__name__}>"  # never repr, which may hold an address
-
-
-def printable(text: str) -> str:
-    """The text with halves of surrogate pairs escaped: no tokenizer takes them."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """One call's outcome as compact JSON: its id and name, and what :func:`callwright.environments.tell` tells."""
+    return tell(step.outcome, id=step.call, name=step.tool)
 
 
 def as_user_message(messages: Sequence[Message]) -> tuple[Message, ...]:

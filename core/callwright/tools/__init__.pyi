@@ -1,4 +1,5 @@
 from callwright.tools.spec import FunctionTool as FunctionTool
+from callwright.tools.spec import Refused as Refused
 from callwright.tools.spec import ToolError as ToolError
 from callwright.tools.spec import ToolSpec as ToolSpec
 from callwright.tools.spec import tool as tool

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from callwright.errors import DataError
 from callwright.language.program import Path, Reference
-from callwright.tools.reading import TABLE, json_types, schema_at
+from callwright.tools.reading import TABLE, holds_mark, json_types, schema_at
 
 if TYPE_CHECKING:
     from callwright.tools.spec import ToolSpec
@@ -42,6 +42,14 @@ class CompiledTool:
     literal: Checker = field(repr=False)
     #: ``(path, tool, path in its result)`` of references whose types were found to agree.
     agreed: set[tuple[Path, CompiledTool, Path]] = field(factory=set, repr=False)
+
+    @cached_property
+    def received(self) -> Checker:
+        """For arguments as the tool receives them: an earlier result stands where the schema wants a table."""
+        if not holds_mark(self.parameters, TABLE):
+            return self.literal
+        schema = _close(_with_tables(self.parameters), top=True)
+        return Checker(_compile(schema, f"the parameters of tool {self.name!r}"), schema)
 
     @cached_property
     def referring(self) -> Checker:
@@ -99,6 +107,18 @@ def _compile(schema: Any, what: str) -> Any:
 
 def _refuse(uri: str) -> Any:
     raise ValueError("schemas of tools may not refer to other documents")
+
+
+def _with_tables(schema: Any) -> Any:
+    """The schema with tables as plain lists of objects, or objects: their columns are the tool's business."""
+    if isinstance(schema, list):
+        return [_with_tables(inner) for inner in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    if schema.get(TABLE):
+        kinds = {"type": schema["type"]} if "type" in schema else {}
+        return {**kinds, "items": {"type": "object"}}
+    return {key: _with_tables(inner) for key, inner in schema.items()}
 
 
 def _close(schema: Any, *, top: bool = False, part: bool = False) -> Any:

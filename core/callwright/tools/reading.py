@@ -98,4 +98,6 @@ def describe_schema(schema: Mapping[str, Any] | None) -> str:
 
 def describe_value(value: Any) -> str:
     """A value and its type, shortened, for evidence."""
+    if value is None:
+        return "null"
     return f"{json_type(value)} {shortened(json.dumps(value, ensure_ascii=False, default=str), 60)}"

@@ -126,6 +126,14 @@ class ToolError(Exception):
         return type(self), (self.code, self.message)
 
 
+class Refused(ToolError):
+    """Raised by a tool for a call that it refuses and that counts all the same, such as a wrong PIN.
+
+    Becomes a ``refused`` outcome. Unlike any other failure it keeps what the tool changed before: the attempt that was
+    counted. Change nothing else before you raise it.
+    """
+
+
 class ArgumentError(ToolError):
     """Arguments that fit the schema and yet not the annotations, such as ``"soon"`` for a date; a ``schema_error``."""
 

@@ -7,6 +7,7 @@ which the paper does not grade.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -26,6 +27,25 @@ if TYPE_CHECKING:
 MismatchKind = Literal["name", "missing", "unexpected", "type", "value"]
 _REMEMBERED: Final = 4096
 _LONGEST_MESSAGE: Final = 200
+#: How many allowed values are spelt out, and how much of each.
+_MOST_VALUES: Final = 20
+_LONGEST_VALUE: Final = 60
+#: What the validator's keywords ask of a value.
+_ASKED: Final[Mapping[str, str]] = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "minProperties": "at least {} members",
+    "maxProperties": "at most {} members",
+    "pattern": "a text that matches {}",
+    "format": "a text of the format {}",
+}
 
 
 @frozen
@@ -39,9 +59,14 @@ class Mismatch:
     expected: str
     found: str
 
-    def __str__(self) -> str:
-        where = f"call {self.call} {self.tool}" + (f".{self.path}" if self.path else "")
+    @property
+    def sentence(self) -> str:
+        """Where it is, what was expected and what came, without the number of the call."""
+        where = f"{self.tool}.{shortened(self.path, _LONGEST_MESSAGE)}" if self.path else self.tool
         return f"{where}: expected {self.expected}, found {self.found}"
+
+    def __str__(self) -> str:
+        return f"call {self.call} {self.sentence}"
 
 
 @frozen
@@ -99,11 +124,16 @@ def validate(program: Program, tools: Mapping[str, ToolSpec]) -> Validation:
 
 def check_arguments(spec: ToolSpec, arguments: Mapping[str, Any], call: int = 0) -> tuple[Mismatch, ...]:
     """Every mismatch of the arguments of one call, all of them literal; empty if they fit the tool's schema."""
-    compiled = spec.compiled
-    validator = compiled.literal.validator
-    if validator.is_valid(arguments):
+    return mismatches(spec.compiled, spec.compiled.literal, arguments, call)
+
+
+def mismatches(
+    compiled: CompiledTool, checker: Checker, arguments: Mapping[str, Any], call: int = 0
+) -> tuple[Mismatch, ...]:
+    """Every mismatch of arguments by one of the tool's checkers; empty if they fit."""
+    if checker.validator.is_valid(arguments):
         return ()
-    return tuple(_mismatches(call, compiled, compiled.literal, validator.iter_errors(arguments)))
+    return tuple(_mismatches(call, compiled, checker, checker.validator.iter_errors(arguments)))
 
 
 def _mismatches(call: int, compiled: CompiledTool, checker: Checker, found: Iterable[Any]) -> Iterator[Mismatch]:
@@ -143,11 +173,42 @@ def _mismatches(call: int, compiled: CompiledTool, checker: Checker, found: Iter
             fits = accepted is None or accepts(accepted, error.instance)
             wrong_type = kind.name == "type" or not (fits or "type" in schema)
         if wrong_type:
-            expected = describe_schema(schema if kind.name == "type" else place)
+            expected = _expected_type(schema if kind.name == "type" else place)
         else:
-            expected = shortened(error.message.replace(MARK, ""), _LONGEST_MESSAGE)
+            expected = _expected_value(error)
         value = describe_value(error.instance).replace(MARK, "")
         yield Mismatch("type" if wrong_type else "value", call, tool, join_path(parts), expected, value)
+
+
+def _expected_type(schema: Mapping[str, Any]) -> str:
+    """The types that a schema accepts, or its values where it lists them."""
+    values = schema.get("enum")
+    return _listed(values) if isinstance(values, list) and values else describe_schema(schema)
+
+
+def _expected_value(error: Any) -> str:
+    """What a constraint asks of a value: the allowed values, the bound, the pattern; else the validator's words."""
+    name = error.kind.name
+    if name == "enum":
+        return _listed(error.kind.options)
+    if name == "const":
+        return _listed([error.kind.expected_value])
+    if name == "uniqueItems":
+        return "items that all differ"
+    if name in _ASKED:
+        return _ASKED[name].format(shortened(_json(error.kind.value), _LONGEST_MESSAGE))
+    return shortened(error.message.replace(MARK, ""), _LONGEST_MESSAGE)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    shown = [shortened(_json(value), _LONGEST_VALUE) for value in values[:_MOST_VALUES]]
+    if len(values) > _MOST_VALUES:
+        shown.append(f"{len(values) - _MOST_VALUES} others")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _near(branches: list[list[Any]], depth: int) -> list[list[Any]]:

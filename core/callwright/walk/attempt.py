@@ -241,6 +241,15 @@ class Attempt:
         return self._reason_lost or self.completion.lost
 
     @property
+    def cut_short(self) -> bool:
+        """Whether the machinery kept the model from turns that it was to have.
+
+        A single turn never is: all that the model was to write is there, and a call of its own that failed before the
+        machinery did decides what it is worth.
+        """
+        return self.stop == "machinery" and not self.conditions.limits.single
+
+    @property
     def masked(self) -> str | None:
         """Why this attempt must not become a number: the machinery failed while it ran. ``None`` if it did not."""
         lost = self.lost

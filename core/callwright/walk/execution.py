@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.sessions import call_session, lost_call
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
@@ -88,7 +89,7 @@ class Execution:
             records = _run(program, session, self._tools, self._rules, self._caller, copied=not self._environment.pure)
         except InfrastructureFailure as error:
             first = program.calls[0]
-            return Trace((CallRecord(first.id, first.tool, {}, _lost("session", error)),), program.returns)
+            return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
         return Trace(tuple(records), program.returns, before)
 
     def close(self) -> None:
@@ -119,10 +120,6 @@ def execute(
         execution.close()
 
 
-def _lost(code: str, error: InfrastructureFailure) -> Outcome:
-    return Outcome("infrastructure_error", None, code, str(error))
-
-
 def _run(
     program: Program,
     session: Session,
@@ -151,13 +148,15 @@ def _run(
                 outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
             elif copied:
                 outcome = caller(session, call, copy_json(arguments))
-                outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+                outcome = Outcome(
+                    outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared
+                )
             else:
                 outcome = caller(session, call, arguments)
         except _Unresolved as unresolved:
             outcome = unresolved.outcome
         except InfrastructureFailure as error:
-            outcome = _lost("infrastructure", error)
+            outcome = lost_call("infrastructure", error)
         except RecursionError:  # of copying: results were nested in results, deeper and deeper
             outcome = Outcome("execution_error", None, "too_deep", "the values are nested too deeply to be handed on")
         state = ""
@@ -165,7 +164,7 @@ def _run(
             try:
                 state = session.digest()
             except InfrastructureFailure as error:
-                outcome = _lost("session", error)
+                outcome = lost_call("session", error)
         results[call.id] = outcome
         if holding and isinstance(outcome.value, dict | list | tuple):
             held[call.id] = holding
@@ -188,16 +187,6 @@ def _holding(call: Call, held: Mapping[int, int]) -> int:
     if holding > _MOST_COPIES:
         raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
     return holding
-
-
-def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-    """Have a session execute a call; whatever it raises is an outcome of the call."""
-    try:
-        return session.call(call.tool, arguments)
-    except InfrastructureFailure as error:
-        return _lost("infrastructure", error)
-    except (Exception, SystemExit) as error:  # a tool's own failure is an outcome, whatever it raises
-        return Outcome("execution_error", None, type(error).__name__, str(error))
 
 
 def _limited(inner: Caller, limit: float) -> Caller:

@@ -3,64 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
+from callwright.environments.calling import ReadyTool, call_tool, ready
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
 from callwright.pickling import made_by
-from callwright.tools.spec import ToolError, ToolSpec
-from callwright.tools.validation import TABLE
+from callwright.tools.spec import ToolSpec
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.specifications import specifications
 from callwright_plugins.depthbench.world import CONTEXTS, Context, context
 
-
-@frozen
-class _Ready:
-    """What a call of a tool needs: its function, whether that takes the context, tables, and the check of the rest."""
-
-    function: Callable[..., Any]
-    takes_context: bool
-    tables: tuple[tuple[str, type], ...]
-    is_valid: Callable[[Any], bool]
-    validator: Any
-
-
-_ready: dict[str, _Ready] = {}
+_ready: dict[str, ReadyTool] = {}
 _TAKEN: Final = frozenset({"context"})
 
 
-def _prepare(tool: str) -> _Ready | None:
-    """What a tool's calls need, made at its first; the tools are imported then, so that reading the corpus is quick."""
-    import jsonschema_rs
-
+def _prepare(tool: str) -> None:
+    """Make a tool ready at its first call; the tools are imported then, so that reading the corpus is quick."""
     from callwright_plugins.depthbench.tools import TOOLS
 
     described = TOOLS.get(tool)
     if described is None:
-        return None
-    schema = specifications()[tool].parameters
-    properties = schema["properties"]
-    tables = [
-        (name, list if inner["type"] == "array" else dict) for name, inner in properties.items() if inner.get(TABLE)
-    ]
-    names = frozenset(name for name, _ in tables)
-    literal = {
-        **schema,
-        "properties": {name: inner for name, inner in properties.items() if name not in names},
-        "required": [name for name in schema.get("required", ()) if name not in names],
-    }
-    validator = jsonschema_rs.Draft202012Validator(literal)
-    code = described.function.__code__
+        return
+    function, code = described.function, described.function.__code__
     takes_context = code.co_posonlyargcount == 1 and code.co_varnames[0] in _TAKEN
-    ready = _ready[tool] = _Ready(described.function, takes_context, tuple(tables), validator.is_valid, validator)
-    return ready
+    _ready[tool] = ready(specifications()[tool], function, "state" if takes_context else "arguments")
 
 
-class DepthBenchSession:
+class DepthBenchSession(Session):
     """One user's view of the world. No tool changes anything, so the state is the context."""
 
     __slots__ = ("_context",)
@@ -69,30 +40,10 @@ class DepthBenchSession:
         self._context = context
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """Run one tool.
-
-        ``unknown_tool``; ``schema_error`` (``missing``, ``unexpected``, ``invalid``) for arguments that do not fit;
-        ``execution_error`` with one of :data:`.toolkit.CODES`; ``empty`` for a table without rows.
-        """
-        ready = _ready.get(tool) or _prepare(tool)
-        if ready is None:
-            return Outcome("unknown_tool", None, "unknown_tool", f"there is no tool called {tool[:40]!r}")
-        literals = arguments
-        if ready.tables:
-            literals = dict(arguments)
-            for name, kind in ready.tables:
-                value = literals.pop(name, None)
-                if not isinstance(value, kind):
-                    if name not in arguments:
-                        return Outcome("schema_error", None, "missing", f"{tool} needs {name}")
-                    return Outcome("execution_error", None, "not_a_table", f"{tool}.{name} takes an earlier result")
-        if not ready.is_valid(literals):
-            return _misfit(tool, ready, literals)
-        try:
-            value = ready.function(self._context, **arguments) if ready.takes_context else ready.function(**arguments)
-        except ToolError as error:
-            return Outcome("execution_error", None, error.code, error.message)
-        return Outcome("ok" if value else "empty", value)
+        """Run one tool; the codes of ``execution_error`` are :data:`.toolkit.CODES`."""
+        if tool not in _ready:
+            _prepare(tool)
+        return call_tool(_ready, tool, arguments, self._context)
 
     def digest(self) -> str:
         """SHA-256 of the world's name and the context's key."""
@@ -107,19 +58,9 @@ class DepthBenchSession:
 
 
 _digests: Final[dict[str, str]] = {}
-_KINDS: Final = {"required": "missing", "additionalProperties": "unexpected"}
 
 
-def _misfit(tool: str, ready: _Ready, arguments: Mapping[str, Any]) -> Outcome:
-    errors = sorted(
-        (_KINDS.get(error.kind.name, "invalid"), str(error.message)[:200])
-        for error in ready.validator.iter_errors(arguments)
-    )
-    code, message = errors[0] if errors else ("invalid", "the arguments do not fit")
-    return Outcome("schema_error", None, code, f"{tool}: {message}")
-
-
-class DepthBench:
+class DepthBench(Environment):
     """The environment ``depthbench-v1``. Its data are made once per process, when first asked for, and shared."""
 
     def __init__(self) -> None:
@@ -162,8 +103,3 @@ def _read(scenario: str) -> Context:
     if len(scenario) == 9 and len(number) == 4 and number.isascii() and number.isdigit() and int(number) < CONTEXTS:
         return context(int(number))
     raise UsageError(f"{scenario[:80]!r} is no scenario of {NAME}; they are user-0000 to user-{CONTEXTS - 1:04d}")
-
-
-def _conforms(environment: DepthBench, session: DepthBenchSession) -> tuple[Environment, Session]:
-    """Checked by mypy only: both classes fit their protocols."""
-    return environment, session

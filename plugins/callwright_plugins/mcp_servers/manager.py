@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.sessions import call_session
 from callwright.errors import DataError, NameClash, UnknownName, UsageError
 from callwright.language.program import Call
 from callwright.options import UnknownOption
 from callwright.tools.spec import ToolSpec
-from callwright.walk.execution import call_session
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.sessions import SessionStore
 from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment

@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 from attrs import evolve, frozen
 
 from callwright.environments.protocol import Outcome, OutcomeKind
+from callwright.environments.telling import as_text, told
 from callwright.errors import MissingExtra
 from callwright.tools.spec import ToolSpec
 
@@ -110,6 +111,9 @@ def completed_tool(spec: ToolSpec, meta: Mapping[str, Any] | None) -> ToolSpec:
 def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None = None) -> dict[str, Any]:
     """An outcome as the result of ``tools/call``: text for a model, structured content, the outcome in ``_meta``.
 
+    The text is what models read in rollouts (:func:`callwright.environments.told`): a block with the result, and one
+    with ``{"warning": …}`` after a partial one, or one with ``{"error": …}``.
+
     Raises :class:`TypeError` or :class:`ValueError` for a value that is not JSON.
     """
     about: dict[str, Any] = {"kind": outcome.kind}
@@ -117,29 +121,26 @@ def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None
         about["code"] = outcome.code
     if outcome.message:
         about["message"] = outcome.message
+    if outcome.undeclared:
+        about["undeclared"] = outcome.undeclared
     if digest is not None:
         about["digest"] = digest
     result: dict[str, Any] = {"resultType": "complete", "_meta": {OUTCOME: about}}
+    result["content"] = [
+        {"type": "text", "text": as_text(inner if name == "result" else {name: inner})}
+        for name, inner in told(outcome).items()
+    ]
     if not outcome.executed:
-        result["content"] = [{"type": "text", "text": _failure(outcome)}]
         result["isError"] = True
         return result
     value = outcome.value
-    content = [{"type": "text", "text": value if isinstance(value, str) else _encode(value)}]
-    if outcome.message:
-        content.append({"type": "text", "text": _failure(outcome)})
+    _encode(value)  # raises for what is not JSON; the text of a rollout would name its type instead
     if isinstance(value, dict) and not (spec is not None and _wraps(spec)):
         result["structuredContent"] = value
     else:
         about["wrapped"] = True
         result["structuredContent"] = {_RESULT: value}
-    result["content"] = content
     return result
-
-
-def _failure(outcome: Outcome) -> str:
-    code, message = outcome.code or outcome.kind, outcome.message
-    return f"{code}: {message}" if message else code
 
 
 @frozen
@@ -161,5 +162,6 @@ def answer_of(result: Mapping[str, Any]) -> Answer | None:
         if about.get("wrapped") and isinstance(value, Mapping):
             value = value.get(_RESULT)
     digest = about.get("digest")
-    outcome = Outcome(about["kind"], value, str(about.get("code", "")), str(about.get("message", "")))
+    code, message, undeclared = (str(about.get(name, "")) for name in ("code", "message", "undeclared"))
+    outcome = Outcome(about["kind"], value, code, message, undeclared)
     return Answer(outcome, digest if isinstance(digest, str) else None)

@@ -12,11 +12,13 @@ import gzip
 import json
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from callwright.environments.protocol import Outcome, OutcomeKind
+from callwright.environments.calling import OneThread, in_use
+from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.errors import DataError
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
@@ -46,7 +48,7 @@ class Recording:
         return remember(value, {}, self.owned)
 
 
-class RecordedEnvironment:
+class RecordedEnvironment(Environment):
     """Tools that answer what was recorded; a call that was not is an infrastructure error, never a wrong answer.
 
     ``data`` is the folder. ``scenario_tools`` maps tools that read the scenario to the parameter by which a call may
@@ -104,8 +106,8 @@ def _environment(
     return RecordedEnvironment(folder, name=name, definitions=definitions, scenario_tools=dict(scenario_tools))
 
 
-class RecordedSession:
-    """A session that looks its answers up."""
+class RecordedSession(OneThread, Session):
+    """A session that looks its answers up, for one thread at a time."""
 
     __slots__ = ("_recording", "_scenario", "_scenario_tools", "_state")
 
@@ -114,6 +116,7 @@ class RecordedSession:
         self._scenario_tools = scenario_tools
         self._scenario = scenario
         self._state = recording.initial.get(scenario, "")
+        self._turn = Lock()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """The recorded outcome."""
@@ -127,15 +130,20 @@ class RecordedSession:
         elif not self._scenario_tools:
             scenario = self._scenario
         recording = self._recording
-        found = recording.outcomes.get((scenario, self._state, tool, fingerprint(arguments, recording.known)))
-        if found is None:
-            return Outcome(
-                "infrastructure_error",
-                code="not_recorded",
-                message=f"the recording has no answer of {tool} for these arguments",
-            )
-        outcome, self._state = found
-        return outcome
+        if not self._turn.acquire(False):
+            raise in_use()
+        try:
+            found = recording.outcomes.get((scenario, self._state, tool, fingerprint(arguments, recording.known)))
+            if found is None:
+                return Outcome(
+                    "infrastructure_error",
+                    code="not_recorded",
+                    message=f"the recording has no answer of {tool} for these arguments",
+                )
+            outcome, self._state = found
+            return outcome
+        finally:
+            self._turn.release()
 
     def digest(self) -> str:
         """The recorded digest of the state; empty where the recorded environment has none."""
@@ -212,7 +220,7 @@ def read_recording(folder: Path) -> Recording:
         message = error_text or ("no tool of this name" if status == "missing" else "")
         state = row.get("state", "")
         initial.setdefault(scenario, state)
-        outcome = Outcome(kind, value, code, message)
+        outcome = Outcome(kind, value, code, message, str(row.get("undeclared") or ""))
         outcomes[scenario, state, tool, fingerprint(arguments, known)] = (outcome, row.get("next", state))
     return Recording(outcomes, initial, known, owned, folder.absolute())
 

@@ -10,7 +10,8 @@ from typing import Any
 from attrs import define, field
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.errors import InfrastructureFailure
+from callwright.environments.sessions import undeclared_failure
+from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.tools.spec import ToolSpec
 from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
@@ -84,10 +85,10 @@ class _RecordingSession:
         key = (self.scenario, before, tool, fingerprint(arguments, {}))
         try:
             outcome = self.inner.call(tool, arguments)
-        except InfrastructureFailure:
+        except (InfrastructureFailure, SessionInUse, ComponentError):
             raise
         except Exception as error:  # the tool's own failure: recorded as execution would report it
-            outcome = Outcome("execution_error", code=type(error).__name__, message=str(error))
+            outcome = undeclared_failure(tool, error)
         if outcome.kind == "infrastructure_error":
             return outcome
         status = _KIND_STATUS.get(outcome.kind, "raised")
@@ -97,6 +98,8 @@ class _RecordingSession:
         if status != "raised" or outcome.value is not None:
             row["value"] = outcome.value
         row |= {"kind": outcome.kind, "code": outcome.code}
+        if outcome.undeclared:
+            row["undeclared"] = outcome.undeclared
         after = self.inner.digest()
         if before or after:
             row |= {"state": before, "next": after}

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from callwright.environments.calling import ReadyTool, call_tool, ready, ready_unchecked
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
 from callwright.pickling import made_by
-from callwright.tools.spec import FunctionTool, ToolError, ToolSpec
+from callwright.tools.spec import FunctionTool, ToolSpec
 from callwright_plugins.toolworld import NAME, world
 from callwright_plugins.toolworld.tools import FUNCTIONS, Context
 
 _SPECS: Final[Mapping[str, ToolSpec]] = MappingProxyType({name: tool.spec for name, tool in FUNCTIONS.items()})
-#: What a call needs, without the way through the specification.
-_READY: Final[dict[str, tuple[Callable[..., Any], frozenset[str]]]] = {
-    name: (tool.function, frozenset(tool.spec.parameters["properties"])) for name, tool in FUNCTIONS.items()
-}
+#: The tools by name, made ready at the first call; and the same without a check of the arguments.
+_ready: dict[str, ReadyTool] = {}
+_unchecked: dict[str, ReadyTool] = {}
+
+
+def _prepare() -> None:
+    _ready.update({name: ready(tool.spec, tool.function) for name, tool in FUNCTIONS.items()})
 
 
 def scenario_of(context: Context) -> str:
@@ -48,7 +52,7 @@ def random_context(rng: random.Random) -> Context:
     return Context(location, world.pick(rng, world.HOURS), world.pick(rng, world.CURRENCIES), home)
 
 
-class ToolWorldSession:
+class ToolWorldSession(Session):
     """One user's view of the world. All tools only read, so the state is the context and no call changes it."""
 
     __slots__ = ("_context",)
@@ -59,21 +63,18 @@ class ToolWorldSession:
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Run one tool.
 
-        ``unknown_tool``; ``execution_error`` with the codes ``missing_argument``, ``unexpected_argument``,
-        ``not_a_string``, ``not_a_number``, ``out_of_range``, ``not_a_table``, ``missing_column`` and ``unknown_`` with
-        city, cuisine, make, colour, dealer, item or currency; ``empty`` for a table without rows.
+        The codes of ``execution_error`` are ``out_of_range``, ``not_a_table``, ``missing_column`` and ``unknown_`` with
+        city, cuisine, make, colour, dealer, item or currency.
         """
-        ready = _READY.get(tool)
-        if ready is None:
-            return Outcome("unknown_tool", None, "unknown_tool", f"there is no tool called {tool[:40]!r}")
-        function, names = ready
-        if arguments.keys() != names:
-            return _misfit(tool, names, arguments)
-        try:
-            value = function(self._context, **arguments)
-        except ToolError as error:
-            return Outcome("execution_error", None, error.code, error.message)
-        return Outcome("ok" if value else "empty", value)
+        if not _ready:
+            _prepare()
+        return call_tool(_ready, tool, arguments, self._context)
+
+    def trust(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """Run one tool on arguments that are known to fit, without loading the library that checks them."""
+        if not _unchecked:
+            _unchecked.update({name: ready_unchecked(one.spec, one.function) for name, one in FUNCTIONS.items()})
+        return call_tool(_unchecked, tool, arguments, self._context)
 
     def digest(self) -> str:
         """SHA-256 of the world's name and the context."""
@@ -81,14 +82,6 @@ class ToolWorldSession:
 
     def close(self) -> None:
         """Nothing to give back."""
-
-
-def _misfit(tool: str, names: frozenset[str], arguments: Mapping[str, Any]) -> Outcome:
-    missing = sorted(names - arguments.keys())
-    if missing:
-        return Outcome("execution_error", None, "missing_argument", f"{tool} needs {', '.join(missing)}")
-    extra = ", ".join(repr(name[:40]) for name in sorted(arguments.keys() - names))
-    return Outcome("execution_error", None, "unexpected_argument", f"{tool} does not take {extra}")
 
 
 _digests: Final[dict[Context, str]] = {}
@@ -101,7 +94,7 @@ def _digest(context: Context) -> str:
     return digest
 
 
-class ToolWorld:
+class ToolWorld(Environment):
     """The environment ``toolworld-mini-v1``. Its tables are made once per process and shared by all sessions."""
 
     def __init__(self) -> None:
@@ -141,8 +134,3 @@ class ToolWorld:
                 return ToolWorldSession(random_context(random.Random(f"{NAME}/context/{seed}")))
             context = self._contexts[scenario] = read_scenario(scenario)
         return ToolWorldSession(context)
-
-
-def _conforms(environment: ToolWorld, session: ToolWorldSession) -> tuple[Environment, Session]:
-    """Checked by mypy only: both classes fit their protocols."""
-    return environment, session

@@ -10,6 +10,7 @@ from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 
 from callwright.environments.protocol import Session
+from callwright.environments.sessions import call_session
 from callwright.episodes.results import describe_step
 from callwright.errors import UsageError
 from callwright.language.program import Call
@@ -17,7 +18,6 @@ from callwright.pipeline import event_caller
 from callwright.plugins import default_registry
 from callwright.tools.reading import without_marks
 from callwright.tools.spec import ToolSpec
-from callwright.walk.execution import call_session
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord
 

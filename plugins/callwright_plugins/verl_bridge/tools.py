@@ -15,13 +15,13 @@ from verl.tools.schemas import (
 )
 
 from callwright.environments.protocol import Environment, Session
+from callwright.environments.sessions import call_session
 from callwright.episodes.results import describe_step
 from callwright.errors import UnknownName, UsageError
 from callwright.language.program import Call
 from callwright.pipeline import event_caller
 from callwright.plugins import default_registry
 from callwright.tools.spec import ToolSpec
-from callwright.walk.execution import call_session
 from callwright.walk.trace import CallRecord
 
 

@@ -74,7 +74,7 @@ def books(rng: random.Random, scale: float) -> Iterator[Book]:
         yield Book(f"B{number + 1:05d}", f"Title {number}", number)
 
 
-def library(toolsets: Sequence[Any] = (), scale: float = 1.0, registry: cw.Registry | None = None) -> Any:
+def library(toolsets: Sequence[Any] = (), scale: float = 1.0) -> Any:
     return cw.StatefulEnvironment(
         "library",
         rows=[Book],
@@ -85,7 +85,6 @@ def library(toolsets: Sequence[Any] = (), scale: float = 1.0, registry: cw.Regis
         },
         toolsets=toolsets,
         scale=scale,
-        registry=registry,
     )
 
 

@@ -140,26 +140,36 @@ def test_a_failure_of_the_machinery_changes_nothing_and_is_passed_on(environment
 
 
 def test_a_hidden_tool_is_for_whoever_holds_the_session(environment: FunctionEnvironment) -> None:
-    assert environment.open().call("audit", {}) == cw.Outcome("empty", [])
+    assert environment.open().call("audit", {}) == cw.Outcome("ok", [])
     trace = execute(cw.Program((cw.Call(0, "audit", {}),)), environment, environment.tools)
     assert trace.records[0].outcome.kind == "unknown_tool"
 
 
-def test_empty_results_are_results() -> None:
-    @cw.tool
-    def nothing(kind: str) -> Any:
-        return {"list": [], "object": {}, "zero": 0, "text": "", "null": None}[kind]
-
-    session = FunctionEnvironment("e", [nothing]).open()
-    found = {kind: session.call("nothing", {"kind": kind}) for kind in ("list", "object", "zero", "text", "null")}
-    assert {kind: outcome.kind for kind, outcome in found.items()} == {
-        "list": "empty",
-        "object": "empty",
-        "zero": "ok",
-        "text": "ok",
-        "null": "ok",
+def test_empty_results_are_results_of_reading() -> None:
+    values = {
+        "list": [],
+        "object": {},
+        "null": None,
+        "page": {"items": [], "total": 0, "next_cursor": None},
+        "zero": 0,
+        "text": "",
+        "false": False,
+        "cart": {"id": "B1", "items": []},
     }
+
+    @cw.tool(read_only=True)
+    def look(kind: str) -> Any:
+        return values[kind]
+
+    @cw.tool
+    def write(kind: str) -> Any:
+        return values[kind]
+
+    session = FunctionEnvironment("e", [look, write]).open()
+    found = {kind: session.call("look", {"kind": kind}) for kind in values}
+    assert [kind for kind, outcome in found.items() if outcome.kind == "empty"] == ["list", "object", "null", "page"]
     assert all(outcome.executed for outcome in found.values())
+    assert {session.call("write", {"kind": kind}).kind for kind in values} == {"ok"}
 
 
 def test_what_is_no_toolset_is_refused() -> None:

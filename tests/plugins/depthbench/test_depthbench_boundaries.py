@@ -107,7 +107,8 @@ def test_a_tool_at_its_boundaries(tool: str) -> None:
             assert outcome.kind in ("ok", "empty", "execution_error"), (path, value, outcome)
         for value in outside(place):
             outcome = session.call(tool, changed(arguments, path, value))
-            assert (outcome.kind, outcome.code) == ("schema_error", "invalid"), (path, value, outcome)
+            assert outcome.kind == "schema_error", (path, value, outcome)
+            assert outcome.code in ("type", "value"), (path, value, outcome)
         if place.get("type") == "object":
             for name in place["required"]:
                 outcome = session.call(tool, changed(arguments, (*path, name), None, drop=True))

@@ -136,7 +136,7 @@ def test_every_tool_that_takes_a_result_answers_with_one_and_refuses_others() ->
             other = givers["songs" if parameter != "songs" else "books"]
             assert code(name, **{parameter: json.loads(json.dumps(other)), **rest}) == "not_a_table"
             assert code(name, **{parameter: other, **rest}) == "not_a_table"
-            assert code(name, **{parameter: "text", **rest}) == "not_a_table"
+            assert code(name, **{parameter: "text", **rest}) == "type"
             assert code(name, **rest) == "missing"
             ran.add(name)
     objects = {
@@ -358,8 +358,8 @@ def test_unknown_tools_and_arguments_are_outcomes() -> None:
     for arguments, wanted in (
         ({}, "missing"),
         ({"city": "Oslo", "date": "2026-05-04", "more": 1}, "unexpected"),
-        ({"city": 5, "date": "2026-05-04"}, "invalid"),
-        ({"city": "Oslo", "date": "4 May"}, "invalid"),
+        ({"city": 5, "date": "2026-05-04"}, "type"),
+        ({"city": "Oslo", "date": "4 May"}, "value"),
     ):
         outcome = ENVIRONMENT.open(USER).call("get_weather", arguments)
         assert (outcome.kind, outcome.code) == ("schema_error", wanted)

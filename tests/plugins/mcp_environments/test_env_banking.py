@@ -57,6 +57,14 @@ def partial(session: StatefulSession, code: str, tool: str, **arguments: Any) ->
     return outcome.value
 
 
+def refused(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
+    before = session.digest()
+    outcome = session.call(tool, arguments)
+    assert (outcome.kind, outcome.code, outcome.value) == ("refused", code, None), outcome
+    assert session.digest() != before, "the attempt was not counted"
+    return outcome.message
+
+
 def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
     before = session.digest()
     outcome = session.call(tool, arguments)
@@ -186,12 +194,13 @@ def test_a_token_is_good_until_the_last_second(session: StatefulSession) -> None
 def test_three_wrong_pins_lock_for_a_day(session: StatefulSession) -> None:
     good, pin, wrong = token(session, "C00001"), secret(session, "C00001").pin, wrong_pin(session, "C00001")
     for left in (2, 1, 0):
-        said = partial(session, "BAD_PIN", "verify_identity", customer_id="C00001", pin=wrong)
-        assert said == {"verified": False, "attempts_left": left}
+        said = refused(session, "BAD_PIN", "verify_identity", customer_id="C00001", pin=wrong)
+        assert f"{left} of 3 attempts left" in said
+        assert ("locked for a day" in said) == (left == 0)
     fails(session, "LOCKED", "verify_identity", customer_id="C00001", pin=pin)
     fails(session, "LOCKED", "withdraw_cash", auth_token=good, account_id="A90001", amount_cents=500)
     wait(session, DAY)
-    partial(session, "BAD_PIN", "verify_identity", customer_id="C00001", pin=wrong)
+    refused(session, "BAD_PIN", "verify_identity", customer_id="C00001", pin=wrong)
     ok(session, "verify_identity", customer_id="C00001", pin=pin)
 
 
@@ -199,8 +208,8 @@ def test_the_right_pin_forgets_the_wrong_ones(session: StatefulSession) -> None:
     pin, wrong = secret(session, "C00001").pin, wrong_pin(session, "C00001")
     for _ in range(3):
         for left in (2, 1):
-            said = partial(session, "BAD_PIN", "verify_identity", customer_id="C00001", pin=wrong)
-            assert said["attempts_left"] == left
+            said = refused(session, "BAD_PIN", "verify_identity", customer_id="C00001", pin=wrong)
+            assert f"{left} of 3 attempts left" in said
         ok(session, "verify_identity", customer_id="C00001", pin=pin)
 
 
@@ -208,7 +217,7 @@ def test_two_factors_need_a_password_that_works_once(session: StatefulSession) -
     held = secret(session, "C00002")
     fails(session, "OTP_REQUIRED", "verify_identity", customer_id="C00002", pin=held.pin)
     ok(session, "verify_identity", customer_id="C00002", pin=held.pin, otp=held.otps[1])
-    partial(session, "BAD_OTP", "verify_identity", customer_id="C00002", pin=held.pin, otp=held.otps[1])
+    refused(session, "BAD_OTP", "verify_identity", customer_id="C00002", pin=held.pin, otp=held.otps[1])
     assert secret(session, "C00002").otps == (held.otps[0], *held.otps[2:])
     ok(session, "verify_identity", customer_id="C00002", pin=held.pin, otp=held.otps[0])
 
@@ -387,9 +396,10 @@ def test_payees_are_verified_by_name_password_or_time(session: StatefulSession) 
     quick = ok(session, "add_payee", auth_token=good, name="Birch", iban=make_iban("DE", "5" * 18), otp=otp)
     assert quick["status"] == "verified"
     ok(session, "pay_payee", **call, payee_id=quick["payee_id"])
-    again = partial(session, "BAD_OTP", "add_payee", auth_token=good, name="B", iban=make_iban("DE", "6" * 18), otp=otp)
-    assert again["status"] == "pending"
+    again = {"auth_token": good, "name": "B", "iban": make_iban("DE", "6" * 18)}
+    assert "verified in a day" in refused(session, "BAD_OTP", "add_payee", **again, otp=otp)
     assert secret(session, "C00001").failed == 1
+    assert ok(session, "add_payee", **again)["status"] == "pending", "the refused call added it"
     wait(session, DAY)
     call["auth_token"] = token(session, "C00001")
     ok(session, "pay_payee", **call, payee_id=slow["payee_id"])

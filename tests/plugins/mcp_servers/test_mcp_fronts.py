@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
+from callwright.environments.sessions import call_session
 from callwright.testing.arguments import fitting_arguments, wrong_arguments
 from callwright.walk import execute
-from callwright.walk.execution import call_session, copy_json
+from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.serving.service import Service, make_server
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
-from callwright.errors import DataError, UnknownName
+from callwright.errors import ComponentError, DataError, UnknownName
 from callwright.testing.environments import (
     check_attributes,
     check_isolation,
@@ -24,7 +25,7 @@ from callwright.testing.environments import (
 )
 from callwright.walk import execute
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
-from callwright_plugins.mcp_servers.connecting.foreign import hollow, read_listing, read_refusal, read_reply
+from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, read_listing, read_refusal, read_reply
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
@@ -436,7 +437,11 @@ def reply(*texts: str, structured: Any = None, **more: Any) -> Reply:
     ("given", "outcome"),
     [
         (reply("hello"), cw.Outcome("ok", "hello")),
-        (reply(" \n"), cw.Outcome("empty", " \n")),
+        (reply(" \n"), cw.Outcome("ok", " \n")),
+        (reply(""), cw.Outcome("ok", "")),
+        (reply("[]"), cw.Outcome("empty", [])),
+        (reply(structured={"result": []}), cw.Outcome("empty", {"result": []})),
+        (reply(structured={"a": None}), cw.Outcome("ok", {"a": None})),
         (reply(), cw.Outcome("empty", None)),
         (reply('{"a": [1, 2.0]}'), cw.Outcome("ok", {"a": [1, 2.0]})),
         (reply("[NaN]"), cw.Outcome("ok", "[NaN]")),
@@ -451,16 +456,20 @@ def reply(*texts: str, structured: Any = None, **more: Any) -> Reply:
     ],
 )  # fmt: skip
 def test_replies(given: Reply, outcome: cw.Outcome) -> None:
-    assert read_reply(given) == outcome
-
-
-def test_hollow_values() -> None:
-    assert all(map(hollow, [None, "", [], {}, [[], {}], {"a": None}, {"a": [], "n": 0}]))
-    assert not any(map(hollow, [0, False, "x", [0], {"n": 0}, {"a": [], "more": True}]))
+    assert read_reply(given, read_only=True) == outcome
+    kind = "ok" if outcome.kind == "empty" else outcome.kind  # a tool without the hint writes
+    assert read_reply(given, read_only=False) == evolve(outcome, kind=kind)
 
 
 def test_refusals() -> None:
     assert read_refusal(Refused(-32601, "Method not found")).kind == "unknown_tool"
+    broken = read_refusal(Refused(-32603, "Internal error"), "pay")
+    assert (broken.kind, broken.code) == ("execution_error", "rpc_32603")
+    assert "pay" in broken.undeclared
+    assert as_wanted(broken, "execution_error") == broken
+    assert as_wanted(broken, "mask").kind == "infrastructure_error"
+    with pytest.raises(ComponentError, match="pay made the server fail"):
+        as_wanted(broken, "raise")
 
 
 def test_listings_of_older_drafts() -> None:

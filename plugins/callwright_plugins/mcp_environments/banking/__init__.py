@@ -1,7 +1,7 @@
 """Banking: the counter of a retail bank, where reading is free and every change needs a token of the customer.
 
 - ``verify_identity`` gives a token for 15 minutes. Customers with two factors need PIN and one-time password; each
-  one-time password works once. The third wrong secret in a row locks the customer for a day.
+  one-time password works once. Wrong secrets are refused and counted; the third in a row locks the customer for a day.
 - Money is in cents of the account's currency. What can be spent is balance less holds plus the agreed overdraft.
 - Cash, payments, and transfers to other people count against the account's limit of the day (UTC); transfers between
   a customer's own accounts do not. Frozen and closed accounts neither pay nor receive.
@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callwright.environments.stateful import StatefulEnvironment, Toolsets
-    from callwright.plugins import Registry
 
 
 def environment(
     *,
     toolsets: Toolsets = (),
     scale: float = 1.0,
-    registry: Registry | None = None,
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
@@ -42,5 +40,4 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
-        registry=registry,
     )

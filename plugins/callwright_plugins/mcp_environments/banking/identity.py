@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, NotRequired
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
-from callwright.tools.spec import ToolError, tool
+from callwright.tools.spec import Refused, ToolError, tool
 from callwright_plugins.mcp_environments.banking.access import (
     ATTEMPTS,
     TOKEN_LIFE,
@@ -30,12 +30,12 @@ MOST_ACCOUNTS: Final = 8
 
 
 class Verification(TypedDict):
-    """Whether the secrets were right, and the token if they were."""
+    """The secrets were right; the token, and how long it is good."""
 
     verified: bool
     attempts_left: int
-    auth_token: NotRequired[str]
-    expires_at: NotRequired[str]
+    auth_token: str
+    expires_at: str
 
 
 @tool
@@ -51,8 +51,8 @@ def verify_identity(
 ) -> Verification:
     """Check a customer's PIN, and the one-time password of those with two factors, and get a token for 15 minutes.
 
-    Everything that changes something needs the token. After three wrong secrets in a row the customer is locked for a
-    day.
+    Everything that changes something needs the token. Wrong secrets are refused (BAD_PIN, BAD_OTP) and counted: after
+    three in a row the customer is locked for a day.
     """
     settle(world)
     customer = need_customer(world, customer_id)
@@ -63,8 +63,8 @@ def verify_identity(
     if pin != credential.pin or (customer.two_factor and otp not in credential.otps):
         wrong = "BAD_PIN" if pin != credential.pin else "BAD_OTP"
         left = attempts_left(world, count_wrong(world, credential))
-        world.warn(wrong, f"that is wrong; {left} of {ATTEMPTS} attempts left" + ("" if left else ", locked for a day"))
-        return {"verified": False, "attempts_left": left}
+        locked = "" if left else ", locked for a day"
+        raise Refused(wrong, f"that is wrong; {left} of {ATTEMPTS} attempts left{locked}")
     if customer.two_factor:
         credential = world.update(credential, otps=tuple(one for one in credential.otps if one != otp))
     world.update(credential, failed=0, locked_until=0)

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
-from callwright.tools.spec import ToolError, tool
+from callwright.tools.spec import Refused, ToolError, tool
 from callwright_plugins.mcp_environments.banking.access import (
     authorised,
     count_wrong,
@@ -59,8 +59,8 @@ def add_payee(
     """Add somebody whom the customer wants to pay.
 
     Accounts of this bank under that very name, and payees confirmed with a one-time password, are verified at once;
-    others after a day. A name that is not the account's, or a wrong one-time password, is a partial success: the payee
-    is there but cannot be paid yet. Wrong one-time passwords count towards the lock.
+    others after a day. A name that is not the account's is a partial success: the payee is there but cannot be paid. A
+    wrong one-time password is refused (BAD_OTP) and counts towards the lock.
     """
     settle(world)
     customer = authorised(world, auth_token)
@@ -88,7 +88,7 @@ def add_payee(
             verified_at = world.now
         else:
             count_wrong(world, credential)
-            world.warn("BAD_OTP", f"the one-time password is wrong; the payee is verified at {iso(verified_at)}")
+            raise Refused("BAD_OTP", f"the one-time password is wrong; without one {name[:80]!r} is verified in a day")
     return payee_view(
         world.put(
             Payee(

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
-from callwright.tools.spec import FunctionTool, ToolError, tool
+from callwright.tools.spec import FunctionTool, Refused, ToolError, tool
 from callwright_plugins.mcp_environments.filesystem.modes import changed_mode
 from callwright_plugins.mcp_environments.filesystem.paths import Path, existing, inode, me, path_of, shell
 from callwright_plugins.mcp_environments.filesystem.rows import Inode, Usage, User
@@ -162,7 +162,7 @@ def switch_user(
     ] = "",
 ) -> SwitchView:
     """Become another user, as su does; the working directory stays. root needs no password, and nobody does for
-    themselves. A wrong one is a partial outcome (BAD_PASSWORD); after the third the account is LOCKED. Fails with
+    themselves. A wrong one is refused (BAD_PASSWORD) and counted; after the third the account is LOCKED. Fails with
     NOT_FOUND, LOCKED."""
     one = world.need(User, user, "NOT_FOUND", f"there is no user {user!r}; see list_users")
     asking = me(world)
@@ -171,8 +171,7 @@ def switch_user(
             raise ToolError("LOCKED", f"the account {user} is locked after wrong passwords; only root can switch to it")
         if password != one.password:
             one = world.update(one, attempts_left=one.attempts_left - 1)
-            world.warn("BAD_PASSWORD", f"wrong password for {user}; {one.attempts_left} attempts are left")
-            return {"verified": False, "user": asking.name, "attempts_left": one.attempts_left}
+            raise Refused("BAD_PASSWORD", f"wrong password for {user}; {one.attempts_left} attempts are left")
         one = world.update(one, attempts_left=3)
     world.update(shell(world), user=one.name)
     return {"verified": True, "user": one.name, "attempts_left": one.attempts_left}

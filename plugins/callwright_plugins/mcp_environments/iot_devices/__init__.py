@@ -6,8 +6,8 @@
 - Covers are moved in percent; with strong wind awnings stay in, and a blocked cover moves only as far as the obstacle.
 - Locks are unlocked with a code. A jammed lock neither locks nor unlocks. While the alarm is ``armed_home`` the doors
   to the outside stay locked, and every door while it is ``armed_away``, for which all doors and windows must be closed.
-- Wrong codes are counted: such a call succeeds with ``verified: false`` and the warning BAD_CODE, because it must leave
-  a trace. After three in a row the lock or alarm takes no code for ten minutes (LOCKED_OUT).
+- Wrong codes are refused (BAD_CODE) and counted. After three in a row the lock or alarm takes no code for ten minutes
+  (LOCKED_OUT).
 - A scene sets several devices. Those that cannot obey are left out, and the outcome is partial.
 - Automations run at times of the day by the clock, or when a device or the alarm changes. They can do what scenes can:
   neither unlock nor disarm. What an automation does starts no other one.
@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callwright.environments.stateful import StatefulEnvironment, Toolsets
-    from callwright.plugins import Registry
 
 
 def environment(
     *,
     toolsets: Toolsets = (),
     scale: float = 1.0,
-    registry: Registry | None = None,
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
@@ -42,5 +40,4 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
-        registry=registry,
     )

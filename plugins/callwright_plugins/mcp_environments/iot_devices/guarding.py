@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
-from callwright.tools.spec import FunctionTool, ToolError, tool
+from callwright.tools.spec import FunctionTool, Refused, ToolError, tool
 from callwright_plugins.mcp_environments.iot_devices.house import (
     able,
     check_code,
@@ -68,7 +68,7 @@ Code = Annotated[
 
 
 class LockView(TypedDict):
-    """A lock; ``verified`` is whether the code was right, and ``attempts_left`` how many are before it locks out."""
+    """A lock; ``attempts_left`` is how many wrong codes are before it locks out."""
 
     device_id: str
     locked: bool
@@ -77,7 +77,7 @@ class LockView(TypedDict):
 
 
 class AlarmView(TypedDict):
-    """The alarm; ``verified`` is whether the code was right."""
+    """The alarm; ``attempts_left`` is how many wrong codes are before it locks out."""
 
     mode: AlarmMode
     verified: bool
@@ -125,7 +125,7 @@ def lock_door(world: World, /, device_id: DeviceId) -> LockView:
 def unlock_door(world: World, /, device_id: DeviceId, lock_code: Code) -> LockView:
     """Unlock a door with its code. While the alarm is armed_home the doors to the outside stay locked, and all doors
     while it is armed_away: ALARM_ARMED (disarm_alarm first). Fails also with JAMMED, LOCKED_OUT, DEVICE_OFFLINE. A
-    wrong code is not a failure: the answer has verified false, and after three the lock takes none for ten minutes.
+    wrong code is refused (BAD_CODE) and counted: after three the lock takes none for ten minutes.
     """
     settle(world)
     device, _ = able(world, device_id, "lock")
@@ -135,20 +135,16 @@ def unlock_door(world: World, /, device_id: DeviceId, lock_code: Code) -> LockVi
     if one.jammed:
         raise ToolError("JAMMED", f"{device.name} ({device.id}) is jammed; somebody must free it by hand")
     me = world.need(Profile, "me").name
-    verified = check_code(world, one, lock_code, f"{device.name} ({device.id})")
+    refusal = check_code(world, one, lock_code, f"{device.name} ({device.id})")
+    if refusal:
+        world.put(LockEntry(world.new_id(LockEntry), device.id, world.now, "wrong_code", me))
+        raise Refused("BAD_CODE", refusal)
     one = world.need(Lock, device.id)
-    if verified and one.locked:
+    if one.locked:
         one = world.update(one, locked=False)
         world.put(LockEntry(world.new_id(LockEntry), device.id, world.now, "unlocked", me))
         emit(world, device_id, "unlocked")
-    elif not verified:
-        world.put(LockEntry(world.new_id(LockEntry), device.id, world.now, "wrong_code", me))
-    return {
-        "device_id": device.id,
-        "locked": one.locked,
-        "verified": verified,
-        "attempts_left": 0 if world.now < one.locked_out_until else 3 - one.wrong,
-    }
+    return {"device_id": device.id, "locked": one.locked, "verified": True, "attempts_left": 3 - one.wrong}
 
 
 @tool(idempotent=True)
@@ -196,24 +192,19 @@ def arm_alarm(
 
 @tool
 def disarm_alarm(world: World, /, alarm_code: Code) -> AlarmView:
-    """Disarm the alarm with its code. A wrong code is not a failure: the answer has verified false, and after three the
-    alarm takes none for ten minutes (LOCKED_OUT). Fails with INVALID_STATE if it is not armed.
+    """Disarm the alarm with its code. A wrong code is refused (BAD_CODE) and counted: after three the alarm takes none
+    for ten minutes (LOCKED_OUT). Fails with INVALID_STATE if it is not armed.
     """
     settle(world)
     alarm = world.need(Alarm, ALARM)
     if alarm.mode == "disarmed":
         raise ToolError("INVALID_STATE", "the alarm is not armed")
-    verified = check_code(world, alarm, alarm_code, "the alarm")
-    alarm = world.need(Alarm, ALARM)
-    if verified:
-        alarm = world.update(alarm, mode="disarmed", changed_at=world.now, bypassed=())
-        emit(world, ALARM, "disarmed")
-    return {
-        "mode": alarm.mode,
-        "verified": verified,
-        "attempts_left": 0 if world.now < alarm.locked_out_until else 3 - alarm.wrong,
-        "bypassed": list(alarm.bypassed),
-    }
+    refusal = check_code(world, alarm, alarm_code, "the alarm")
+    if refusal:
+        raise Refused("BAD_CODE", refusal)
+    alarm = world.update(world.need(Alarm, ALARM), mode="disarmed", changed_at=world.now, bypassed=())
+    emit(world, ALARM, "disarmed")
+    return {"mode": alarm.mode, "verified": True, "attempts_left": 3 - alarm.wrong, "bypassed": list(alarm.bypassed)}
 
 
 @tool

@@ -253,22 +253,21 @@ def open_windows(world: World, room_id: str, at: int) -> list[Device]:
 # Codes ----------------------------------------------------------------------------------------------------------------
 
 
-def check_code(world: World, holder: Lock | Alarm, code: str, what: str) -> bool:
-    """Whether a code is right. Wrong ones are counted, with a warning; fails with ``LOCKED_OUT`` after three."""
+def check_code(world: World, holder: Lock | Alarm, code: str, what: str) -> str:
+    """Why a code is refused; empty for the right one. Wrong ones are counted; fails with ``LOCKED_OUT`` after three."""
     if world.now < holder.locked_out_until:
         raise ToolError("LOCKED_OUT", f"{what} takes no code until {iso(holder.locked_out_until)}: too many were wrong")
     if code == holder.code:
         if holder.wrong:
             world.update(holder, wrong=0)
-        return True
+        return ""
     wrong = holder.wrong + 1
     out = wrong >= WRONG_CODES
     world.update(
         holder, wrong=0 if out else wrong, locked_out_until=world.now + LOCK_OUT if out else holder.locked_out_until
     )
     left = f"{WRONG_CODES - wrong} attempts are left" if not out else "it takes no code for ten minutes now"
-    world.warn("BAD_CODE", f"the code for {what} is wrong; {left}")
-    return False
+    return f"the code for {what} is wrong; {left}"
 
 
 # Automations ----------------------------------------------------------------------------------------------------------

@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callwright.environments.stateful import StatefulEnvironment, Toolsets
-    from callwright.plugins import Registry
 
 
 def environment(
     *,
     toolsets: Toolsets = (),
     scale: float = 1.0,
-    registry: Registry | None = None,
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
@@ -40,5 +38,4 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
-        registry=registry,
     )

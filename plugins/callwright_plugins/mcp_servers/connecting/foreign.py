@@ -9,8 +9,11 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
+from callwright.environments.calling import is_nothing
 from callwright.environments.protocol import Outcome
-from callwright.errors import DataError, UnknownName
+from callwright.environments.undeclared import Undeclared
+from callwright.errors import ComponentError, DataError, UnknownName
+from callwright.language.shortening import shortened
 from callwright.tools.schema_dialects import inline_definitions
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
@@ -20,6 +23,8 @@ _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME: Final = 64
 _INVALID_PARAMS: Final = -32602
 _METHOD_NOT_FOUND: Final = -32601
+_INTERNAL_ERROR: Final = -32603
+_LONGEST_ACCOUNT: Final = 1500
 #: Validation failures and unknown tools as servers word them (FastMCP, MCPServer, the TypeScript SDK, plain ones).
 _INVALID: Final = re.compile(
     r"validation errors? for|input validation error|invalid arguments? (?:for|:)|-32602|invalid_type|"
@@ -104,10 +109,12 @@ def _usable(spec: ToolSpec) -> ToolSpec:
 # Results --------------------------------------------------------------------------------------------------------------
 
 
-def read_reply(reply: Reply) -> Outcome:
-    """A result of somebody's server as an outcome.
+def read_reply(reply: Reply, *, read_only: bool) -> Outcome:
+    """A result of somebody's server as an outcome; ``read_only`` is what the listing hints at.
 
-    An error is told from its text: servers say in words whether a tool is unknown or its arguments are wrong.
+    ``empty`` means what it means everywhere: the tool only reads, and found nothing. What a tool without the hint did
+    is never empty. An error is told from its text: servers say in words whether a tool is unknown or its arguments are
+    wrong.
     """
     if reply.asks:
         return Outcome("execution_error", None, "input_required", "the server asks its user something; nobody is there")
@@ -115,16 +122,32 @@ def read_reply(reply: Reply) -> Outcome:
         text = "\n".join(str(block.get("text", "")) for block in reply.content).strip()
         return failure(text or "the tool failed without saying why")
     value = reply.structured if reply.has_structured else _content(reply.content)
-    return Outcome("empty" if hollow(value) else "ok", value)
+    return Outcome("empty" if read_only and is_nothing(_unwrapped(value)) else "ok", value)
 
 
-def read_refusal(refusal: Refused) -> Outcome:
-    """An error of JSON-RPC as an outcome."""
+def read_refusal(refusal: Refused, tool: str = "the tool") -> Outcome:
+    """An error of JSON-RPC as an outcome. The server's internal error is undeclared: tools fail by results."""
     if refusal.code in (_INVALID_PARAMS, _METHOD_NOT_FOUND):
         if _UNKNOWN.search(refusal.message) or refusal.code == _METHOD_NOT_FOUND:
             return Outcome("unknown_tool", None, "unknown_tool", refusal.message)
         return Outcome("schema_error", None, "invalid_params", refusal.message)
-    return Outcome("execution_error", None, f"rpc_{abs(refusal.code)}", refusal.message)
+    code = f"rpc_{abs(refusal.code)}"
+    undeclared = ""
+    if refusal.code == _INTERNAL_ERROR:  # an exception that the server did not make a result of
+        undeclared = shortened(f"{tool} made the server fail ({code}): {refusal.message}", _LONGEST_ACCOUNT)
+    return Outcome("execution_error", None, code, refusal.message, undeclared)
+
+
+def as_wanted(outcome: Outcome, undeclared: Undeclared) -> Outcome:
+    """An outcome with the owner's wish for failures that no tool declared.
+
+    Raises :class:`callwright.errors.ComponentError` for one where that is ``raise``.
+    """
+    if not outcome.undeclared or undeclared == "execution_error":
+        return outcome
+    if undeclared == "raise":
+        raise ComponentError(f"{outcome.undeclared}. This is a bug of the server (undeclared='raise')")
+    return evolve(outcome, kind="infrastructure_error")
 
 
 def failure(text: str) -> Outcome:
@@ -160,13 +183,6 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def hollow(value: Any) -> bool:
-    """Whether a value holds nothing: no text, no member; zeros beside an empty list do not count."""
-    if isinstance(value, Mapping):
-        return not value or (
-            all(hollow(inner) or (inner == 0 and not isinstance(inner, bool)) for inner in value.values())
-            and any(hollow(inner) for inner in value.values())
-        )
-    if isinstance(value, list | tuple):
-        return all(map(hollow, value))
-    return value is None or (isinstance(value, str) and not value.strip())
+def _unwrapped(value: Any) -> Any:
+    """A value out of the object of one member ``result``, in which servers put what is not an object."""
+    return value["result"] if isinstance(value, Mapping) and value.keys() == {"result"} else value

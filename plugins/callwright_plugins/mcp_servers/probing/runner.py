@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from callwright.digests import digest_of
 from callwright.environments.protocol import Outcome
@@ -37,16 +37,18 @@ class Runner:
         try:
             reply = await self.connection.call(self.tools[tool].original, sent, self.meta or None, self.limit)
         except Refused as refusal:
-            outcome = read_refusal(refusal)
+            outcome = read_refusal(refusal, tool)
         except ServerFailure as failure:
             return Outcome("infrastructure_error", None, failure.code, str(failure))
         else:
             structured = reply.structured
             answer = answer_of({"_meta": reply.meta, "isError": reply.is_error, "structuredContent": structured})
-            outcome = answer.outcome if answer is not None else read_reply(reply)
+            reading = self.tools[tool].spec.read_only
+            outcome = answer.outcome if answer is not None else read_reply(reply, read_only=reading)
         if workspace is None:
             return outcome
-        return Outcome(outcome.kind, workspace.outward(outcome.value), outcome.code, workspace.outward(outcome.message))
+        message = workspace.outward(outcome.message)
+        return evolve(outcome, value=workspace.outward(outcome.value), message=message)
 
     async def files(self) -> str:
         """The digest of its folder."""

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
 from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.sessions import call_session
 from callwright.errors import CallwrightError, InfrastructureFailure, UsageError
 from callwright.language.program import Call
-from callwright.walk.execution import call_session, copy_json
+from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.sessions import Held, SessionStore
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, listed_tool, need_mcp, result_of
 
@@ -110,7 +111,7 @@ class Service:
             outcome = call_session(session, Call(0, tool, arguments), arguments)
         state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
         if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
-            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message)
+            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared)
         try:
             return result_of(outcome, spec, state)
         except (TypeError, ValueError, RecursionError) as error:

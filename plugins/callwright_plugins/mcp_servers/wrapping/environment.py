@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from callwright.environments.protocol import Environment, Session
+from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure, UnknownName
 from callwright.options import read_options
 from callwright.tools.spec import ToolSpec
@@ -31,7 +31,7 @@ from callwright_plugins.mcp_servers.wrapping.pool import (
 from callwright_plugins.mcp_servers.wrapping.session import MCPSession
 
 
-class MCPEnvironment:
+class MCPEnvironment(Environment):
     """A server, started by a command or reached at a URL, as an environment.
 
     ``isolation``: ``meta`` (one process, sessions told apart by id; the server must know Callwright's key),
@@ -50,6 +50,9 @@ class MCPEnvironment:
     stand ready. ``lock`` is a lock file (:mod:`.locking`). ``time_limit``, ``start_limit`` and ``wait_limit`` are
     seconds for a call, a start and the wait for a process. After a crash or time-out a session is replayed in a new
     process and the call done again, up to ``retries`` times; then it is an ``infrastructure_error``.
+
+    ``undeclared`` says what an internal error of the server becomes (tools report failures in results, so it is a bug):
+    an ``execution_error``, ``"mask"`` or ``"raise"``, as in :class:`callwright.environments.FunctionEnvironment`.
 
     ``digest`` is what a session's digest is made of: ``server`` (it says so itself), ``workspace`` (the folder without
     ``digest_ignore``), a list of read-only calls (``{"tool": …, "arguments": {…}}``) whose answers are hashed, or
@@ -73,12 +76,14 @@ class MCPEnvironment:
         self._description: Description | None = None
         self.listing: dict[str, ForeignTool] = {}
         self._specs: dict[str, ToolSpec] = {}
+        #: The server's own names of the tools that only read.
+        self.reading: frozenset[str] = frozenset()
         self._starting: asyncio.Lock | None = None
         self.counts = Counts()
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is, without what runs: another process starts its own."""
-        live = ("backend", "_description", "listing", "_specs", "_starting", "counts")
+        live = ("backend", "_description", "listing", "_specs", "reading", "_starting", "counts")
         return {key: value for key, value in self.__dict__.items() if key not in live}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -188,6 +193,7 @@ class MCPEnvironment:
             await first.stop()
             raise
         self.listing, self._specs = tools, {name: tool.spec for name, tool in tools.items()}
+        self.reading = frozenset(tool.original for tool in tools.values() if tool.spec.read_only)
         self._description = description
         PORTAL.own(self)
         if isolation == "process":
@@ -274,10 +280,6 @@ class MCPEnvironment:
             ) from refusal
         if reply.is_error:
             raise ServerFailure(
-                "reset", f"{self.target.label}: its reset tool {name!r} failed: {read_reply(reply).message}"
+                "reset",
+                f"{self.target.label}: its reset tool {name!r} failed: {read_reply(reply, read_only=False).message}",
             )
-
-
-def _conforms(environment: MCPEnvironment, session: MCPSession) -> tuple[Environment, Session]:
-    """Checked by mypy only: both classes fit their protocols."""
-    return environment, session

@@ -6,10 +6,11 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self, get_args
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from callwright.environments.undeclared import Undeclared
 from callwright.errors import UnknownName, UsageError
 from callwright.options import OptionTable
 from callwright_plugins.mcp_servers.connecting.connection import Target
@@ -38,6 +39,12 @@ def _digest(digest: str | tuple[Mapping[str, Any], ...]) -> str | tuple[Mapping[
     if isinstance(digest, str) and digest not in _DIGESTS:
         raise UnknownName("digest", digest, _DIGESTS, hint="Or a list of calls.")
     return digest
+
+
+def _undeclared(way: Any) -> Any:
+    if way not in get_args(Undeclared):
+        raise UnknownName("way with undeclared failures", str(way), get_args(Undeclared))
+    return way
 
 
 def _alias(path: str) -> str:
@@ -104,6 +111,9 @@ class MCPOptions(OptionTable):
     start_limit: Seconds = Field(default=60.0, description="Seconds for a start.")
     wait_limit: Seconds = Field(default=120.0, description="Seconds to wait for a process.")
     retries: Count = Field(default=1, description="How often a call is done again after a crash or time-out.")
+    undeclared: Annotated[Undeclared, BeforeValidator(_undeclared)] = Field(
+        default="execution_error", description="What an internal error of the server becomes."
+    )
     legacy: bool = Field(default=False, description="Whether not to ask for the newest protocol version.")
     name: str = Field(default="mcp", description="The environment's name.")
 

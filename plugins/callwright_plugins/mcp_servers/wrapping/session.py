@@ -12,15 +12,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from callwright.digests import digest_of
-from callwright.environments.protocol import Outcome
+from callwright.environments.calling import schema_error
+from callwright.environments.protocol import Outcome, Session
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply, ServerFailure
-from callwright_plugins.mcp_servers.connecting.foreign import read_refusal, read_reply
+from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, read_refusal, read_reply
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
 from callwright_plugins.mcp_servers.wrapping.deciding import DigestSource
@@ -34,7 +35,7 @@ _REPLAYED: Final = 1000
 
 
 @define(eq=False)
-class MCPSession:
+class MCPSession(Session):
     """A session of an :class:`MCPEnvironment`.
 
     Its calls come one after the other. ``digest_source`` is what the digest is made of.
@@ -105,9 +106,8 @@ class MCPSession:
             if not self.environment.served:
                 if known is None or known.spec.hidden:
                     return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r}")
-                problems = check_arguments(known.spec, arguments)
-                if problems:
-                    return Outcome("schema_error", None, problems[0].kind, str(problems[0]))
+                if check_arguments(known.spec, arguments):
+                    return schema_error(known.spec, arguments)
             elif known is not None and known.spec.hidden:
                 return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             original = known.original if known is not None else tool
@@ -154,22 +154,22 @@ class MCPSession:
         try:
             reply = await seat.connection.call(original, sent, meta or None, self.environment.time_limit)
         except Refused as refusal:
-            outcome = read_refusal(refusal)
+            outcome = as_wanted(read_refusal(refusal, original), self.environment.options.undeclared)
         else:
-            outcome = self._read(reply)
+            outcome = self._read(reply, original)
         if workspace is not None:
             message = workspace.outward(outcome.message)
-            outcome = Outcome(outcome.kind, workspace.outward(outcome.value), outcome.code, message)
+            outcome = evolve(outcome, value=workspace.outward(outcome.value), message=message)
         return outcome
 
-    def _read(self, reply: Reply) -> Outcome:
+    def _read(self, reply: Reply, original: str) -> Outcome:
         if self.environment.served:
             result = {"_meta": reply.meta, "isError": reply.is_error, "structuredContent": reply.structured}
             answer = answer_of(result)
             if answer is not None:
                 self._state = answer.digest
                 return answer.outcome
-        outcome = read_reply(reply)
+        outcome = read_reply(reply, read_only=original in self.environment.reading)
         errors = self.environment.failures
         if errors is not None and isinstance(outcome.value, str) and errors.search(outcome.value):
             return Outcome("execution_error", None, "tool_error", outcome.value)

@@ -1,0 +1,37 @@
+"""Asking a session from outside: whatever it raises becomes an outcome of the call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callwright.environments.protocol import Outcome, OutcomeKind, Session
+from callwright.environments.undeclared import Undeclared, account_of, message_of
+from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
+from callwright.language.program import Call
+
+
+def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    """Have a session execute a call; what it raises is an outcome of the call, and said to be undeclared.
+
+    Raises :class:`callwright.errors.SessionInUse`, the embedder's doing, and :class:`callwright.errors.ComponentError`,
+    by which an environment says that a bug shall stop the run.
+    """
+    try:
+        return session.call(call.tool, arguments)
+    except InfrastructureFailure as error:
+        return lost_call("infrastructure", error)
+    except (SessionInUse, ComponentError):
+        raise
+    except (Exception, SystemExit) as error:  # a tool's own failure is an outcome, whatever it raises
+        return undeclared_failure(call.tool, error)
+
+
+def lost_call(code: str, error: InfrastructureFailure) -> Outcome:
+    """The outcome of a call of which nothing is known, because the machinery failed."""
+    return Outcome("infrastructure_error", None, code, str(error))
+
+
+def undeclared_failure(name: str, error: BaseException, undeclared: Undeclared = "execution_error") -> Outcome:
+    """The outcome of a tool that raised what it does not declare; the code is the name of the exception's type."""
+    kind: OutcomeKind = "infrastructure_error" if undeclared == "mask" else "execution_error"
+    return Outcome(kind, None, type(error).__name__, message_of(error), account_of(name, error))

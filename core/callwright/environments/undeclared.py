@@ -1,0 +1,55 @@
+"""Undeclared failures: what is told of an exception that a tool raises without declaring it.
+
+A tool says what can go wrong by raising :class:`callwright.ToolError`. Anything else is most likely a bug of the tool,
+and a model that is paid for calls that execute pays for it. So the outcome says which tool it was and where it happened
+(:attr:`callwright.Outcome.undeclared`), in words that are the same on every machine: no paths, no addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+from typing import Final, Literal
+
+from callwright.language.shortening import shortened
+
+#: What such a failure becomes: a failed call, a masked sample, or the end of the run.
+Undeclared = Literal["execution_error", "mask", "raise"]
+
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+")
+_LONGEST_MESSAGE: Final = 600
+_LONGEST_ACCOUNT: Final = 1500
+_MOST_FRAMES: Final = 6
+#: Modules whose frames say nothing of the tool: they are on every way into one.
+_MACHINERY: Final = ("callwright.environments.", "callwright.tools.", "callwright.walk.", "pydantic.", "pydantic_core.")
+
+
+def message_of(error: BaseException) -> str:
+    """What an exception says, at most 600 characters, without addresses of objects. It never raises."""
+    try:
+        text = str(error)
+    except Exception:  # the exception's own __str__ is as broken as its tool
+        text = ""
+    return shortened(_ADDRESS.sub("0x…", text), _LONGEST_MESSAGE)
+
+
+def account_of(tool: str, error: BaseException) -> str:
+    """The tool, the exception, and the functions that it came through, the innermost last; at most 1,500 characters."""
+    message = message_of(error)
+    lines = [f"{tool} raised {type(error).__name__}" + (f": {message}" if message else "")]
+    frames = _frames(error.__traceback__)
+    if len(frames) > _MOST_FRAMES:
+        lines.append("  …")
+    lines += [f"  {frame}" for frame in frames[-_MOST_FRAMES:]]
+    return shortened("\n".join(lines), _LONGEST_ACCOUNT)
+
+
+def _frames(trace: TracebackType | None) -> list[str]:
+    """``module.function, line N`` of every frame outside of the machinery. Files lie elsewhere on other machines."""
+    found = []
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", "?"))
+        if not module.startswith(_MACHINERY):
+            found.append(f"{module}.{trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}")
+        trace = trace.tb_next
+    return found
