@@ -222,6 +222,7 @@ def test_function_environments_and_their_sessions() -> None:
     assert session.digest() != other.digest()
     assert elsewhere(diary, "the diary").open("x", 1).state == ["x", "1"]
     assert copy.deepcopy(diary) is diary
+    assert again(diary).tools["note"] is pickled.note.spec
     local = cw.environment("diary", tools=[pickled.note], state=lambda scenario, seed: [])
     with pytest.raises(cw.UsageError, match=r"the state of environment 'diary' cannot be sent .*at the top level"):
         pickle.dumps(local)

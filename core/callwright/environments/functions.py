@@ -60,7 +60,12 @@ class FunctionEnvironment(ByName, Environment):
 
     def __getstate__(self) -> dict[str, Any]:
         need_name(self._state, f"the state of environment {self._name!r}")
-        return {**self.__dict__, "_ready": {}}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_specs", "_ready")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._specs = {tool_name: tool.spec for tool_name, tool in self._functions.items()}
+        self._ready = {}
 
     @property
     def name(self) -> str:

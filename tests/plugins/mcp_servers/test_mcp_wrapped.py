@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import os
 import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +30,7 @@ from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
 from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, read_listing, read_refusal, read_reply
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
+from callwright_plugins.mcp_servers.wrapping.session import MCPSession
 
 Wrap = Callable[..., MCPEnvironment]
 
@@ -626,3 +629,11 @@ def test_options_are_listed_with_their_defaults() -> None:
     assert (listed["pool"].default, listed["isolation"].default, len(listed)) == (4, "auto", 23)
     with pytest.raises(UnknownName, match="Did you mean 'isolation'"):
         cw.default_registry().create("environment", "mcp", command=["a"], isolaton="meta")
+
+
+def test_a_session_says_why_it_cannot_be_pickled() -> None:
+    environment: Any = SimpleNamespace(name="shelf")
+    session = MCPSession(environment, "", 0, "history")
+    for send in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(cw.UsageError, match="a session of 'shelf' is a conversation with a server that runs here"):
+            send(session)
