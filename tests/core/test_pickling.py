@@ -238,7 +238,7 @@ def test_function_environments_and_their_sessions() -> None:
 
 def test_a_registry_is_pickled_as_its_description() -> None:
     registry = load_plugins(blocked=["report"])
-    registry.add(importlib.import_module("executor_work"), name="work")
+    registry.add(pickled, name="sent")
     other = again(registry)
     assert isinstance(other, Registry)
     assert other is not registry
