@@ -858,7 +858,7 @@ class Forks(World):
         return ForkingVisit(self, inner)
 
     def forked(self, inner: Any) -> Any:
-        return type(inner)(inner.functions, copy.deepcopy(inner.state))
+        return type(inner)(inner.environment, copy.deepcopy(inner.state))
 
     def reset(self, inner: Any, first: Any) -> None:
         inner.state = first
@@ -917,7 +917,7 @@ class SendsNoState(World):
 
 class StatelessVisit(Visit):
     def __reduce__(self) -> Any:
-        return Visit, (self.world, type(self.inner)(self.inner.functions, None))
+        return Visit, (self.world, type(self.inner)(self.inner.environment, None))
 
 
 @case("environment", "check_pickles_after_use", "pickling a session, after calls, raised TypeError")
@@ -1298,7 +1298,7 @@ def trainer_without_training() -> Any:
     return SimpleNamespace(name="t")
 
 
-@case("synthesizer", "check_synthesizer", "lacks synthesize of Synthesizer")
+@case("synthesizer", "check_synthesizer", "lacks synthesize of callwright.training.Synthesizer")
 def synthesizer_without_synthesis() -> Any:
     return SimpleNamespace(name="t")
 
@@ -1308,7 +1308,7 @@ def teacher_without_a_name() -> Any:
     return SimpleNamespace(name="", reply=lambda messages, seed=0: "")
 
 
-@case("model check", "check_model_check", "lacks examine of callwright.training.model_check.ModelCheck")
+@case("model check", "check_model_check", "lacks examine of callwright.training.ModelCheck")
 def model_check_without_a_look() -> Any:
     return SimpleNamespace(name="m")
 

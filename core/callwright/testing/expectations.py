@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import callwright
 from callwright.language.program import plain
 
 
@@ -48,7 +49,10 @@ def expect_members(component: Any, protocol: Any) -> None:
     """The members of a protocol are there."""
     wanted = [name for name in dir(protocol) if not name.startswith("_") or name == "__getitem__"]
     missing = [name for name in wanted if not hasattr(component, name)]
-    expect(
-        not missing,
-        f"{type(component).__name__} lacks {', '.join(missing)} of {protocol.__module__}.{protocol.__name__}",
-    )
+    expect(not missing, f"{type(component).__name__} lacks {', '.join(missing)} of {_public_name(protocol)}")
+
+
+def _public_name(protocol: Any) -> str:
+    """Where people import it from: the package, or the room."""
+    name = protocol.__name__
+    return f"callwright.{name}" if name in callwright.__all__ else f"{protocol.__module__.rpartition('.')[0]}.{name}"
