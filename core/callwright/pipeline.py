@@ -73,9 +73,6 @@ class Pipeline:
         def component(kind: str, given: Any) -> Any:
             return known.create(kind, given) if isinstance(given, str) else given
 
-        heard = event_caller(known)
-        if heard is not None and conditions.caller is None:
-            conditions = evolve(conditions, caller=heard)
         self.__attrs_init__(
             component("corpus", corpus),
             component("reward recipe", reward),
@@ -117,7 +114,9 @@ class Pipeline:
         self, task: Task, completion: Completion | str | Sequence[Completion | str], progress: Progress | None = None
     ) -> Attempt:
         """Completion -> attempt, which parses, validates and executes when it is asked to; several are its turns."""
-        conditions = self.conditions if progress is None else evolve(self.conditions, progress=progress)
+        conditions = self._heard(None)
+        if progress is not None:
+            conditions = evolve(conditions, progress=progress)
         return Attempt(task, completion, self.parser, conditions)
 
     def token_episode(
@@ -133,7 +132,7 @@ class Pipeline:
         Raises :class:`callwright.episodes.PromptTooLong`.
         """
         said = self.messages(task) if messages is None else messages
-        return TokenEpisode(task, self.parser, codec, said, self.conditions if conditions is None else conditions)
+        return TokenEpisode(task, self.parser, codec, said, self._heard(conditions))
 
     def conversation(
         self,
@@ -147,7 +146,7 @@ class Pipeline:
             task,
             self.parser,
             self.messages(task) if messages is None else messages,
-            self.conditions if conditions is None else conditions,
+            self._heard(conditions),
             observation_role=observation_role,
         )
 
@@ -157,6 +156,14 @@ class Pipeline:
         if self.registry.listens("callwright_attempt_scored"):
             self.registry.hook.callwright_attempt_scored(attempt=attempt, reward=reward)
         return reward
+
+    def _heard(self, conditions: Conditions | None) -> Conditions:
+        """These conditions, else the pipeline's own; with the event hook if a plugin listens to calls by now."""
+        conditions = self.conditions if conditions is None else conditions
+        if conditions.caller is not None:
+            return conditions
+        caller = event_caller(self.registry)
+        return conditions if caller is None else evolve(conditions, caller=caller)
 
 
 @frozen

@@ -81,9 +81,9 @@ def make_task(small_environment: cw.Environment) -> Callable[..., cw.Task]:
 
 @pytest.fixture(scope="session")
 def make_attempt(make_task: Callable[..., cw.Task], list_parser: ListParser) -> Callable[..., cw.Attempt]:
-    """``make_attempt(text, 4)``: a completion of a task that expects 4."""
+    """``make_attempt(text, 4)``: a completion of a task that expects 4; whatever is named is a condition."""
 
     def make(text: str, *values: Any, task: cw.Task | None = None, **more: Any) -> cw.Attempt:
-        return cw.Attempt(task or make_task(*values), text, list_parser, **more)
+        return cw.Attempt(task or make_task(*values), text, list_parser, cw.Conditions(**more))
 
     return make

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
 from callwright.environments import FunctionEnvironment
@@ -29,6 +30,7 @@ name = "none"
 [trainer]
 name = "none"
 """
+ALGORITHM: Any = SimpleNamespace(name="none")
 
 
 class Right(cw.RewardComponent):
@@ -74,7 +76,7 @@ def registry(make_task: Callable[..., cw.Task], list_parser: Any) -> cw.Registry
             callwright_corpora=lazies(cw.Lazy("small", corpus)),
             callwright_parsers=lazies(cw.Lazy("list", lambda: list_parser)),
             callwright_reward_recipes=lazies(cw.Lazy("right", lambda: cw.RewardRecipe("right", (cw.Term(Right()),)))),
-            callwright_algorithms=lazies(cw.Lazy("none", lambda: "the algorithm")),
+            callwright_algorithms=lazies(cw.Lazy("none", lambda: ALGORITHM)),
             callwright_trainers=lazies(cw.Lazy("none", lambda steps=1: f"the trainer of {steps}")),
         ),
         name="small",
@@ -88,7 +90,7 @@ def load(*overrides: str, text: str = TEXT) -> LoadedRecipe:
 
 def test_a_pipeline_scores_completions(registry: cw.Registry) -> None:
     pipeline = build_pipeline(load(), registry)
-    assert (pipeline.corpus.splits["train"], pipeline.algorithm) == (3, "the algorithm")
+    assert (pipeline.corpus.splits["train"], pipeline.algorithm) == (3, ALGORITHM)
     tasks = pipeline.tasks("train")
     assert [task.id for task in tasks] == ["0", "1", "2"]
     assert [task.id for task in pipeline.tasks("train", 2)] == ["0", "1"]
@@ -189,8 +191,9 @@ def test_seed_time_limit_and_progress_reach_the_attempt(
     opened: list[int] = []
     environment = FunctionEnvironment("e", [], state=lambda scenario, seed: opened.append(seed))
     pipeline = build_pipeline(load("seed=11"), registry, environment=environment)
-    attempt = pipeline.attempt(pipeline.tasks("train")[0], '[["double", {}]]', Progress(1, 2))
+    task = evolve(pipeline.tasks("train")[0], seed=4)
+    attempt = pipeline.attempt(task, '[["double", {}]]', Progress(1, 2))
     assert attempt.trace is not None
-    assert opened == [11]
+    assert opened == [4]  # a task fixes its world; the recipe's seed draws samples
+    assert attempt.conditions == cw.Conditions(seed=11, time_limit=5.0, progress=Progress(1, 2))
     assert attempt.progress == Progress(1, 2)
-    assert attempt._time_limit == 5.0

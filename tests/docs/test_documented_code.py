@@ -38,6 +38,7 @@ PAGES = [
     "docs/executors.md",
     "docs/mcp.md",
     "docs/intermediate-representations.md",
+    "docs/toolrl-and-prove.md",
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),

@@ -81,7 +81,7 @@ def converse(
     def ask(live: list[Conversation]) -> list[Completion]:
         """Whoever starts a group together shares a prompt and is asked for together; later each has its own."""
         answers: dict[int, Completion] = {}
-        together = [group for group in groups if not any(one.history or one.retried for one in group)]
+        together = [group for group in groups if not any(one.history or one.retried or one.over for one in group)]
         whole = {id(one) for group in together for one in group}
         _ask(sampler, together, n, conditions.seed, temperature, answers)
         for copy in range(n):

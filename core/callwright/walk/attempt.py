@@ -63,6 +63,7 @@ class Attempt:
         self._is_told = False
         self._reason_lost: str | None = None
         self._turns: tuple[Turn, ...] | None = None
+        self._ran: list[Trace] | None = None
         self._parts: tuple[Program | ParseFailure, ...] | None = None
         self._whole: Program | None = None
         self._validation: Validation | None = None
@@ -189,7 +190,7 @@ class Attempt:
         """The turns; those of a written attempt are executed now if they were not."""
         if self._turns is None:
             parts = self.parts
-            traces = iter(self._run(STRICT))
+            traces = iter(self._strict())
             self._turns = tuple(
                 Turn(completion, part, next(traces, None) if isinstance(part, Program) else None)
                 for completion, part in zip(self._completions, parts, strict=True)
@@ -256,8 +257,8 @@ class Attempt:
         if lost is not None:
             return lost
         for turn in self._turns or ():
-            if turn.trace is not None and turn.trace.masked is not None:
-                return turn.trace.masked
+            if turn.trace is not None and turn.trace.infrastructure is not None:
+                return self.whole_trace.masked  # which numbers calls over the turns
         for trace in self._traces.values():
             if trace.masked is not None:
                 return trace.masked
@@ -268,9 +269,13 @@ class Attempt:
         return [part for part in self.parts if isinstance(part, Program)]
 
     def _strict(self) -> list[Trace]:
-        if self._turns is None:
-            return self._run(STRICT)
-        return [turn.trace for turn in self._turns if turn.trace is not None]
+        """The trace of each turn that is a program, under the strict rules; those of a written attempt run once."""
+        if self._ran is None:
+            if self._turns is None:
+                self._ran = self._run(STRICT)
+            else:
+                self._ran = [turn.trace for turn in self._turns if turn.trace is not None]
+        return self._ran
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""

@@ -171,15 +171,15 @@ def test_thoughts_of_earlier_turns_stay_in_the_ids(make_task: Any) -> None:
             return cw.Program((cw.Call(0, "double", {"number": 2}),) if "tool_call" in text else ())
 
     end = codec.tokenizer.eos_token_id
-    rollout = TokenEpisode(task, Reader(), codec, [QUESTION])  # type: ignore[arg-type]
+    episode = TokenEpisode(task, Reader(), codec, [QUESTION], cw.Conditions(limits=TurnLimits()))  # type: ignore[arg-type]
     drive_batch(
-        [rollout], lambda *_: [EngineOutput((*codec.tokenizer.encode(next(made), add_special_tokens=False), end))]
+        [episode], lambda *_: [EngineOutput((*codec.tokenizer.encode(next(made), add_special_tokens=False), end))]
     )
-    text = codec.tokenizer.decode(rollout.context)
+    text = codec.tokenizer.decode(episode.context)
     assert text.count("<think>") == 2
     assert "And again?<|im_end|>\n<|im_start|>assistant\nthird<|im_end|>" in text
-    assert [codec.text(rollout.response_ids[first:last]) for first, last in rollout.ranges] == texts
-    rendered = codec.render(rollout.messages, generation=False)
+    assert [codec.text(episode.response_ids[first:last]) for first, last in episode.ranges] == texts
+    rendered = codec.render(episode.messages, generation=False)
     assert "first" not in rendered  # what a server that renders anew would show
     assert "second" not in rendered
 
@@ -208,11 +208,11 @@ def test_an_open_thought_is_found(make_task: Any) -> None:
     text = parser.render(cw.Program((cw.Call(0, "double", {"number": 2}),), thought="why"))
     assert text.startswith("<think>\n")
     ids = tuple(opened.tokenizer.encode(text.removeprefix("<think>\n"), add_special_tokens=False))
-    rollout = TokenEpisode(task, parser, opened, [QUESTION], limits=SINGLE_TURN)
-    rollout.accept(EngineOutput((*ids, opened.tokenizer.eos_token_id)))
-    assert rollout.attempt.completion.text == text
-    assert rollout.response_ids == (*ids, opened.tokenizer.eos_token_id)
-    assert cw.reward("tier").score_attempt(rollout.attempt).total == 1.0
+    episode = TokenEpisode(task, parser, opened, [QUESTION], cw.Conditions(limits=SINGLE_TURN))
+    episode.accept(EngineOutput((*ids, opened.tokenizer.eos_token_id)))
+    assert episode.attempt.completion.text == text
+    assert episode.response_ids == (*ids, opened.tokenizer.eos_token_id)
+    assert cw.reward("tier").score_attempt(episode.attempt).total == 1.0
 
 
 # Prompts --------------------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ OTHERWISE = re.compile("deepseek|glm4moe|gptoss|idefics|llava|muse|nemotron|qwen
 
 @pytest.mark.parametrize("path", _templates(), ids=lambda path: path.stem)
 def test_templates_of_published_models(path: Path, make_task: Callable[..., cw.Task]) -> None:
-    """What TRL ships of real models' templates: the ids of a rollout are those of the rendered conversation.
+    """What TRL ships of real models' templates: the ids of an episode are those of the rendered conversation.
 
     The drift check must say which of them write an answer otherwise than it was sampled.
     """
@@ -386,14 +386,14 @@ def test_limits_hold_with_a_real_tokenizer(make_task: Any, list_parser: Any) -> 
     limits = TurnLimits(observation_tokens=120, total_tokens=600)
     task = make_task(4)
     text = '[["shout", {"text": "%s"}]]' % ("a b " * 90)
-    rollout = TokenEpisode(task, list_parser, codec, [QUESTION], limits=limits)
+    episode = TokenEpisode(task, list_parser, codec, [QUESTION], cw.Conditions(limits=limits))
     made = iter([text, "[]"])
     drive_batch(
-        [rollout], lambda *_: [EngineOutput(tuple(codec.tokenizer.encode(next(made), add_special_tokens=False)))]
+        [episode], lambda *_: [EngineOutput(tuple(codec.tokenizer.encode(next(made), add_special_tokens=False)))]
     )
-    (_, first), (second, _) = rollout.ranges
+    (_, first), (second, _) = episode.ranges
     assert 100 <= second - first <= 120
-    assert "characters left out]" in rollout.messages[2]["content"]
-    assert codec.tokenizer.decode(rollout.response_ids[first:second]).startswith(
+    assert "characters left out]" in episode.messages[2]["content"]
+    assert codec.tokenizer.decode(episode.response_ids[first:second]).startswith(
         "<|im_end|>\n<|im_start|>user\n<tool_response>"
     )

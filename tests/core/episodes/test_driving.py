@@ -1,4 +1,4 @@
-"""Conversing: any sampler over several turns, and evaluations of it."""
+"""EpisodeSampler: any sampler over several turns, and evaluations of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import callwright as cw
 from callwright.environments import FunctionEnvironment
 from callwright.episodes.codec import PlainCodec
 from callwright.episodes.conversation import Conversation
-from callwright.episodes.driving import Conversing, Start, converse, drive_batch, turn_seed
+from callwright.episodes.driving import drive, drive_batch, goes_on
+from callwright.episodes.sampling import EpisodeSampler, Start, converse, draw_seed, turn_seed
 from callwright.episodes.token_episode import EngineOutput
 from callwright.errors import ComponentError, RecipeError
 from callwright.pipeline import Pipeline, build_pipeline
@@ -35,17 +36,17 @@ def single() -> Pipeline:
 
 
 def test_the_recipe_says_how_long_an_episode_may_become(pipeline: Pipeline, single: Pipeline) -> None:
-    assert pipeline.limits == TurnLimits(assistant_turns=3, total_tokens=900)
-    assert single.limits is None
+    assert pipeline.conditions.limits == TurnLimits(assistant_turns=3, total_tokens=900)
+    assert single.conditions.limits == SINGLE_TURN
     prove = parse_recipe(RECIPE.partition("assistant")[0])
     assert prove.recipe.turns is not None
     assert TurnLimits(**prove.recipe.turns.model_dump()) == TurnLimits()
     codec = PlainCodec(_Bytes(), lambda task: task.query)
     task = pipeline.tasks("evaluation")[0]
-    rollout = pipeline.rollout(task, codec)
-    assert (rollout.limits, rollout.attempt.seed) == (pipeline.limits, 3)
-    assert rollout.messages == pipeline.messages(task)
-    assert single.rollout(task, codec).limits == SINGLE_TURN
+    episode = pipeline.token_episode(task, codec)
+    assert (episode.conditions.limits, episode.conditions.seed) == (pipeline.conditions.limits, 3)
+    assert episode.messages == pipeline.messages(task)
+    assert single.token_episode(task, codec).conditions.limits == SINGLE_TURN
 
 
 class _Bytes:
@@ -92,7 +93,7 @@ def test_gold_is_right_in_as_many_turns_as_it_takes(pipeline: Pipeline) -> None:
         pipeline, tasks, cw.sampler("gold"), keep=lambda attempt, verdict: kept.append(attempt), batch=16
     )
     assert all(verdict.answer for verdict in verdicts)
-    turns = [len(attempt.turns) for attempt in kept if isinstance(attempt, cw.Episode)]
+    turns = [len(attempt.turns) for attempt in kept]
     assert len(turns) == 40
     for task, count in zip(tasks, turns, strict=True):
         assert count == 1 if not task.depth else 2 <= count <= 3
@@ -174,12 +175,13 @@ def test_copies_of_a_task_go_their_own_ways(pipeline: Pipeline) -> None:
     task = next(task for task in pipeline.tasks("evaluation") if task.depth == 2 and task.returns == "one")
     sampler = Uneven(pipeline.parser)
     request = SamplingRequest(pipeline.messages(task), task)
-    (made,) = converse(pipeline, sampler, [request], TurnLimits(), n=3, seed=1)
-    assert [len(one.episode.turns) for one in made] == [1, 3, 3]
+    conditions = cw.Conditions(seed=1, limits=TurnLimits())
+    (made,) = converse(pipeline, sampler, [request], conditions=conditions, n=3)
+    assert [len(one.attempt.turns) for one in made] == [1, 3, 3]
     assert [one.stop for one in made] == ["answered"] * 3
     assert sampler.seeds == [1, turn_seed(1, 1, 1), turn_seed(1, 1, 2), turn_seed(1, 2, 1), turn_seed(1, 2, 2)]
     again = Uneven(pipeline.parser)
-    (same,) = converse(pipeline, again, [request], TurnLimits(), n=3, seed=1)
+    (same,) = converse(pipeline, again, [request], conditions=conditions, n=3)
     assert [one.messages for one in same] == [one.messages for one in made]
 
 
@@ -188,15 +190,15 @@ def test_a_call_put_right_in_a_later_turn_is_an_answer_but_not_valid(
 ) -> None:
     task = make_task(4)
     wrong, right = '[["double", {"number": "x"}]]', '[["double", {"number": 2}]]'
-    assert judge(cw.Episode(task, list_parser, [right])).valid
-    put_right = judge(cw.Episode(task, list_parser, ['[["shout", {"text": ""}]]', right, "[]"]))
+    assert judge(cw.Attempt(task, [right], list_parser)).valid
+    put_right = judge(cw.Attempt(task, ['[["shout", {"text": ""}]]', right, "[]"], list_parser))
     assert (put_right.answer, put_right.valid, put_right.failure) == (True, False, "")
-    spoiled = judge(cw.Episode(task, list_parser, [right, wrong, "[]"]))
+    spoiled = judge(cw.Attempt(task, [right, wrong, "[]"], list_parser))
     assert not spoiled.answer
-    assert judge(cw.Episode(task, list_parser, [right, "no list"])).failure == "format:not_a_list"
+    assert judge(cw.Attempt(task, [right, "no list"], list_parser)).failure == "format:not_a_list"
 
 
-def test_a_sampler_of_token_ids_drives_rollouts_itself(pipeline: Pipeline) -> None:
+def test_a_sampler_of_token_ids_drives_episodes_itself(pipeline: Pipeline) -> None:
     task = pipeline.tasks("evaluation")[5]
     assert task.program is not None
     texts = [pipeline.parser.render(task.program), pipeline.parser.render(cw.Program())]
@@ -213,7 +215,7 @@ def test_a_sampler_of_token_ids_drives_rollouts_itself(pipeline: Pipeline) -> No
             self, requests: Sequence[SamplingRequest], start: Start, **options: Any
         ) -> Sequence[Sequence[Any]]:
             self.asked = options
-            groups = [[start(request, codec) for _ in range(options["n"])] for request in requests]
+            groups = [[start(request, codec, copy) for copy in range(options["n"])] for request in requests]
             drive_batch([one for group in groups for one in group], self.generate, retries=options["retries"])
             return groups
 
@@ -221,13 +223,17 @@ def test_a_sampler_of_token_ids_drives_rollouts_itself(pipeline: Pipeline) -> No
             return [EngineOutput((*codec.tokenizer.encode(texts[min(one.count(0), 1)]), 0)) for one in contexts]
 
     sampler = Tokens()
-    assert isinstance(sampler, Conversing)
-    assert not isinstance(cw.sampler("gold"), Conversing)
+    assert isinstance(sampler, EpisodeSampler)
+    assert not isinstance(cw.sampler("gold"), EpisodeSampler)
     limits = TurnLimits(assistant_turns=4)
     request = SamplingRequest(pipeline.messages(task), task)
-    (made,) = converse(pipeline, sampler, [request], limits, n=2, seed=9, temperature=0.5, retries=1)
+    conditions = cw.Conditions(seed=9, limits=limits)
+    (made,) = converse(pipeline, sampler, [request], conditions=conditions, n=2, temperature=0.5, retries=1)
     assert sampler.asked == {"n": 2, "seed": 9, "temperature": 0.5, "retries": 1}
     assert [(one.stop, one.retried, one.masked) for one in made] == [("answered", 0, None)] * 2
+    drawn = [one.attempt.conditions.seed for one in made]
+    assert drawn == [draw_seed(9, task.id, copy) for copy in range(2)]
+    assert len(set(drawn)) == 2
     assert cw.evaluate(pipeline, [task], sampler, limits=limits)[0].answer
 
 
@@ -243,11 +249,12 @@ def test_a_failed_session_is_tried_again(make_task: Callable[..., cw.Task], list
             return FunctionEnvironment("none", []).open()
 
     task = make_task(4, environment=Failing())
-    conversation = Conversation(task, list_parser, ({"role": "user", "content": "q"},))
+    conditions = cw.Conditions(limits=TurnLimits())
+    conversation = Conversation(task, list_parser, ({"role": "user", "content": "q"},), conditions)
     assert conversation.take(Completion('[["double", {"number": 2}]]')) == ()
     assert conversation.over
     assert "no server" in str(conversation.masked)
-    conversation.retry()
+    assert goes_on(conversation, 1)
     assert not conversation.over
     assert (conversation.masked, conversation.retried) == (None, 1)
     assert [message["role"] for message in conversation.messages] == ["user", "assistant", "tool"]
@@ -271,12 +278,14 @@ def test_a_lost_completion_is_asked_for_again_then_masked(pipeline: Pipeline) ->
         (verdict,) = cw.evaluate(pipeline, [task], sampler, retries=retries)
         assert (verdict.masked, verdict.answer) == (masked, not masked)
         assert sum(not requests[0].turns for requests in sampler.requests) == 1  # what was not lost is kept
-        (made,) = converse(pipeline, sampler, [SamplingRequest(pipeline.messages(task), task)], TurnLimits())
+        request = SamplingRequest(pipeline.messages(task), task)
+        conditions = cw.Conditions(limits=TurnLimits())
+        (made,) = converse(pipeline, sampler, [request], conditions=conditions)
         sampler.lost = 0
-        (again,) = converse(pipeline, sampler, [SamplingRequest(pipeline.messages(task), task)], TurnLimits())
+        (again,) = converse(pipeline, sampler, [request], conditions=conditions)
         if masked and lost > 1:
             assert (made[0].masked, made[0].stop) == ("503", "machinery")
-            assert cw.reward("tier").score_attempt(made[0].episode).total is None
+            assert cw.reward("tier").score_attempt(made[0].attempt).total is None
         assert again[0].masked is None
 
 
@@ -289,4 +298,81 @@ def test_a_sampler_that_gives_too_few_is_named(pipeline: Pipeline) -> None:
 
     task = pipeline.tasks("evaluation")[0]
     with pytest.raises(ComponentError, match="'few' did not give 1"):
-        converse(pipeline, Few(), [SamplingRequest((), task)], TurnLimits())
+        converse(pipeline, Few(), [SamplingRequest((), task)])
+
+
+def test_what_is_over_is_not_asked_for_again(pipeline: Pipeline) -> None:
+    """A first answer that was lost, with no try left, must not be sampled anew while the other tasks go on."""
+
+    class Losing(Stepwise):
+        def sample(self, requests: Sequence[SamplingRequest], **options: Any) -> list[list[Completion]]:
+            made = super().sample(requests, **options)
+            return [
+                [Completion("", lost="503")] * len(group) if request.task is lost else group
+                for request, group in zip(requests, made, strict=True)
+            ]
+
+    lost, other = [task for task in pipeline.tasks("evaluation") if task.depth == 2 and task.returns == "one"][:2]
+    requests = [SamplingRequest(pipeline.messages(task), task) for task in (lost, other)]
+    for retries in (0, 2):
+        sampler = Losing(pipeline.parser)
+        made = converse(pipeline, sampler, requests, conditions=cw.Conditions(limits=TurnLimits()), retries=retries)
+        assert [(group[0].stop, group[0].masked) for group in made] == [("machinery", "503"), ("answered", None)]
+        asked = [request.task.id for requests in sampler.requests for request in requests]
+        assert asked.count(lost.id) == 1 + retries
+        assert asked.count(other.id) == 3
+
+
+def test_the_copies_of_a_lost_group_are_asked_for_one_by_one(pipeline: Pipeline) -> None:
+    class Losing(Stepwise):
+        lost = 1
+
+        def sample(self, requests: Sequence[SamplingRequest], **options: Any) -> list[list[Completion]]:
+            made = super().sample(requests, **options)
+            if self.lost:
+                self.lost -= 1
+                return [[Completion("", lost="503")] * len(group) for group in made]
+            return made
+
+    task = pipeline.tasks("evaluation")[0]
+    sampler = Losing(pipeline.parser)
+    (made,) = converse(
+        pipeline,
+        sampler,
+        [SamplingRequest(pipeline.messages(task), task)],
+        conditions=cw.Conditions(seed=4),
+        n=2,
+        retries=1,
+    )
+    assert [(one.masked, one.retried) for one in made] == [(None, 1)] * 2
+    assert sampler.seeds == [4, turn_seed(4, 0, 0), turn_seed(4, 0, 1)], "copies that begin again differ"
+
+
+def test_an_engine_of_texts_drives_conversations(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+    """``drive`` is the same for messages as for token ids."""
+    conditions = cw.Conditions(limits=TurnLimits())
+    told: list[list[str]] = []
+    episodes = [
+        Conversation(make_task(4, id=name), list_parser, ({"role": "user", "content": name},), conditions)
+        for name in ("a", "b", "c")
+    ]
+
+    def ask(live: list[Conversation]) -> list[Any]:
+        told.append([one.task.id for one in live])
+        if len(told) == 1:
+            raise cw.InfrastructureFailure("all of them")
+        answers: list[Any] = [Completion('[["double", {"number": 2}]]' if not one.turns else "[]") for one in live]
+        if len(told) == 3:
+            answers[0] = cw.InfrastructureFailure("this one")
+        return answers
+
+    drive(episodes, ask, retries=1)
+    assert told == [["a", "b", "c"]] * 3
+    assert [(one.stop, one.masked, one.retried) for one in episodes] == [
+        ("machinery", "this one", 1),
+        ("answered", None, 1),
+        ("answered", None, 1),
+    ]
+    assert [len(one.attempt.turns) for one in episodes] == [1, 2, 2]
+    with pytest.raises(ComponentError, match="0 completions for 1 contexts"):
+        drive([Conversation(make_task(4), list_parser, (), conditions)], lambda live: [])

@@ -1,4 +1,4 @@
-"""Rollouts: ids, masks and budgets for any engine; why episodes stop; retries; both drivers."""
+"""Episodes of token ids: ids, masks and budgets for any engine; why episodes stop; retries; both drivers."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def ids(text: str) -> tuple[int, ...]:
 
 
 CODEC = Letters()
+TURNS = cw.Conditions(limits=TurnLimits())
 
 
 def call(tool: str = "add", **arguments: Any) -> str:
@@ -138,9 +139,9 @@ class Script:
 
 @pytest.fixture
 def start(list_parser: Any) -> Callable[..., TokenEpisode]:
-    def make(task: cw.Task | None = None, **options: Any) -> TokenEpisode:
+    def make(task: cw.Task | None = None, limits: TurnLimits = TURNS.limits) -> TokenEpisode:
         task = task or make_task()
-        return TokenEpisode(task, list_parser, CODEC, prompt(task), **options)
+        return TokenEpisode(task, list_parser, CODEC, prompt(task), cw.Conditions(limits=limits))
 
     return make
 
@@ -153,23 +154,23 @@ def test_the_codec_of_these_tests_is_one() -> None:
 
 
 def test_two_turns_id_for_id(start: Callable[..., TokenEpisode]) -> None:
-    rollout = start()
-    assert rollout.context == rollout.prompt_ids == ids("u:query of t\na:")
-    assert (rollout.room, rollout.over, rollout.stop, rollout.response_ids) == (None, False, None, ())
-    rollout.accept(EngineOutput((*ids(call(n=4)), END), (-0.5,) * (len(call(n=4)) + 1)))
+    episode = start()
+    assert episode.context == episode.prompt_ids == ids("u:query of t\na:")
+    assert (episode.room, episode.over, episode.stop, episode.response_ids) == (None, False, None, ())
+    episode.accept(EngineOutput((*ids(call(n=4)), END), (-0.5,) * (len(call(n=4)) + 1)))
     observed = 't:{"id":0,"name":"add","result":4}\na:'
-    assert rollout.response_ids == (*ids(call(n=4)), END, *ids(observed))
-    rollout.accept(EngineOutput((*ids("[]"), END), (-0.25,) * 3))
+    assert episode.response_ids == (*ids(call(n=4)), END, *ids(observed))
+    episode.accept(EngineOutput((*ids("[]"), END), (-0.25,) * 3))
     first, gap = len(call(n=4)) + 1, len(observed)
-    assert rollout.ranges == ((0, first), (first + gap, first + gap + 3))
-    assert rollout.mask == (1,) * first + (0,) * gap + (1,) * 3
-    assert rollout.logprobs == (-0.5,) * first + (0.0,) * gap + (-0.25,) * 3
-    assert (rollout.over, rollout.stop, rollout.room, rollout.masked) == (True, "answered", 0, None)
-    assert [message["role"] for message in rollout.messages] == ["user", "assistant", "tool", "assistant"]
-    assert rollout.attempt.trace is not None
-    assert rollout.attempt.trace.returned == (4,)
+    assert episode.ranges == ((0, first), (first + gap, first + gap + 3))
+    assert episode.mask == (1,) * first + (0,) * gap + (1,) * 3
+    assert episode.logprobs == (-0.5,) * first + (0.0,) * gap + (-0.25,) * 3
+    assert (episode.over, episode.stop, episode.room, episode.masked) == (True, "answered", 0, None)
+    assert [message["role"] for message in episode.messages] == ["user", "assistant", "tool", "assistant"]
+    assert episode.attempt.trace is not None
+    assert episode.attempt.trace.returned == (4,)
     with pytest.raises(cw.UsageError, match="is over"):
-        rollout.accept(EngineOutput((END,)))
+        episode.accept(EngineOutput((END,)))
 
 
 TEXTS = st.sampled_from(
@@ -191,49 +192,49 @@ def test_whatever_an_engine_writes_ids_and_budgets_hold(
     list_parser: Any, texts: list[str], limits: TurnLimits, unended: bool, later: int
 ) -> None:
     task = make_task(follow_ups=[f"more {number}" for number in range(later)])
-    rollout = TokenEpisode(task, list_parser, CODEC, prompt(task), limits=limits)
+    episode = TokenEpisode(task, list_parser, CODEC, prompt(task), cw.Conditions(limits=limits))
     engine, sampled = Script(texts, unended), []
-    while not rollout.over:
-        assert rollout.room is None or rollout.room >= 1
-        assert rollout.context == (*rollout.prompt_ids, *rollout.response_ids)
-        generated = engine.one(rollout.context, rollout.room)
+    while not episode.over:
+        assert episode.room is None or episode.room >= 1
+        assert episode.context == (*episode.prompt_ids, *episode.response_ids)
+        generated = engine.one(episode.context, episode.room)
         sampled.append(generated)
-        rollout.accept(generated)
-    response, mask = rollout.response_ids, rollout.mask
-    assert len(response) == len(mask) == len(rollout.logprobs)
-    assert [index for first, last in rollout.ranges for index in range(first, last)] == [
+        episode.accept(generated)
+    response, mask = episode.response_ids, episode.mask
+    assert len(response) == len(mask) == len(episode.logprobs)
+    assert [index for first, last in episode.ranges for index in range(first, last)] == [
         index for index, one in enumerate(mask) if one
     ]
-    assert [response[first:last] for first, last in rollout.ranges] == [one.token_ids for one in sampled]
-    assert [rollout.logprobs[first:last] for first, last in rollout.ranges] == [one.logprobs for one in sampled]
-    assert all(not logprob for logprob, one in zip(rollout.logprobs, mask, strict=True) if not one)
+    assert [response[first:last] for first, last in episode.ranges] == [one.token_ids for one in sampled]
+    assert [episode.logprobs[first:last] for first, last in episode.ranges] == [one.logprobs for one in sampled]
+    assert all(not logprob for logprob, one in zip(episode.logprobs, mask, strict=True) if not one)
     assert mask[-1] == 1  # nothing follows the last completion
-    assert rollout.messages == engine_view(rollout.context)
+    assert episode.messages == engine_view(episode.context)
     # budgets
-    assert len(rollout.ranges) <= limits.assistant_turns
-    assert sum(message["role"] == "user" for message in rollout.messages) <= limits.user_turns
-    assert limits.turn_tokens is None or all(last - first <= limits.turn_tokens for first, last in rollout.ranges)
+    assert len(episode.ranges) <= limits.assistant_turns
+    assert sum(message["role"] == "user" for message in episode.messages) <= limits.user_turns
+    assert limits.turn_tokens is None or all(last - first <= limits.turn_tokens for first, last in episode.ranges)
     assert limits.total_tokens is None or len(response) <= limits.total_tokens
-    assert limits.context_tokens is None or len(rollout.context) <= limits.context_tokens
-    for (_, gap), (following, _) in zip(rollout.ranges, rollout.ranges[1:], strict=False):
+    assert limits.context_tokens is None or len(episode.context) <= limits.context_tokens
+    for (_, gap), (following, _) in zip(episode.ranges, episode.ranges[1:], strict=False):
         said = "".join(map(chr, response[gap:following]))
         assert limits.observation_tokens is None or "u:" in said or len(said) <= limits.observation_tokens
     # why it stopped
-    last = rollout.attempt.turns[-1]
+    last = episode.attempt.turns[-1]
     if not sampled[-1].finished:
-        assert rollout.stop in ("tokens", "context")
+        assert episode.stop in ("tokens", "context")
         assert last.completion.truncated
-    elif rollout.stop == "answered":
+    elif episode.stop == "answered":
         assert not last.calls
-    elif rollout.stop == "unparsed":
+    elif episode.stop == "unparsed":
         assert last.trace is None
-    elif rollout.stop == "assistant_turns":
-        assert len(rollout.ranges) == limits.assistant_turns
-    elif rollout.stop == "user_turns":
+    elif episode.stop == "assistant_turns":
+        assert len(episode.ranges) == limits.assistant_turns
+    elif episode.stop == "user_turns":
         assert limits.user_turns <= later
     else:
-        assert rollout.stop in ("tokens", "context")
-    assert rollout.masked is None
+        assert episode.stop in ("tokens", "context")
+    assert episode.masked is None
 
 
 def engine_view(context: tuple[int, ...]) -> tuple[Message, ...]:
@@ -246,22 +247,22 @@ def engine_view(context: tuple[int, ...]) -> tuple[Message, ...]:
 def test_a_single_turn_is_the_attempt(start: Callable[..., TokenEpisode], list_parser: Any) -> None:
     for text in ("[]", call(n=1), "no program"):
         task = make_task()
-        rollout = start(task, limits=SINGLE_TURN)
-        rollout.accept(EngineOutput((*ids(text), END)))
-        assert rollout.over
-        assert (rollout.response_ids, set(rollout.mask)) == ((*ids(text), END), {1})
+        episode = start(task, limits=SINGLE_TURN)
+        episode.accept(EngineOutput((*ids(text), END)))
+        assert episode.over
+        assert (episode.response_ids, set(episode.mask)) == ((*ids(text), END), {1})
         attempt = cw.Attempt(task, text, list_parser)
         for name in ("tier", "tier-released", "tier-guarded"):
             recipe = cw.reward(name)
-            assert recipe.score_attempt(rollout.attempt).to_json() == recipe.score_attempt(attempt).to_json()
-        assert judge(rollout.attempt) == judge(attempt)
+            assert recipe.score_attempt(episode.attempt).to_json() == recipe.score_attempt(attempt).to_json()
+        assert judge(episode.attempt) == judge(attempt)
 
 
 def test_log_probabilities_are_all_or_none(start: Callable[..., TokenEpisode]) -> None:
-    rollout = start()
-    rollout.accept(EngineOutput((*ids(call()), END), (-1.0,) * (len(call()) + 1)))
-    rollout.accept(EngineOutput((*ids("[]"), END)))
-    assert rollout.logprobs == ()
+    episode = start()
+    episode.accept(EngineOutput((*ids(call()), END), (-1.0,) * (len(call()) + 1)))
+    episode.accept(EngineOutput((*ids("[]"), END)))
+    assert episode.logprobs == ()
 
 
 @pytest.mark.parametrize(
@@ -274,11 +275,11 @@ def test_log_probabilities_are_all_or_none(start: Callable[..., TokenEpisode]) -
 def test_an_engine_that_breaks_its_word_is_named(
     start: Callable[..., TokenEpisode], generated: EngineOutput, message: str
 ) -> None:
-    rollout = start(limits=TurnLimits(turn_tokens=8))
+    episode = start(limits=TurnLimits(turn_tokens=8))
     with pytest.raises(ComponentError, match=message):
-        rollout.accept(generated)
+        episode.accept(generated)
     with pytest.raises(ComponentError, match="2 completions for 1 contexts"):
-        drive_batch([rollout], lambda contexts, rooms: [EngineOutput((END,))] * 2)
+        drive_batch([episode], lambda contexts, rooms: [EngineOutput((END,))] * 2)
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------
@@ -305,20 +306,20 @@ def test_every_reason_to_stop(
     start: Callable[..., TokenEpisode], texts: list[str], limits: TurnLimits, stop: str, turns: int
 ) -> None:
     task = make_task(follow_ups=["two", "three", "four"] if texts[0] == "[]" else [])
-    rollout = start(task, limits=limits)
-    drive_batch([rollout], Script(texts))
-    assert (rollout.stop, len(rollout.attempt.turns)) == (stop, turns)
+    episode = start(task, limits=limits)
+    drive_batch([episode], Script(texts))
+    assert (episode.stop, len(episode.attempt.turns)) == (stop, turns)
     if stop in ("tokens", "context"):
-        assert rollout.response_ids[-1] != ord(":")  # no observation that nobody answers
+        assert episode.response_ids[-1] != ord(":")  # no observation that nobody answers
 
 
 def test_the_last_session_is_given_back(start: Callable[..., TokenEpisode]) -> None:
     world = Counter()
-    rollout = start(make_task(world))
-    drive_batch([rollout], Script([call(), call(), "[]"]))
+    episode = start(make_task(world))
+    drive_batch([episode], Script([call(), call(), "[]"]))
     assert [session.closed for session in world.sessions] == [True]
     early = start(make_task(world))
-    early.advance(EngineOutput(ids(call())))
+    early.accept(EngineOutput(ids(call())))
     assert not world.sessions[-1].closed
     early.close()
     assert world.sessions[-1].closed
@@ -339,8 +340,8 @@ def test_a_prompt_is_never_cut(start: Callable[..., TokenEpisode]) -> None:
     assert start(limits=TurnLimits(context_tokens=length + 1)).room == 1
     tasks = [make_task(name="t"), make_task(name="much longer"), make_task(name="u")]
     limits = TurnLimits(context_tokens=length + 3)
-    rollouts, skipped = start_episodes(tasks, lambda task: start(task, limits=limits), skip_too_long=True)
-    assert [rollout.task.id for rollout in rollouts] == ["t", "u"]
+    episodes, skipped = start_episodes(tasks, lambda task: start(task, limits=limits), skip_too_long=True)
+    assert [episode.task.id for episode in episodes] == ["t", "u"]
     assert [(task.id, str(why).split(",")[0]) for task, why in skipped] == [
         ("much longer", f"the prompt of task 'much longer' has {length + 10} tokens")
     ]
@@ -353,29 +354,29 @@ def test_a_prompt_is_never_cut(start: Callable[..., TokenEpisode]) -> None:
 
 def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., TokenEpisode]) -> None:
     limits = TurnLimits(observation_tokens=100)
-    rollout = start(limits=limits)
-    rollout.accept(EngineOutput((*ids(call("long", n=400)), END)))
-    said = rollout.messages[-1]["content"]
+    episode = start(limits=limits)
+    episode.accept(EngineOutput((*ids(call("long", n=400)), END)))
+    said = episode.messages[-1]["content"]
     whole = '{"id":0,"name":"long","result":"' + "x" * 400 + '"}'
     head, _, rest = said.partition("[")
     number, _, tail = rest.partition(" characters left out]")
     assert whole.startswith(head)
     assert whole.endswith(tail)
     assert len(head) + int(number) + len(tail) == len(whole)
-    gap = len(rollout.response_ids) - rollout.ranges[0][1]
+    gap = len(episode.response_ids) - episode.ranges[0][1]
     assert 95 <= gap <= 100
-    assert rollout.observations_cut == 1
+    assert episode.observations_cut == 1
     many = start(limits=limits)
-    many.advance(EngineOutput((*ids(json.dumps([["long", {}]] * 9)), END)))
+    many.accept(EngineOutput((*ids(json.dumps([["long", {}]] * 9)), END)))
     assert [message["content"] for message in many.messages[2:]] == [LEFT_OUT]
     with pytest.raises(cw.UsageError, match="'observation_tokens' is 20"):
-        start(limits=TurnLimits(observation_tokens=20)).advance(EngineOutput((*ids(call("long")), END)))
+        start(limits=TurnLimits(observation_tokens=20)).accept(EngineOutput((*ids(call("long")), END)))
 
 
 def test_results_of_every_kind_are_told(start: Callable[..., TokenEpisode]) -> None:
-    rollout = start()
-    rollout.accept(EngineOutput((*ids('[["add", {"n": 2}], ["nothing", {}]]'), END)))
-    assert [message["content"] for message in rollout.messages[2:]] == [
+    episode = start()
+    episode.accept(EngineOutput((*ids('[["add", {"n": 2}], ["nothing", {}]]'), END)))
+    assert [message["content"] for message in episode.messages[2:]] == [
         '{"id":0,"name":"add","result":2}',
         '{"id":1,"name":"nothing","error":{"code":"unknown_tool","message":"no tool named \'nothing\' is offered"}}',
     ]
@@ -409,9 +410,9 @@ def test_a_parser_may_tell_results_itself(list_parser: Any) -> None:
             return f"it is {value}" if value == 1 else [{"role": "user", "content": f"see: {value}"}]
 
     task = make_task()
-    rollout = TokenEpisode(task, Telling(), CODEC, prompt(task))
-    drive_batch([rollout], Script([call(), call(), "[]"]))
-    assert [dict(rollout.messages[at]) for at in (2, 4)] == [
+    episode = TokenEpisode(task, Telling(), CODEC, prompt(task), TURNS)
+    drive_batch([episode], Script([call(), call(), "[]"]))
+    assert [dict(episode.messages[at]) for at in (2, 4)] == [
         {"role": "tool", "content": "it is 1"},
         {"role": "user", "content": "see: 2"},
     ]
@@ -427,21 +428,21 @@ def test_a_parser_that_tells_nothing_is_named(list_parser: Any, made: Any) -> No
 
     task = make_task()
     with pytest.raises(ComponentError, match=r"'list'.*'observe'"):
-        drive_batch([TokenEpisode(task, Telling(), CODEC, prompt(task))], Script([call(), "[]"]))
+        drive_batch([TokenEpisode(task, Telling(), CODEC, prompt(task), TURNS)], Script([call(), "[]"]))
 
 
 def test_follow_ups_go_on_in_the_same_session(start: Callable[..., TokenEpisode]) -> None:
     task = make_task(follow_ups=["and again", "thanks"])
-    rollout = start(task)
-    drive_batch([rollout], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
-    assert [message["content"] for message in rollout.messages if message["role"] == "user"] == [
+    episode = start(task)
+    drive_batch([episode], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
+    assert [message["content"] for message in episode.messages if message["role"] == "user"] == [
         "query of t",
         "and again",
         "thanks",
     ]
-    assert rollout.attempt.trace is not None
-    assert rollout.attempt.trace.returned == (5,)
-    assert rollout.stop == "answered"
+    assert episode.attempt.trace is not None
+    assert episode.attempt.trace.returned == (5,)
+    assert episode.stop == "answered"
     with pytest.raises(DataError, match="'follow_ups'"):
         start(make_task(follow_ups="and again"))
 
@@ -454,12 +455,12 @@ def test_an_open_thought_is_part_of_the_text_and_not_of_the_ids(list_parser: Any
             return (*super().prompt_ids(messages, task), ord("["))
 
     task = make_task()
-    rollout = TokenEpisode(task, list_parser, Opened(), prompt(task))
-    rollout.accept(EngineOutput((*ids(call()[1:]), END)))
-    assert rollout.attempt.completion.text == call()
-    assert rollout.attempt.completion.token_ids == (*ids(call()[1:]), END)
-    rollout.accept(EngineOutput((*ids("[]"), END)))  # after results this codec opens nothing
-    assert rollout.stop == "answered"
+    episode = TokenEpisode(task, list_parser, Opened(), prompt(task), TURNS)
+    episode.accept(EngineOutput((*ids(call()[1:]), END)))
+    assert episode.attempt.completion.text == call()
+    assert episode.attempt.completion.token_ids == (*ids(call()[1:]), END)
+    episode.accept(EngineOutput((*ids("[]"), END)))  # after results this codec opens nothing
+    assert episode.stop == "answered"
 
 
 # Failures of the machinery --------------------------------------------------------------------------------------------
@@ -472,24 +473,24 @@ def test_a_retry_replays_what_was_sampled(start: Callable[..., TokenEpisode]) ->
     drive_batch([whole], engine)
     asked = list(engine.asked)
     world = Counter(broken=2)
-    rollout, engine = start(make_task(world)), Script(TROUBLE)
-    drive_batch([rollout], engine, retries=2)
-    assert fields(rollout) == fields(whole)
-    assert rollout.retried == 2
+    episode, engine = start(make_task(world)), Script(TROUBLE)
+    drive_batch([episode], engine, retries=2)
+    assert fields(episode) == fields(whole)
+    assert episode.retried == 2
     assert engine.asked == asked  # nothing was sampled twice
     assert [session.closed for session in world.sessions] == [True, True, True]
 
 
 def test_what_fails_again_and_again_is_masked(start: Callable[..., TokenEpisode]) -> None:
-    rollout = start(make_task(Counter(broken=99)))
-    drive_batch([rollout], Script(TROUBLE), retries=3)
-    assert (rollout.stop, rollout.retried, len(rollout.ranges)) == ("machinery", 3, 2)
-    assert rollout.masked is not None
-    assert "the server is gone" in rollout.masked
-    reward = score_rollout(cw.reward("tier").score_attempt, rollout)
+    episode = start(make_task(Counter(broken=99)))
+    drive_batch([episode], Script(TROUBLE), retries=3)
+    assert (episode.stop, episode.retried, len(episode.ranges)) == ("machinery", 3, 2)
+    assert episode.masked is not None
+    assert "the server is gone" in episode.masked
+    reward = cw.reward("tier").score_attempt(episode.attempt)
     assert reward.total is None
     assert "the server is gone" in str(reward.masked)
-    assert judge(rollout.attempt).masked
+    assert judge(episode.attempt).masked
 
 
 def test_a_reward_that_executes_nothing_is_masked_too(start: Callable[..., TokenEpisode]) -> None:
@@ -502,23 +503,24 @@ def test_a_reward_that_executes_nothing_is_masked_too(start: Callable[..., Token
     recipe = cw.RewardRecipe("long", (cw.Term(Long(), 1.0),))
     lost, whole = start(make_task(Counter(broken=9))), start()
     drive_batch([lost, whole], Script(TROUBLE))
-    assert recipe.score_attempt(lost.episode).total == 1.0
     assert recipe.score_attempt(lost.attempt).total is None
     assert recipe.score_attempt(whole.attempt).total == 1.0
 
 
 def test_sampling_goes_on_where_a_replay_differs(start: Callable[..., TokenEpisode]) -> None:
-    rollout, engine = start(make_task(Counter(broken=1, drift=100))), Script(TROUBLE)
-    drive_batch([rollout], engine, retries=1)
-    assert rollout.stop == "answered"
-    assert [json.loads(message["content"])["result"] for message in rollout.messages if message["role"] == "tool"] == [
+    episode, engine = start(make_task(Counter(broken=1, drift=100))), Script(TROUBLE)
+    drive_batch([episode], engine, retries=1)
+    assert episode.stop == "answered"
+    assert [json.loads(message["content"])["result"] for message in episode.messages if message["role"] == "tool"] == [
         102,
         105,
         109,
     ]
     # first turn once; the second again, as its context changed; then the rest
     assert len(engine.asked) == 5
-    assert all(turn == one for turn, one in zip(rollout.ranges, rollout.ranges, strict=True))
+    assert [episode.response_ids[start:end] for start, end in episode.ranges] == [
+        turn.completion.token_ids for turn in episode.attempt.turns
+    ]
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -534,14 +536,14 @@ def test_an_engine_that_fails_is_asked_again(start: Callable[..., TokenEpisode],
             made[0] = failures.pop()
         return made
 
-    rollouts = [start(make_task(name="t")), start(make_task(name="u"))]
-    drive_batch(rollouts, generate, retries=2)
-    assert [(rollout.stop, rollout.retried) for rollout in rollouts] == [("answered", 2), ("answered", 0)]
+    episodes = [start(make_task(name="t")), start(make_task(name="u"))]
+    drive_batch(episodes, generate, retries=2)
+    assert [(episode.stop, episode.retried) for episode in episodes] == [("answered", 2), ("answered", 0)]
     lost = start()
     failures[:] = [cw.InfrastructureFailure("down")] * 9
     drive_batch([lost], generate, retries=1)
     assert (lost.stop, lost.masked, lost.retried, len(lost.ranges)) == ("machinery", "down", 1, 1)
-    assert score_rollout(cw.reward("tier").score_attempt, lost).total is None
+    assert cw.reward("tier").score_attempt(lost.attempt).total is None
 
 
 def test_bugs_are_not_masked(start: Callable[..., TokenEpisode]) -> None:
@@ -555,18 +557,18 @@ def test_bugs_are_not_masked(start: Callable[..., TokenEpisode]) -> None:
 # Drivers --------------------------------------------------------------------------------------------------------------
 
 
-def fields(rollout: TokenEpisode) -> tuple[Any, ...]:
+def fields(episode: TokenEpisode) -> tuple[Any, ...]:
     return (
-        rollout.prompt_ids,
-        rollout.response_ids,
-        rollout.mask,
-        rollout.logprobs,
-        rollout.ranges,
-        rollout.stop,
-        rollout.masked,
-        rollout.messages,
-        rollout.observations_cut,
-        [turn.completion for turn in rollout.attempt.turns],
+        episode.prompt_ids,
+        episode.response_ids,
+        episode.mask,
+        episode.logprobs,
+        episode.ranges,
+        episode.stop,
+        episode.masked,
+        episode.messages,
+        episode.observations_cut,
+        [turn.completion for turn in episode.attempt.turns],
     )
 
 
@@ -589,7 +591,7 @@ def test_both_drivers_give_the_same(
 
     def begin() -> list[TokenEpisode]:
         tasks = [make_task(Counter(broken), name=name) for name in script.texts]
-        return [TokenEpisode(task, list_parser, CODEC, prompt(task), limits=limits) for task in tasks]
+        return [TokenEpisode(task, list_parser, CODEC, prompt(task), cw.Conditions(limits=limits)) for task in tasks]
 
     async def generate(context: tuple[int, ...], room: int | None) -> EngineOutput:
         await asyncio.sleep(0)
@@ -614,13 +616,13 @@ def test_no_more_at_a_time_than_asked_for(start: Callable[..., TokenEpisode]) ->
         running -= 1
         return script.one(context, room)
 
-    rollouts = [start(make_task(name=name)) for name in script.texts]
-    asyncio.run(drive_many(rollouts, generate, concurrency=3))
+    episodes = [start(make_task(name=name)) for name in script.texts]
+    asyncio.run(drive_many(episodes, generate, concurrency=3))
     assert most == 3
-    assert all(rollout.stop == "answered" for rollout in rollouts)
+    assert all(episode.stop == "answered" for episode in episodes)
 
 
-def test_an_error_stops_every_rollout_and_is_raised(start: Callable[..., TokenEpisode]) -> None:
+def test_an_error_stops_every_episode_and_is_raised(start: Callable[..., TokenEpisode]) -> None:
     script = Script({"t": ["[]"], "u": ["[]"]})
     stopped = []
 
@@ -643,16 +645,16 @@ def test_a_remote_engine_that_fails_is_retried_then_masked(start: Callable[..., 
     async def generate(context: tuple[int, ...], room: int | None) -> EngineOutput:
         raise cw.InfrastructureFailure("504")
 
-    rollout = start()
-    asyncio.run(drive_one(rollout, generate, retries=4))
-    assert (rollout.stop, rollout.masked, rollout.retried) == ("machinery", "504", 4)
+    episode = start()
+    asyncio.run(drive_one(episode, generate, retries=4))
+    assert (episode.stop, episode.masked, episode.retried) == ("machinery", "504", 4)
 
 
 def test_the_counts_of_a_metrics_row(start: Callable[..., TokenEpisode]) -> None:
     texts = {"t": [call(), "[]"], "u": ["no program"], "v": [call("fail"), "[]"]}
-    rollouts = [start(make_task(Counter(broken=9 if name == "v" else 0), name=name)) for name in texts]
-    drive_batch(rollouts, Script(texts), retries=1)
-    assert describe_episodes(rollouts) == {
+    episodes = [start(make_task(Counter(broken=9 if name == "v" else 0), name=name)) for name in texts]
+    drive_batch(episodes, Script(texts), retries=1)
+    assert describe_episodes(episodes) == {
         "rollouts": 3,
         "turns": 4 / 3,
         "stops": {"answered": 1, "machinery": 1, "unparsed": 1},
@@ -666,17 +668,21 @@ def test_the_counts_of_a_metrics_row(start: Callable[..., TokenEpisode]) -> None
 
 
 def test_everything_that_an_episode_is_told_reaches_it(list_parser: Any) -> None:
-    seen: list[str] = []
+    seen: list[Any] = []
+
+    class Opening(Counter):
+        def open(self, scenario: str = "", seed: int = 0) -> CounterSession:
+            seen.append((scenario, seed))
+            return super().open(scenario, seed)
 
     def caller(session: Any, made: cw.Call, arguments: dict[str, Any]) -> cw.Outcome:
         seen.append(made.tool)
         return cw.Outcome("ok", 1)
 
-    task = evolve(make_task(), scenario="s")
-    progress = Progress(3, 10)
-    rollout = TokenEpisode(
-        task, list_parser, CODEC, prompt(task), seed=7, progress=progress, caller=caller, time_limit=5.0
-    )
-    drive_batch([rollout], Script([call(), "[]"]))
-    assert seen == ["add"]
-    assert (rollout.attempt.seed, rollout.attempt.progress) == (7, progress)
+    task = evolve(make_task(Opening()), scenario="s", seed=7)
+    conditions = cw.Conditions(seed=11, limits=TurnLimits(), progress=Progress(3, 10), caller=caller, time_limit=5.0)
+    episode = TokenEpisode(task, list_parser, CODEC, prompt(task), conditions)
+    drive_batch([episode], Script([call(), "[]"]))
+    assert seen == [("s", 7), "add"]
+    assert (episode.attempt.task.seed, episode.attempt.progress) == (7, Progress(3, 10))
+    assert episode.attempt.conditions is conditions

@@ -156,14 +156,8 @@ class Scripted:
         return [[cw.Completion(f'[["double", {{"number": {2 + w}}}]]')] for w in wrong]
 
 
-def test_each_task_is_sampled_once_and_judged(
-    make_task: Callable[..., cw.Task], make_attempt: Callable[..., cw.Attempt]
-) -> None:
-    pipeline: Any = SimpleNamespace(
-        limits=None,
-        messages=lambda task: ({"role": "user", "content": task.query},),
-        attempt=lambda task, completion: make_attempt(completion, task=task),
-    )
+def test_each_task_is_sampled_once_and_judged(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+    pipeline = cw.Pipeline("toolworld-mini-v1", parser=list_parser)
     tasks = [make_task(4, id=str(number), depth=number % 3) for number in range(10)]
     sampler, heard, kept = Scripted(), [], []
     found = cw.evaluate(
@@ -177,6 +171,6 @@ def test_each_task_is_sampled_once_and_judged(
     )
     assert [verdict.answer for verdict in found] == [True, False] * 5
     assert [verdict.task for verdict in found] == [task.id for task in tasks]
-    assert sampler.asked == [(4, 1, 100, 0.0), (4, 1, 104, 0.0), (2, 1, 108, 0.0)]
+    assert sampler.asked == [(4, 1, 100, 0.0), (4, 1, 100, 0.0), (2, 1, 100, 0.0)]
     assert heard == [4, 8, 10]
     assert kept == list(zip([task.id for task in tasks], found, strict=True))

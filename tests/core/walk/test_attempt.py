@@ -70,11 +70,13 @@ def test_text_and_completions_are_both_taken(make_task: Callable[..., cw.Task], 
     assert cw.Attempt(make_task(4), GOOD, list_parser).tools["double"].read_only
 
 
-def test_the_seed_and_the_scenario_open_the_session(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+def test_the_seed_and_the_scenario_of_the_task_open_the_session(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
     asked: list[Any] = []
     environment = FunctionEnvironment("e", [], state=lambda scenario, seed: asked.append((scenario, seed)))
-    task = make_task(4, environment=environment, scenario="monday")
-    assert cw.Attempt(task, '[["double", {}]]', list_parser, seed=7).trace is not None
+    task = make_task(4, environment=environment, scenario="monday", seed=7)
+    assert cw.Attempt(task, '[["double", {}]]', list_parser, cw.Conditions(seed=3)).trace is not None
     assert asked == [("monday", 7)]
 
 
