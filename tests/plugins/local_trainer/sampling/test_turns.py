@@ -14,22 +14,23 @@ from attrs import evolve
 from callwright import Outcome, UsageError
 from callwright.episodes import Codec, TokenEpisode, converse
 from callwright.errors import DataError
+from callwright.language.program import Program
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe, parse_recipe
 from callwright.training.evaluation import evaluate
 from callwright.training.run_folder import Run
-from callwright.walk.conditions import Conditions
+from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.reward import RewardComponent
 from callwright.walk.sampling import SamplingRequest
-from callwright_plugins.local_trainer.forward.generation import continue_contexts, generate
+from callwright_plugins.local_trainer.forward.generation import Sampled, continue_contexts, generate
 from callwright_plugins.local_trainer.learning.update import descend
 from callwright_plugins.local_trainer.learning.warm_start import examples
 from callwright_plugins.local_trainer.models.policy import Policy, load_policy
 from callwright_plugins.local_trainer.options import Options, WarmStart
 from callwright_plugins.local_trainer.run.training import make_policy
-from callwright_plugins.local_trainer.sampling.episodes import Engine, demonstrate, longest, turn_limits
+from callwright_plugins.local_trainer.sampling.episodes import Engine, demonstrate, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.local_model import LocalModelSampler, PolicySampler
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
@@ -141,6 +142,36 @@ def test_a_recipe_without_turns_is_one_turn_of_the_longest_completion(
     assert limits == TurnLimits(1, 1, 24, None, None, 128)
     assert limits.single
     assert longest(limits, Options(max_new_tokens=24)) == 24
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("turns", [1, 3])
+def test_a_task_fixes_its_world(
+    seed: int, turns: int, vault: Any, registry: Registry, make_policy: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the recipe's seed is, the trainer and its evaluation open sessions with the task's."""
+    policy = evolve(make_policy("llama"), form="compact", compact=vault.prompt_text)
+    limits = TurnLimits(turns, 1, 600, context_tokens=5000)
+    pipeline = Pipeline(vault, conditions=Conditions(seed=seed, limits=limits), registry=registry)
+    golds = [policy.completion_ids(pipeline.parser.render(task.program)) for task in vault["train"]]
+    done = policy.completion_ids(pipeline.parser.render(Program()))
+    first = {policy.codec().prompt_ids((), task): ids for task, ids in zip(vault["train"], golds, strict=True)}
+
+    def scripted(policy: Policy, contexts: Any, rooms: Any, **_: Any) -> list[Sampled]:
+        texts = [first.get(tuple(context), done) for context in contexts]
+        return [Sampled(ids, (0.0,) * len(ids), False) for ids in texts]
+
+    monkeypatch.setattr("callwright_plugins.local_trainer.sampling.episodes.continue_contexts", scripted)
+    options = Options(group=2)
+    groups = sample_groups(
+        pipeline, policy, vault["train"], options, limits, (seed, "sampling"), Progress(0, 1), lambda part: None
+    )
+    assert [[one.reward.total for one in group.rollouts] for group in groups] == [[1.0] * 2] * 2
+    assert [len(group.rollouts[0].attempt.turns) for group in groups] == [min(turns, 2)] * 2
+    assert vault.opened == [5, 5, 9, 9]
+    verdicts = evaluate(pipeline, vault["train"], PolicySampler(policy, 600), seed=seed)
+    assert [verdict.answer for verdict in verdicts] == [True, True]
+    assert vault.opened == [5, 5, 9, 9, 5, 9]
 
 
 # Warm start -----------------------------------------------------------------------------------------------------------
