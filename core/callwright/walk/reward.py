@@ -307,7 +307,7 @@ class RewardRecipe:
                 scores[name] = weighted
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
-        if masked is None:  # a recipe that executes nothing does not notice that a turn was lost
+        if masked is None and attempt.stop == "machinery":  # which a recipe that executes nothing does not notice
             masked = attempt.masked
         if masked is not None:
             return Reward(None, scores, reached, masked)
