@@ -117,9 +117,10 @@ class RolloutFunction:
 
 
 def _alike(one: Task, other: Task) -> bool:
-    return (one.query, one.scenario, one.answer, one.program) == (
+    return (one.query, one.scenario, one.seed, one.answer, one.program) == (
         other.query,
         other.scenario,
+        other.seed,
         other.answer,
         other.program,
     )

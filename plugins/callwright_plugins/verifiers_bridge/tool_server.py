@@ -37,7 +37,7 @@ class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type
     async def setup_task(self, task: Any) -> None:
         """Open the session of the rollout's task."""
         self._task: Task = task.task
-        self._session: Session = self._task.environment.open(self._task.scenario, task.seed)
+        self._session: Session = self._task.environment.open(self._task.scenario, self._task.seed)
         self._exit_stack.callback(self._session.close)
         self._calls = 0
 

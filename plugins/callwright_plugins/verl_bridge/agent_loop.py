@@ -14,8 +14,9 @@ from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive_one
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, UsageError
+from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
-from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.limits import TurnLimits
 from callwright.walk.sampling import Message
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
@@ -64,7 +65,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         options = dict(self.apply_chat_template_kwargs or {})
         codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
         messages = [Message(role=one["role"], content=one["content"]) for one in kwargs["raw_prompt"]]
-        conditions = evolve(pipeline.conditions, limits=self._turn_limits(pipeline.conditions.limits))
+        conditions = evolve(pipeline.conditions, limits=self._turn_limits(_stated(pipeline)))
         rollout = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
         longest = self.rollout_config.prompt_length
         if len(rollout.prompt_ids) > longest:
@@ -106,7 +107,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
             extra_fields=extra,
         )
 
-    def _turn_limits(self, own: TurnLimits) -> TurnLimits:
+    def _turn_limits(self, own: TurnLimits | None) -> TurnLimits:
         """The limits of the options, else of the pipeline recipe, else of verl's configuration."""
         turns = self.rollout_config.multi_turn
         given: dict[str, Any] = {
@@ -114,7 +115,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
             "user_turns": turns.get("max_user_turns"),
             "total_tokens": self.rollout_config.response_length,
         }
-        given |= {} if own == SINGLE_TURN else {key: value for key, value in asdict(own).items() if value is not None}
+        given |= {} if own is None else {key: value for key, value in asdict(own).items() if value is not None}
         given = {key: value for key, value in given.items() if value is not None} | self._limits
         given["total_tokens"] = min(
             given["total_tokens"] or self.rollout_config.response_length, self.rollout_config.response_length
@@ -175,6 +176,12 @@ class _Server:
 
 def _newest(extra: Mapping[str, Any]) -> dict[str, Any]:
     return {key: extra[key] for key in ("max_global_steps",) if key in extra}
+
+
+def _stated(pipeline: Pipeline) -> TurnLimits | None:
+    """The limits that a pipeline recipe states; ``None`` without ``[turns]``, where verl's configuration says them."""
+    source = pipeline.source
+    return None if source is None or source.recipe.turns is None else pipeline.conditions.limits
 
 
 def _task_id(row: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.episodes import converse
 from callwright.training.evaluation import judge
 
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
@@ -124,6 +125,46 @@ def test_completions_come_in_the_order_of_the_requests(serve: Any, tasks: list[c
     assert sampler.usage.to_json() == {
         "requests": 8, "retries": 0, "failed": 0, "prompt_tokens": 80, "completion_tokens": 120, "cost": 0.0,
     }  # fmt: skip
+
+
+def test_seeds_hang_on_the_task_and_not_on_the_batch(serve: Any, tasks: list[cw.Task]) -> None:
+    """Alone, in another order and in every turn of an episode, a task is asked for with seeds of its own."""
+    pipeline = cw.Pipeline("toolworld-mini-v1")
+    call = pipeline.parser.render(cw.Program((cw.Call(0, "NoSuchTool", {}),)))
+    server = serve(lambda body, number: (200, chat(*[call] * body.get("n", 1))))
+    sampler = cw.sampler("openai", model="m", base_url=server.url)
+
+    def sent() -> dict[str, list[int]]:
+        """The seeds of each query, in no order, forgotten then."""
+        found: dict[str, list[int]] = {task.query: [] for task in tasks}
+        for body in server.asked:
+            said = " ".join(message["content"] for message in body["messages"] if message["role"] == "user")
+            for task in tasks:
+                if task.query in said:
+                    found[task.query].append(body["seed"])
+        server.asked.clear()
+        return {query: sorted(seeds) for query, seeds in found.items() if seeds}
+
+    requests = requests_for(tasks)
+    sampler.sample(requests, n=2, seed=5)
+    single = sent()
+    assert len({seed for seeds in single.values() for seed in seeds}) == 4
+    sampler.sample(requests[::-1], n=2, seed=5)
+    assert sent() == single
+    sampler.sample(requests[2:3], seed=5)
+    assert sent() == {tasks[2].query: single[tasks[2].query]}
+    sampler.sample(requests, n=2, seed=6)
+    assert all(seeds != single[query] for query, seeds in sent().items())
+
+    conditions = cw.Conditions(seed=5, limits=cw.TurnLimits(assistant_turns=3))
+    converse(pipeline, sampler, requests, conditions=conditions, n=2)
+    several = sent()
+    assert all(len(seeds) == len(set(seeds)) == 1 + 2 * 2 for seeds in several.values())
+    assert all(single[query][0] in seeds for query, seeds in several.items())
+    converse(pipeline, sampler, requests[::-1], conditions=conditions, n=2)
+    assert sent() == several
+    converse(pipeline, sampler, requests[1:2], conditions=conditions, n=2)
+    assert sent() == {tasks[1].query: several[tasks[1].query]}
 
 
 def test_a_server_that_gives_one_at_a_time_is_asked_again(serve: Any, tasks: list[cw.Task]) -> None:

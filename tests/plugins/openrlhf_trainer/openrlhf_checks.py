@@ -96,11 +96,11 @@ from openrlhf.trainer.ray import ppo_actor, vllm_engine  # noqa: E402
 from openrlhf.utils.agent import AgentInstanceBase, MultiTurnAgentExecutor, SingleTurnAgentExecutor  # noqa: E402
 from vllm import SamplingParams  # noqa: E402
 
-from callwright.episodes.driving import drive_batch
-from callwright.episodes.token_episode import EngineOutput, score_rollout  # noqa: E402
+from callwright.episodes.driving import drive_batch  # noqa: E402
+from callwright.episodes.token_episode import EngineOutput  # noqa: E402
 from callwright.errors import InfrastructureFailure  # noqa: E402
 from callwright.language.program import Program  # noqa: E402
-from callwright.pipeline import build_pipeline  # noqa: E402
+from callwright.pipeline import build_pipeline, conditions_of  # noqa: E402
 from callwright.plugins import default_registry  # noqa: E402
 from callwright.recipe_file import load_recipe, parse_recipe, shipped_recipes  # noqa: E402
 from callwright.training.algorithm import Experience as Batch  # noqa: E402
@@ -284,12 +284,11 @@ def check_arguments(folder: Path) -> dict[str, Any]:
         if loaded.recipe.trainer.name == "local":
             loaded = load_recipe(name, ["trainer.name=openrlhf", "model=some/model"])
         recipe = loaded.recipe
-        turns = recipe.turns
         pipeline: Any = SimpleNamespace(
-            loaded=loaded,
+            recipe=loaded,
             algorithm=registry.create("algorithm", recipe.algorithm.name, **recipe.algorithm.options),
             reward=registry.create("reward recipe", recipe.reward.name, **recipe.reward.options),
-            limits=None if turns is None else TurnLimits(**turns.model_dump()),
+            conditions=conditions_of(loaded),
         )
         translated = OpenRLHFTrainer(**recipe.trainer.options)._translate(pipeline, Files(folder / "RUN"))
         try:
@@ -337,7 +336,7 @@ def check_executors(folder: Path, kind: str) -> dict[str, Any]:
         }
         ours = asyncio.run(executor.execute(sampling_params=parameters(), **given))
         # the core's own driver
-        core = pipeline.rollout(task, policy.codec(), limits=limits)
+        core = pipeline.token_episode(task, policy.codec(), conditions=evolve(pipeline.conditions, limits=limits))
         drive_batch(
             [core], lambda contexts, rooms, script=script: [EngineOutput(tuple(script(one))) for one in contexts]
         )
@@ -390,7 +389,7 @@ def local_episode(pipeline: Any, policy: Any, task: Any, script: Any, limits: Tu
     before = episodes.continue_contexts
     episodes.continue_contexts = continued
     try:
-        groups = episodes.sample_episodes(
+        groups = episodes.sample_groups(
             pipeline,
             policy,
             [task],
@@ -412,8 +411,8 @@ def stock_instance(pipeline: Any, policy: Any, task: Any) -> type:
 
     class Instance(AgentInstanceBase):
         def __init__(self) -> None:
-            limits = TurnLimits(assistant_turns=4)
-            self.conversation = pipeline.conversation(task, pipeline.messages(task), limits, "tool")
+            conditions = evolve(pipeline.conditions, limits=TurnLimits(assistant_turns=4))
+            self.conversation = pipeline.conversation(task, conditions=conditions)
 
         async def step(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
             said = self.conversation.take(Completion(states["action_text"]))
@@ -422,7 +421,7 @@ def stock_instance(pipeline: Any, policy: Any, task: Any) -> type:
             if said:
                 feedback = codec.following(said)
                 feedback = feedback.removeprefix(end)  # the engine's tokens hold it
-            reward = 0.0 if not self.conversation.over else score_rollout(pipeline.score, self.conversation).total
+            reward = 0.0 if not self.conversation.over else pipeline.score(self.conversation.attempt).total
             return {
                 "rewards": torch.tensor(reward or 0.0),
                 "environment_feedback": feedback,

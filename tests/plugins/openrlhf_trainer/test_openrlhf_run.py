@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import threading
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
+import callwright as cw
 from callwright.commands.file_formats import schema_of
+from callwright.episodes import PlainCodec
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.training.run_folder import Run
+from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
+from callwright_plugins.openrlhf_trainer.configuration import Configuration
+from callwright_plugins.openrlhf_trainer.export import digest_of_ids, load_tokenizer
 from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 
@@ -240,3 +247,37 @@ def test_the_generated_files_are_python_and_toml(
     imported = {str(module).split(".")[0] for module in found}
     assert imported == {"openrlhf", "callwright_plugins"}
     assert tomllib.loads((run.path / "recipe.toml").read_text())["name"] == "sums"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_task_fixes_its_world(
+    seed: int, vault: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executor and the reward function open the sessions of the tasks' seeds, whatever the recipe's is."""
+    pipeline = cw.Pipeline(vault, conditions=cw.Conditions(seed=seed))
+    monkeypatch.setattr("callwright_plugins.openrlhf_trainer.agent.load_pipeline", lambda configuration: pipeline)
+    limits = cw.TurnLimits(assistant_turns=1, user_turns=1, turn_tokens=600)
+    Configuration("recipe.toml", str(tmp_path), None, (), str(model), limits, 1, 1, 0).write(tmp_path / "config.json")
+    tokenizer = load_tokenizer(str(model))
+    end = tokenizer.eos_token
+    prompts = {"form": "compact", "ends": [tokenizer.eos_token_id], "end_texts": [end]}
+    (tmp_path / "prompts.json").write_text(json.dumps(prompts))
+    agent, score = Agent(tmp_path / "config.json"), reward_function(tmp_path / "config.json")
+    codec = PlainCodec(tokenizer, vault.prompt_text, ends=frozenset([tokenizer.eos_token_id]))
+    for number, task in enumerate(vault["train"]):
+        text = pipeline.parser.render(task.program)
+        ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
+        prompt = codec.prompt_ids((), task)
+        label = {"task": task.id, "split": "train", "row": number, "copies": 1, "logged": 0, "evaluation": False}
+        label["prompt"] = digest_of_ids(prompt)
+
+        class Engine:
+            async def generate(self, context: Any, params: Any, ids: Any = ids) -> Any:
+                return SimpleNamespace(outputs=[SimpleNamespace(token_ids=ids, logprobs=None, finish_reason="stop")])
+
+        given = SimpleNamespace(max_tokens=600, logprobs=None)
+        made = asyncio.run(agent.execute("", json.dumps(label), given, 4000, tokenizer, Engine()))
+        assert made["reward"] == 1.0
+        assert score([f"asked{text}{end}"], ["asked"], [json.dumps(label)])["rewards"] == 1.0
+        assert vault.opened == [task.seed] * 2
+        vault.opened.clear()

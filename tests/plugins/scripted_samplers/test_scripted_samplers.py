@@ -172,7 +172,7 @@ def test_texts_depend_on_seed_task_and_draw_alone(registry: cw.Registry, name: s
 
 def test_hash_seeds_play_no_part() -> None:
     code = (
-        "import callwright as cw\n"
+        "import callwright as cw\nfrom callwright.plugins import load_plugins\n"
         "from callwright_plugins import json_ir, scripted_samplers, toolworld\n"
         "r = load_plugins(extra={'j': json_ir, 's': scripted_samplers, 't': toolworld}, entry_points=False)\n"
         "tasks = r.create('corpus', 'toolworld-mini-v1')['evaluation'][:40]\n"

@@ -229,6 +229,18 @@ def test_an_environment_may_own_the_reward() -> None:
         trl_bridge.environment_factory("bankin")
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_task_fixes_its_world(seed: int, vault: Any) -> None:
+    made = trl_bridge.environment_factory(vault, "tier", seed=seed)
+    instance = made()
+    for task in [*vault["train"], *vault["evaluation"]]:
+        instance.reset(task_id=task.id)
+        assert json.loads(instance.turn(by=3))["result"] == task.answer.values[0]
+        assert instance.get_reward() == 1.0
+        assert vault.opened == [task.seed], "one session, which the reward does not open again"
+        vault.opened.clear()
+
+
 def test_a_rollout_whose_machinery_failed_is_masked() -> None:
     class Down:
         name, pure, tools = "down", True, CORPUS.environment.tools

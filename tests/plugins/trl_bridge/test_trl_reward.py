@@ -110,7 +110,7 @@ def test_calls_that_trl_took_apart_are_turns_of_one_session() -> None:
         {"role": "assistant", "content": "There it is."},
     ]
     program = cw.Program((cw.Call(0, call.tool, arguments),), "one", "One call will do.")
-    episode = cw.Episode(task, hermes, [hermes.render(program), "There it is."])
+    episode = cw.Attempt(task, [hermes.render(program), "There it is."], hermes)
     expected = cw.reward("tier").score_attempt(episode)
     function = trl_bridge.reward("tier", corpus=CORPUS, ir="hermes")
     assert function.rewards([""], [taken_apart], None, task_id=[task.id])[0].to_json() == expected.to_json()
@@ -118,6 +118,22 @@ def test_calls_that_trl_took_apart_are_turns_of_one_session() -> None:
     # Text that was not taken apart, because it is no call, fails as it should.
     broken = [[{"role": "assistant", "content": '<tool_call>\n{"name": oops\n</tool_call>'}]]
     assert function([""], broken, None, task_id=[task.id]) == [0.0]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_task_fixes_its_world(seed: int, vault: Any) -> None:
+    """Whatever the seed of the reward is, sessions open with the task's: of texts, and of calls that were taken apart."""
+    tasks = [*vault["train"], *vault["evaluation"]]
+    ids, seeds = [task.id for task in tasks], [task.seed for task in tasks]
+    texts = [FORM.render(task.program) for task in tasks]
+    function = trl_bridge.reward("tier", corpus=vault, seed=seed)
+    assert function([""] * 3, texts, None, task_id=ids) == [1.0] * 3
+    assert vault.opened == seeds
+    call = {"type": "function", "function": {"name": "turn", "arguments": {"by": 3}}}
+    said = [[{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "content": "{}"}]] * 3
+    native = trl_bridge.reward("tier", corpus=vault, ir="hermes", seed=seed)
+    assert native([""] * 3, said, None, task_id=ids) == [1.0] * 3
+    assert vault.opened == seeds * 2
 
 
 @pytest.mark.parametrize("arguments", ['{"a": 1', "[1]", None, [1], {"a": float("nan")}])
@@ -191,7 +207,7 @@ def test_data_has_the_prompts_of_the_walk() -> None:
 def test_without_trl_the_package_to_install_is_named(hidden: str, call: str) -> None:
     code = (
         f"import sys; sys.modules[{hidden!r}] = None\n"
-        "import callwright as cw\nfrom callwright_plugins import trl_bridge\n"
+        "from callwright.errors import MissingExtra\nfrom callwright_plugins import trl_bridge\n"
         f"try: trl_bridge.{call}\nexcept MissingExtra as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -72,7 +72,7 @@ def test_episodes_of_several_turns_have_exact_ids_masks_and_log_probabilities(
         assert mask[-1] == 1
         several += len(episode.ranges) > 1
         sampled = [token for token, own in zip(ids, mask, strict=True) if own]
-        assert sampled == [token for turn in episode.episode.turns for token in turn.completion.token_ids]
+        assert sampled == [token for turn in episode.attempt.turns for token in turn.completion.token_ids]
         whole = torch.tensor([drawn["prompt_ids"][row] + ids])
         with torch.no_grad():
             wanted = torch.log_softmax(trainer.model.eval()(whole).logits[0].float(), -1)
@@ -99,7 +99,7 @@ def test_the_trainer_trains_on_episodes(small_corpus: Any, make_trainer: Callabl
     for row, (_, ids, columns, given) in zip(logs, function.heard, strict=True):
         episodes = columns["rollout"]
         assert [one.task.id for one in episodes] == columns["task_id"]
-        assert given == [recipe.score_attempt(one.episode).total for one in episodes]
+        assert given == [recipe.score_attempt(one.attempt).total for one in episodes]
         assert ids == [list(one.response_ids) for one in episodes]
         counts = [sum(one.mask) for one in episodes]
         assert row["completions/mean_length"] == pytest.approx(sum(counts) / len(counts))
@@ -191,15 +191,35 @@ def test_vllm_of_the_trainer_is_sampled_from_by_ids(
     trainer.use_vllm, trainer.vllm_generation = True, SimpleNamespace(generate=generate)
     drawn = rollouts([data["prompt"][3]], trainer)
     (episode,) = drawn["rollout"]
-    assert [turn.completion.token_ids for turn in episode.episode.turns] == [tuple(gold)] * 2
+    assert [turn.completion.token_ids for turn in episode.attempt.turns] == [tuple(gold)] * 2
     assert asked[0] == ([drawn["prompt_ids"][0]], None, 1)
     assert asked[1][0] == [[*drawn["prompt_ids"][0], *drawn["completion_ids"][0][: -len(gold)]]]
     assert drawn["logprobs"][0][: len(gold)] == [-0.25 * at for at in range(len(gold))]
-    assert cw.reward("tier").score_attempt(episode.episode).total == 1.0
+    assert cw.reward("tier").score_attempt(episode.attempt).total == 1.0
     short = trl_bridge.rollout_func("tier", corpus=small_corpus, limits=cw.TurnLimits(assistant_turns=1, turn_tokens=5))
     drawn = short([data["prompt"][3]], trainer)
     assert drawn["completion_ids"] == [gold[:5]]
     assert drawn["rollout"][0].stop == "tokens"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_task_fixes_its_world(seed: int, vault: Any, tokenizer: Any, make_trainer: Callable[..., Any]) -> None:
+    from types import SimpleNamespace
+
+    gold = cw.parser("json").render(vault["train"][0].program)
+    ids = [*tokenizer.encode(gold, add_special_tokens=False), tokenizer.eos_token_id]
+
+    def generate(prompts: Any, images: Any, num_generations: int) -> Any:
+        return prompts, [ids] * len(prompts), [[[-0.5]] * len(ids)] * len(prompts), None
+
+    rollouts = trl_bridge.rollout_func("tier", corpus=vault, seed=seed)
+    function = trl_bridge.reward("tier", corpus=vault, seed=seed)
+    data = trl_bridge.dataset(vault, form="text")
+    trainer = make_trainer(function, data, options={"max_completion_length": 600})
+    trainer.use_vllm, trainer.vllm_generation = True, SimpleNamespace(generate=generate)
+    drawn = rollouts(data["prompt"][:], trainer)
+    assert function([""] * 2, [""] * 2, None, rollout=drawn["rollout"]) == [1.0, 1.0]
+    assert vault.opened == [5, 9], "the reward reads the episodes and opens nothing"
 
 
 def test_a_response_that_never_began_is_one_token_without_loss(

@@ -51,7 +51,7 @@ def test_calls_that_the_server_took_apart_are_turns_of_an_episode() -> None:
     arguments = __import__("json").dumps(dict(call.arguments))
     hermes = cw.parser("hermes")
     texts = [hermes.render(cw.Program((cw.Call(0, call.tool, dict(call.arguments)),))), "There."]
-    expected = cw.reward("tier").score_attempt(cw.Episode(ONE_CALL, hermes, texts))
+    expected = cw.reward("tier").score_attempt(cw.Attempt(ONE_CALL, texts, hermes))
     for tool in (call.tool, f"mcp__callwright__{call.tool}"):
         found = score_messages("tier", ONE_CALL, [said(None, (tool, arguments)), said("There.")], ir=None)
         assert found.to_json() == expected.to_json()
@@ -65,6 +65,15 @@ def test_odd_arguments_of_a_model_never_raise(arguments: str) -> None:
         total = score_messages("tier", task, [said("x", ("FindHotels", arguments))], ir=None).total
         assert total is not None
         assert total < 1
+
+
+def test_a_task_fixes_its_world(vault: Any) -> None:
+    for task in [*vault["train"], *vault["evaluation"]]:
+        text = cw.parser("json").render(task.program)
+        assert score_messages("tier", task, [said(text)], ir="json").total == 1.0
+        assert score_messages("tier", task, [said(None, ("turn", '{"by": 3}'))], ir=None).total == 1.0
+        assert vault.opened == [task.seed] * 2
+        vault.opened.clear()
 
 
 def test_a_lost_rollout_has_no_total() -> None:
@@ -84,7 +93,7 @@ def test_corpora_are_made_once_for_their_options() -> None:
 def test_without_verifiers_the_package_to_install_is_named() -> None:
     code = (
         "import sys; sys.modules['verifiers'] = sys.modules['verifiers.v1'] = None\n"
-        "import callwright as cw\nfrom callwright_plugins import verifiers_bridge\n"
+        "from callwright.errors import MissingExtra\nfrom callwright_plugins import verifiers_bridge\n"
         f"try: verifiers_bridge.taskset({NAME!r})\nexcept MissingExtra as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

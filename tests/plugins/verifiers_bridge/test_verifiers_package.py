@@ -228,6 +228,14 @@ def test_verifiers_starts_the_tool_server_and_a_client_calls_it() -> None:
     assert json.loads(answers[1])["id"] == 1
 
 
+def test_the_tool_server_opens_the_world_of_the_task(vault: Any) -> None:
+    for task in [*vault["train"], *vault["evaluation"]]:
+        toolset = EnvironmentToolset(vf.ToolsetConfig())
+        asyncio.run(toolset.setup_task(types.SimpleNamespace(task=task)))
+        assert json.loads(toolset.call("turn", {"by": 3}))["result"] == task.answer.values[0]
+        assert vault.opened.pop() == task.seed
+
+
 def test_a_session_that_fails_is_told_to_the_scorer() -> None:
     class Down:
         def call(self, tool: str, arguments: dict[str, Any]) -> Any:

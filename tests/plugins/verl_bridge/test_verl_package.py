@@ -207,17 +207,18 @@ def test_an_episode_of_the_agent_loop_is_a_rollout(tokenizer: Any) -> None:
     replies = calls()
     server = Server(tokenizer, *replies)
     output = episode(server, tokenizer, recipe="tier", corpus=NAME)
-    ours = TokenEpisode(TASK, cw.parser("json"), ChatCodec(tokenizer), tuple(row()["raw_prompt"]))
+    conditions = cw.Conditions(limits=cw.TurnLimits())
+    ours = TokenEpisode(TASK, cw.parser("json"), ChatCodec(tokenizer), tuple(row()["raw_prompt"]), conditions)
     for text in replies:
         ids = (*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id)
         assert server.asked.pop(0)[1] == list(ours.context)
-        ours.advance(EngineOutput(ids, tuple(-0.5 - at for at in range(len(ids)))))
+        ours.accept(EngineOutput(ids, tuple(-0.5 - at for at in range(len(ids)))))
     assert ours.over
     assert output.prompt_ids == list(ours.prompt_ids)
     assert output.response_ids == list(ours.response_ids)
     assert output.response_mask == list(ours.mask)
     assert output.response_logprobs == pytest.approx(list(ours.logprobs))
-    reward = cw.reward("tier").score_attempt(ours.episode)
+    reward = cw.reward("tier").score_attempt(ours.attempt)
     assert output.reward_score == reward.total == 1.0
     extra = output.extra_fields["reward_extra_info"]
     assert extra["score"] == 1.0
@@ -226,6 +227,22 @@ def test_an_episode_of_the_agent_loop_is_a_rollout(tokenizer: Any) -> None:
     assert output.metrics.num_preempted == 2
     tensors = output.as_dict()
     assert tensors["response_mask"].tolist() == output.response_mask
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_task_fixes_its_world(seed: int, vault: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from callwright.pipeline import open_pipeline
+
+    made = "callwright_plugins.verl_bridge.agent_loop.open_named"
+    monkeypatch.setattr(made, lambda recipe, *given: open_pipeline(recipe, vault, seed=given[-1]))
+    for task in vault["train"]:
+        data = {**row(), "raw_prompt": [{"role": "user", "content": task.query}]}
+        data["reward_model"] = {"style": "rule", "ground_truth": task.id}
+        server = Server(tokenizer, cw.parser("json").render(task.program))
+        output = episode(server, tokenizer, data=data, recipe="tier", seed=seed, limits={"assistant_turns": 1})
+        assert output.reward_score == 1.0
+        assert vault.opened.pop() == task.seed
+        assert not vault.opened
 
 
 def test_turns_and_tokens_are_bounded_by_verls_configuration(tokenizer: Any) -> None:

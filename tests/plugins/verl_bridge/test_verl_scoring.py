@@ -138,14 +138,30 @@ def test_rows_have_the_columns_that_verl_reads(tmp_path: Path) -> None:
 def test_rows_for_tools_open_the_session_of_their_task(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
     path = tmp_path / "train.parquet"
-    verl_bridge.export(NAME, path, ir=None, limit=4, seed=5)
+    verl_bridge.export(NAME, path, ir=None, limit=4)
     for row, task in zip(parquet.read_table(path).to_pylist(), TASKS, strict=False):
         assert row["prompt"] == [{"role": "user", "content": task.query}]
         info = row["extra_info"]
         assert info["tool_selection"] == list(task.tools)
         assert info["tools_kwargs"].keys() == CORPUS.environment.tools.keys()
         for kwargs in info["tools_kwargs"].values():
-            assert kwargs == {"create_kwargs": {"scenario": task.scenario, "seed": 5}}
+            assert kwargs == {"create_kwargs": {"scenario": task.scenario, "seed": task.seed}}
+
+
+def test_a_task_fixes_its_world(vault: Any, tmp_path: Path) -> None:
+    """Whatever a recipe's seed is, sessions open with the task's, in scores and in the rows for verl's tools."""
+    for seed in (0, 1):
+        function = verl_bridge.compute_score("tier", corpus=vault, seed=seed)
+        for task in [*vault["train"], *vault["evaluation"]]:
+            assert function(vault.name, FORM.render(task.program), task.id, {})["score"] == 1.0
+            assert vault.opened.pop() == task.seed
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
+    verl_bridge.export(vault, tmp_path / "train.parquet", ir=None)
+    infos = [row["extra_info"] for row in parquet.read_table(tmp_path / "train.parquet").to_pylist()]
+    assert [info["tools_kwargs"]["turn"]["create_kwargs"] for info in infos] == [
+        {"scenario": "", "seed": 5},
+        {"scenario": "", "seed": 9},
+    ]
 
 
 def test_the_command_writes_the_same_file(tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ import jsonschema_rs
 import pytest
 
 import callwright as cw
-from callwright.episodes.sampling import converse
+from callwright.episodes import converse
 from callwright.errors import DataError
-from callwright.walk.limits import TurnLimits
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
@@ -53,9 +52,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def pipeline() -> Any:
-    from callwright.commands.pipelines import make_pipeline
+    return cw.Pipeline("toolworld-mini-v1")
 
-    return make_pipeline(cw.default_registry(), "toolworld-mini-v1", {}, ir="json")
+
+def turns(count: int, seed: int = 0) -> cw.Conditions:
+    return cw.Conditions(seed=seed, limits=cw.TurnLimits(assistant_turns=count))
 
 
 def requests_of(pipeline: Any, count: int = 3) -> list[cw.SamplingRequest]:
@@ -151,17 +152,60 @@ def test_several_turns_keep_exact_ids_and_masks(engine: Any, model: Path, pipeli
     done = pipeline.parser.render(cw.Program((), "one", "done"))
     engine.state["text"] = lambda context: gold if len(engine.heard["prompts"]) == 1 else done
     sampler = cw.sampler("vllm", model=str(model))
-    ((rollout,),) = converse(pipeline, sampler, [request], TurnLimits(assistant_turns=4), seed=1)
+    ((rollout,),) = converse(pipeline, sampler, [request], conditions=turns(4, seed=1))
     assert len(rollout.attempt.turns) == 2
     assert rollout.stop == "answered"
     response, mask = rollout.response_ids, rollout.mask  # type: ignore[attr-defined]
     sampled = [token for token, kept in zip(response, mask, strict=True) if kept]
-    turns = [turn.completion.token_ids for turn in rollout.attempt.turns]
-    assert sampled == [token for ids in turns for token in ids]
+    written = [turn.completion.token_ids for turn in rollout.attempt.turns]
+    assert sampled == [token for ids in written for token in ids]
     assert 0 < sum(mask) < len(response)
     contexts = [batch[0]["prompt_token_ids"] for batch in engine.heard["prompts"]]
     assert contexts[1][: len(contexts[0])] == contexts[0]
-    assert tuple(contexts[1][: len(contexts[0]) + len(turns[0])]) == tuple(contexts[0]) + turns[0]
+    assert tuple(contexts[1][: len(contexts[0]) + len(written[0])]) == tuple(contexts[0]) + written[0]
+
+
+def test_seeds_hang_on_the_task_and_not_on_the_batch(engine: Any, model: Path, pipeline: Any) -> None:
+    """From ``sample`` and in every turn of ``converse``, which begins as ``sample`` does; every seed is another one."""
+    sampler = cw.sampler("vllm", model=str(model))
+    requests = requests_of(pipeline, 4)
+    golds = {one.task.query: pipeline.parser.render(one.task.program) for one in requests}
+    engine.state["text"] = lambda context: next(gold for query, gold in golds.items() if query in context)
+
+    def sent() -> dict[str, list[list[int]]]:
+        """The seeds of each task, a list for each batch, by the query that the prompt holds; forgotten then."""
+        found: dict[str, list[list[int]]] = {}
+        for prompts, parameters in zip(engine.heard["prompts"], engine.heard["parameters"], strict=True):
+            for query in golds:
+                pairs = zip(prompts, parameters, strict=True)
+                text = sampler.codec.tokenizer.decode  # type: ignore[attr-defined]
+                own = [given.seed for prompt, given in pairs if query in text(prompt["prompt_token_ids"])]
+                if own:
+                    found.setdefault(query, []).append(own)
+        engine.heard["prompts"].clear()
+        engine.heard["parameters"].clear()
+        return found
+
+    sampler.sample(requests, n=2, seed=3)
+    single = sent()
+    assert len({seed for batches in single.values() for seeds in batches for seed in seeds}) == 8
+    sampler.sample(requests[::-1], n=2, seed=3)
+    assert sent() == single
+    for request in requests:
+        sampler.sample([request], n=1, seed=3)
+        assert sent() == {request.task.query: [single[request.task.query][0][:1]]}
+    sampler.sample(requests, n=2, seed=4)
+    assert all(seeds != single[query] for query, seeds in sent().items())
+
+    converse(pipeline, sampler, requests, conditions=turns(3, seed=3), n=2)
+    several = sent()
+    assert {query: batches[:1] for query, batches in several.items()} == single
+    assert len({seed for batches in several.values() for seeds in batches for seed in seeds}) == 4 * 2 * 3
+    converse(pipeline, sampler, requests[::-1], conditions=turns(3, seed=3), n=2)
+    assert sent() == several
+    for request in requests:
+        converse(pipeline, sampler, [request], conditions=turns(3, seed=3), n=2)
+        assert sent() == {request.task.query: several[request.task.query]}
 
 
 def test_structured_outputs_are_asked_for(engine: Any, model: Path, pipeline: Any) -> None:
@@ -260,7 +304,7 @@ def test_engine_and_server_give_the_same_rollouts(server: Any, engine: Any, mode
     for options in ({}, {"base_url": server.url}):
         engine.state["text"] = server.state["text"] = lambda context: gold
         sampler = cw.sampler("vllm", model=str(model), **options)
-        ((rollout,),) = converse(pipeline, sampler, [request], TurnLimits(assistant_turns=3))
+        ((rollout,),) = converse(pipeline, sampler, [request], conditions=turns(3))
         made.append((rollout.response_ids, rollout.mask, rollout.stop))  # type: ignore[attr-defined]
     assert made[0] == made[1]
     assert made[0][2] == "assistant_turns"
@@ -271,7 +315,7 @@ def test_a_server_that_fails_masks(server: Any, model: Path, pipeline: Any) -> N
     sampler = cw.sampler("vllm", model=str(model), base_url=server.url, retries=0)
     server.state["status"] = 503
     assert "503" in (sampler.sample(requests_of(pipeline, 1))[0][0].lost or "")
-    ((rollout,),) = converse(pipeline, sampler, requests_of(pipeline, 1), TurnLimits(assistant_turns=2))
+    ((rollout,),) = converse(pipeline, sampler, requests_of(pipeline, 1), conditions=turns(2))
     assert rollout.masked is not None
     server.state.update(status=200, ids=False)
     assert "return_token_ids" in (sampler.sample(requests_of(pipeline, 1))[0][0].lost or "")

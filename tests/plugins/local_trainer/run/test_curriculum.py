@@ -17,7 +17,7 @@ from callwright.walk.reward import RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright_plugins import toolrl_rewards
 from callwright_plugins.local_trainer.options import Options
-from callwright_plugins.local_trainer.sampling.rollouts import TaskStream
+from callwright_plugins.local_trainer.sampling.task_stream import TaskStream
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
 Pipelines = Callable[..., Pipeline]

@@ -21,7 +21,7 @@ from callwright.plugins import Registry
 from callwright.training.run_folder import Run
 from callwright.walk.reward import RewardComponent
 from callwright.walk.tasks import Task
-from callwright_plugins.local_trainer.sampling.rollouts import TaskStream
+from callwright_plugins.local_trainer.sampling.task_stream import TaskStream
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 from callwright_plugins.policy_gradient.dapo import DAPO
 

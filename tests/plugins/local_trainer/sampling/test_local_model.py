@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from callwright.episodes import converse
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, create_trainer
 from callwright.training.evaluation import evaluate, summarise
 from callwright.training.run_folder import Run
 from callwright.walk.sampling import Sampler, SamplingRequest
+from callwright_plugins.local_trainer.forward.generation import continue_contexts
 from callwright_plugins.local_trainer.models.policy import Policy, load_policy, pick_device
 
 Make = Callable[[str], Policy]
@@ -55,6 +58,49 @@ def test_a_seed_fixes_the_completions(trained: tuple[Pipeline, Run]) -> None:
     greedy = first.sample(asked, n=2, temperature=0)
     assert all(one == two for one, two in greedy)
     assert first.sample([]) == []
+
+
+def test_what_is_drawn_hangs_on_the_task_alone(trained: tuple[Pipeline, Run]) -> None:
+    """At temperature 1 a completion is the same alone and in any batch, from ``sample`` and as an episode of one turn."""
+    pipeline, run = trained
+    made = [
+        pipeline.registry.create("sampler", "local-model", model=str(run.path), max_new_tokens=12, rows=rows)
+        for rows in (256, 4)
+    ]
+    asked = requests(pipeline, 7)
+
+    def ids(groups: Any) -> list[list[Any]]:
+        return [[completion.token_ids for completion in group] for group in groups]
+
+    together = ids(made[0].sample(asked, n=3, seed=1))
+    assert len({found for group in together for found in group}) == 21
+    assert ids(made[1].sample(asked, n=3, seed=1)) == together
+    assert ids(made[0].sample(asked[::-1], n=3, seed=1)) == together[::-1]
+    for request, group in zip(asked, together, strict=True):
+        assert ids(made[0].sample([request], n=3, seed=1)) == [group]
+        assert ids(made[0].sample([request], n=1, seed=1)) == [group[:1]]
+    conditions = evolve(pipeline.conditions, seed=1)
+    for sampler, some, expected in (
+        (made[0], asked, together),
+        (made[1], asked[::-1], together[::-1]),
+        (made[0], asked[3:4], together[3:4]),
+    ):
+        episodes = converse(pipeline, sampler, some, conditions=conditions, n=3)
+        assert ids([one.attempt.completion for one in group] for group in episodes) == expected
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_rows_with_seeds_of_their_own_are_continued_as_each_alone(kind: str, make_policy: Make) -> None:
+    """Also where rooms differ, so that a row is asked for more draws than it needs."""
+    policy = make_policy(kind)
+    contexts, rooms, seeds = [(9, 30, 41), (17, 3, 8, 8, 21), (9, 30, 41), (60,) * 9], [5, 40, 17, 3], [4, 4, 5, 6]
+    together = continue_contexts(policy, contexts, rooms, temperature=1.0, seeds=seeds)
+    assert together[0].ids != together[2].ids[:5]
+    for at, found in enumerate(together):
+        (alone,) = continue_contexts(policy, contexts[at : at + 1], [rooms[at]], temperature=1.0, seeds=[seeds[at]])
+        assert (found.ids, found.truncated) == (alone.ids, alone.truncated)
+    apart = continue_contexts(policy, contexts, rooms, temperature=1.0, seeds=seeds, rows_at_once=1)
+    assert [one.ids for one in apart] == [one.ids for one in together]
 
 
 def test_a_chat_template_is_used(tmp_path: Path, make_policy: Make, make_pipeline: Pipelines) -> None:

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from attrs import evolve
 
 from callwright import Outcome, UsageError
+from callwright.episodes import Codec, TokenEpisode, converse
 from callwright.errors import DataError
+from callwright.language.program import Program
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe, parse_recipe
 from callwright.training.evaluation import evaluate
 from callwright.training.run_folder import Run
-from callwright.walk.limits import TurnLimits
+from callwright.walk.conditions import Conditions, Progress
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.reward import RewardComponent
-from callwright_plugins.local_trainer.forward.generation import continue_contexts, generate
+from callwright.walk.sampling import SamplingRequest
+from callwright_plugins.local_trainer.forward.generation import Sampled, continue_contexts, generate
 from callwright_plugins.local_trainer.learning.update import descend
 from callwright_plugins.local_trainer.learning.warm_start import examples
-from callwright_plugins.local_trainer.models.policy import Policy
+from callwright_plugins.local_trainer.models.policy import Policy, load_policy
 from callwright_plugins.local_trainer.options import Options, WarmStart
 from callwright_plugins.local_trainer.run.training import make_policy
-from callwright_plugins.local_trainer.sampling.episodes import Engine, demonstrate, longest, turn_limits
+from callwright_plugins.local_trainer.sampling.episodes import Engine, demonstrate, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.local_model import LocalModelSampler, PolicySampler
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
@@ -107,7 +113,11 @@ def test_sampling_is_fixed_by_the_generator_and_ends_where_there_is_no_room(make
 def test_the_engine_keeps_within_the_model(make_policy: Make) -> None:
     policy = make_policy("llama")  # of 128 positions
     engine = Engine(policy, 0.0, None, 8, 30)
-    found = engine([(5,) * 120, (5,) * 128, (5,) * 10], [None, 4, 6])
+    live: list[Any] = [
+        SimpleNamespace(context=(5,) * length, room=room, history=(), conditions=Conditions())
+        for length, room in ((120, None), (128, 4), (10, 6))
+    ]
+    found = engine(live)
     assert [len(one.token_ids) for one in found][1] == 0
     assert len(found[0].token_ids) <= 8
     assert len(found[2].token_ids) <= 6
@@ -119,11 +129,49 @@ def test_limits_that_the_recipe_leaves_open(make_turns: Callable[..., Pipeline],
     limits = turn_limits(make_turns(), policy, Options(max_new_tokens=24))
     assert limits == TurnLimits(3, 5, 24, 160, 60, 128)
     given = turn_limits(make_turns("turns.turn_tokens=9", "turns.context_tokens=90"), policy, Options())
-    assert given is not None
     assert (given.turn_tokens, given.context_tokens) == (9, 90)
     assert longest(limits, Options()) == 160
     assert longest(TurnLimits(4, 1, 30), Options()) == 120
-    assert longest(None, Options(max_new_tokens=7)) == 7
+    assert longest(SINGLE_TURN, Options(max_new_tokens=7)) == 7
+
+
+def test_a_recipe_without_turns_is_one_turn_of_the_longest_completion(
+    make_pipeline: Callable[..., Pipeline], make_policy: Make
+) -> None:
+    limits = turn_limits(make_pipeline(), make_policy("llama"), Options(max_new_tokens=24))
+    assert limits == TurnLimits(1, 1, 24, None, None, 128)
+    assert limits.single
+    assert longest(limits, Options(max_new_tokens=24)) == 24
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("turns", [1, 3])
+def test_a_task_fixes_its_world(
+    seed: int, turns: int, vault: Any, registry: Registry, make_policy: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the recipe's seed is, the trainer and its evaluation open sessions with the task's."""
+    policy = evolve(make_policy("llama"), form="compact", compact=vault.prompt_text)
+    limits = TurnLimits(turns, 1, 600, context_tokens=5000)
+    pipeline = Pipeline(vault, conditions=Conditions(seed=seed, limits=limits), registry=registry)
+    golds = [policy.completion_ids(pipeline.parser.render(task.program)) for task in vault["train"]]
+    done = policy.completion_ids(pipeline.parser.render(Program()))
+    first = {policy.codec().prompt_ids((), task): ids for task, ids in zip(vault["train"], golds, strict=True)}
+
+    def scripted(policy: Policy, contexts: Any, rooms: Any, **_: Any) -> list[Sampled]:
+        texts = [first.get(tuple(context), done) for context in contexts]
+        return [Sampled(ids, (0.0,) * len(ids), False) for ids in texts]
+
+    monkeypatch.setattr("callwright_plugins.local_trainer.sampling.episodes.continue_contexts", scripted)
+    options = Options(group=2)
+    groups = sample_groups(
+        pipeline, policy, vault["train"], options, limits, (seed, "sampling"), Progress(0, 1), lambda part: None
+    )
+    assert [[one.reward.total for one in group.rollouts] for group in groups] == [[1.0] * 2] * 2
+    assert [len(group.rollouts[0].attempt.turns) for group in groups] == [min(turns, 2)] * 2
+    assert vault.opened == [5, 5, 9, 9]
+    verdicts = evaluate(pipeline, vault["train"], PolicySampler(policy, 600), seed=seed)
+    assert [verdict.answer for verdict in verdicts] == [True, True]
+    assert vault.opened == [5, 5, 9, 9, 5, 9]
 
 
 # Warm start -----------------------------------------------------------------------------------------------------------
@@ -149,7 +197,7 @@ def test_a_demonstration_that_is_too_long_says_so(make_turns: Callable[..., Pipe
     pipeline = make_turns()
     policy = make_policy(pipeline, Options())
     task = next(task for task in pipeline.tasks("train") if task.program is not None and task.depth == 6)
-    rollout = pipeline.rollout(task, policy.codec(), limits=TurnLimits(3, 1, 20))
+    rollout = pipeline.token_episode(task, policy.codec(), conditions=Conditions(limits=TurnLimits(3, 1, 20)))
     assert task.program is not None
     with pytest.raises(UsageError, match=r"has \d+ tokens where the limits of turns leave 20"):
         demonstrate(rollout, policy, task.program)
@@ -202,15 +250,15 @@ def test_the_evaluation_is_of_episodes_too(trained: Run, small_corpus: Any, regi
 
 
 def test_the_sampler_converses_with_copies(trained: Run, make_turns: Callable[..., Pipeline]) -> None:
-    from callwright.walk.sampling import SamplingRequest
-    from callwright_plugins.local_trainer.models.policy import load_policy
-
     pipeline = make_turns()
     policy = load_policy(trained.checkpoints / "final", device=torch.device("cpu"), compact=pipeline.corpus.prompt_text)
     requests = [SamplingRequest(pipeline.messages(task), task) for task in pipeline.tasks("train")[:3]]
-    found = PolicySampler(policy, 24).converse(
-        requests, lambda request, codec: pipeline.rollout(request.task, codec), n=2, seed=3
-    )
+
+
+    def start(request: SamplingRequest, codec: Codec, copy: int) -> TokenEpisode:
+        return pipeline.token_episode(request.task, codec, conditions=evolve(pipeline.conditions, seed=copy))
+
+    found = PolicySampler(policy, 24).converse(requests, start, n=2, seed=3)
     assert [len(group) for group in found] == [2, 2, 2]
     for group in found:
         for rollout in group:
@@ -218,7 +266,31 @@ def test_the_sampler_converses_with_copies(trained: Run, make_turns: Callable[..
             sampled = [token for token, ours in zip(rollout.response_ids, rollout.mask, strict=True) if ours]
             assert len(sampled) <= 3 * 24
     with pytest.raises(UsageError, match="n must be at least 1"):
-        PolicySampler(policy, 24).converse(requests, lambda request, codec: pipeline.rollout(request.task, codec), n=0)
+        PolicySampler(policy, 24).converse(requests, start, n=0)
+
+
+def test_what_an_episode_draws_hangs_on_its_task_alone(trained: Run, make_turns: Callable[..., Pipeline]) -> None:
+    pipeline = make_turns()
+    policy = load_policy(trained.checkpoints / "final", device=torch.device("cpu"), compact=pipeline.corpus.prompt_text)
+    requests = [SamplingRequest(pipeline.messages(task), task) for task in pipeline.tasks("train")[:10]]
+
+    def drawn(some: list[SamplingRequest], rows: int = 256, n: int = 2, seed: int = 3) -> dict[str, list[Any]]:
+        conditions = evolve(pipeline.conditions, seed=seed)
+        sampler = PolicySampler(policy, 24, rows)
+        groups = converse(pipeline, sampler, some, conditions=conditions, n=n, temperature=1.2)
+        return {one.task.id: [found(episode) for episode in group] for one, group in zip(some, groups, strict=True)}
+
+    def found(episode: Any) -> Any:
+        return len(episode.attempt.turns), episode.response_ids
+
+    together = drawn(requests)
+    assert sum(one != other for one, other in together.values()) > 3
+    assert any(turns > 1 for group in together.values() for turns, _ in group)
+    assert drawn(requests[::-1]) == drawn(requests, rows=5) == together
+    for request in requests:
+        assert drawn([request])[request.task.id] == together[request.task.id]
+        assert drawn([request], n=1)[request.task.id] == together[request.task.id][:1]
+    assert drawn(requests, seed=4) != together
 
 
 def test_a_seed_fixes_every_byte(trained: Run, tmp_path: Path, make_turns: Callable[..., Pipeline]) -> None:
