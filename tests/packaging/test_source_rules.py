@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,22 @@ def test_product_code_evaluates_no_text(root: Path, word: str) -> None:
         if pattern.search(path.read_text("utf-8"))
     ]
     assert [path for path in offenders if path.as_posix() not in RUNS_A_PROGRAM] == []
+
+
+#: Folders with a module for each of many things of one kind: commands, environments and their tests.
+ONE_A_THING = ("core/callwright/cli", "plugins/callwright_plugins/mcp_environments", "tests/plugins/mcp_environments")
+
+
+def test_no_folder_holds_more_than_fifteen_modules(root: Path) -> None:
+    modules: Counter[str] = Counter()
+    for path in committed(root):
+        place = path.parent.relative_to(root).as_posix()
+        if path.suffix == ".py" and path.name != "__init__.py" and place.startswith(("core/", "plugins/", "tests/")):
+            modules[place] += 1
+    assert {place: n for place, n in modules.items() if n > 15 and not place.startswith(ONE_A_THING)} == {}
+
+
+def test_every_folder_of_modules_says_what_lives_there(root: Path) -> None:
+    packages = [path for path in committed(root) if path.name == "__init__.py" and "tests" not in path.parts]
+    bare = [path for path in packages if not path.read_text("utf-8").startswith('"""')]
+    assert [path.relative_to(root).as_posix() for path in bare] == []
