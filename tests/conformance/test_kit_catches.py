@@ -858,7 +858,7 @@ class Forks(World):
         return ForkingVisit(self, inner)
 
     def forked(self, inner: Any) -> Any:
-        return type(inner)(inner.functions, copy.deepcopy(inner.state))
+        return type(inner)(inner.environment, copy.deepcopy(inner.state))
 
     def reset(self, inner: Any, first: Any) -> None:
         inner.state = first
@@ -917,7 +917,7 @@ class SendsNoState(World):
 
 class StatelessVisit(Visit):
     def __reduce__(self) -> Any:
-        return Visit, (self.world, type(self.inner)(self.inner.functions, None))
+        return Visit, (self.world, type(self.inner)(self.inner.environment, None))
 
 
 @case("environment", "check_pickles_after_use", "pickling a session, after calls, raised TypeError")
