@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from callwright.walk.attempt import Attempt
     from callwright.walk.sampling import Sampler
     from callwright.walk.tasks import Task
+    from callwright.walk.undeclared import ToolCalls
 
 SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
@@ -238,6 +239,7 @@ class Opened:
 def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict[str, Any]]]:
     """The verdicts of the batch that begins at task ``start``, and a row to keep for each."""
     from callwright.training.evaluation import evaluate as judge_all
+    from callwright.walk.undeclared import ToolCalls
 
     asked = opened.asked
     rows: list[dict[str, Any]] = []
@@ -247,7 +249,9 @@ def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict
         row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
         completions = [turn.completion.text for turn in getattr(attempt, "turns", ())]
         several = {"completions": completions} if len(completions) > 1 else {}
-        rows.append({**row, "completion": attempt.completion.text, **several})
+        calls = ToolCalls()
+        calls.add(attempt)
+        rows.append({**row, "completion": attempt.completion.text, **several, **calls.to_row()})
 
     verdicts = judge_all(
         opened.pipeline,
@@ -281,22 +285,28 @@ class Evaluation:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
         from callwright.training.evaluation import summarise
         from callwright.training.run_folder import append_jsonl, write_atomically
+        from callwright.walk.undeclared import ToolCalls
 
-        verdicts = self._resume() if self.folder else []
+        calls = ToolCalls()
+        verdicts = self._resume(calls) if self.folder else []
         reporter.start("evaluation", len(self.tasks), len(verdicts))
         with self.executor as executor:
             for batch, rows in executor.map(self.work, range(len(verdicts), len(self.tasks), self.batch)):
                 if self.folder:
                     append_jsonl(self.folder / VERDICTS, rows)
                 verdicts += batch
+                for row in rows:
+                    calls.add_row(row)
                 reporter.advance(len(batch))
         reporter.finish()
         result = summarise(verdicts)
+        if calls.undeclared:
+            result["undeclared"] = calls.to_json()
         if self.folder:
             write_atomically(self.folder / RESULT, json.dumps(result, indent=2) + "\n")
         return result
 
-    def _resume(self) -> list[Verdict]:
+    def _resume(self, calls: ToolCalls) -> list[Verdict]:
         """The verdicts of whole batches of an earlier start. Raises :class:`RunError` if it was another evaluation."""
         from callwright.errors import RunError
         from callwright.training.run_folder import Run, describe_process, write_atomically
@@ -327,6 +337,8 @@ class Evaluation:
         whole = len(rows) if len(rows) == len(self.tasks) else len(rows) - len(rows) % self.batch
         run.truncate(VERDICTS, whole)
         found = [_verdict(run.path / VERDICTS, row) for row in rows[:whole]]
+        for row in rows[:whole]:
+            calls.add_row(row)
         if [verdict.task for verdict in found] != [task.id for task in self.tasks[:whole]]:
             raise RunError(f"{self.folder / VERDICTS} holds other tasks than the split; choose another folder (-o)")
         if found:
@@ -361,3 +373,9 @@ def _draw(result: dict[str, Any], title: str) -> None:
     console.print(shown)
     if result["masked"]:
         console.print(f"{result['masked']} tasks masked: their machinery failed, so nothing is known of them")
+    undeclared = result.get("undeclared")
+    if undeclared:
+        from callwright.walk.undeclared import alarm_of, sentence_of
+
+        loud = {tool: counts for tool, counts in undeclared.items() if counts["alarming"]}
+        console.print(text(f"alarm: {alarm_of(loud)}" if loud else sentence_of(undeclared)))

@@ -111,6 +111,8 @@ def score(
         click.echo(json.dumps(tally.to_json(), indent=2), err=output == "-")
     elif not output:
         _draw(tally, title=f"{reward} on {corpus or 'rows with their ground truth'}")
+    if tally.tools.alarm is not None:
+        say(f"alarm: {tally.tools.alarm}")
     if tally.bad:
         click.get_current_context().exit(1)
 
@@ -186,8 +188,10 @@ def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]])
             found.tally.bad += 1
             found.complaints.append((number, str(bad)))
             continue
-        reward = pipeline.score(pipeline.attempt(task, completion, progress))
+        attempt = pipeline.attempt(task, completion, progress)
+        reward = pipeline.score(attempt)
         found.tally.add(reward)
+        found.tally.tools.add(attempt)
         found.lines.append(scorer.writer.line(row_id, reward))
     return found
 

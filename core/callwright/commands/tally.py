@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from callwright.walk.reward import STAGES
+from callwright.walk.undeclared import ToolCalls
 
 if TYPE_CHECKING:
     from callwright.walk.reward import Reward
@@ -25,6 +26,7 @@ class Tally:
     sums: dict[str, int] = field(factory=dict)
     ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
     stages: Counter[str] = field(factory=Counter)
+    tools: ToolCalls = field(factory=ToolCalls)
 
     def add(self, reward: Reward) -> None:
         """Count one reward. Masked ones are counted and take no part in any mean."""
@@ -49,6 +51,7 @@ class Tally:
         self.masked += other.masked
         self.total += other.total
         self.stages.update(other.stages)
+        self.tools.merge(other.tools)
         for name, value in other.sums.items():
             self.sums[name] = self.sums.get(name, 0) + value
             self.ranges[name] = other.ranges[name]
@@ -66,6 +69,7 @@ class Tally:
     def to_json(self) -> dict[str, Any]:
         """The summary as ``callwright score --json`` prints it."""
         count = self.counted
+        undeclared = self.tools.to_json()
         return {
             "rows": self.rows,
             "bad": self.bad,
@@ -76,12 +80,14 @@ class Tally:
                 for (name, value), (low, high, weight) in zip(self.sums.items(), self.ranges.values(), strict=True)
             },
             "stages": {stage: self.stages[stage] for stage in (*STAGES, "done") if stage in self.stages},
+            **({"undeclared": undeclared} if undeclared else {}),
         }
 
     def sentence(self) -> str:
         """The summary in one line."""
         mean = f", mean total {self.mean:.4f}" if self.mean is not None else ""
-        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}"
+        undeclared = f"; {self.tools.sentence}" if self.tools.undeclared else ""
+        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}{undeclared}"
 
 
 #: The smallest positive float is 2 to the power of minus this; every float is a whole multiple of it.

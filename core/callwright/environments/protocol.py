@@ -41,7 +41,7 @@ class Outcome:
     value: Any = None
     code: str = ""
     message: str = ""
-    undeclared: str = field(default="", repr=False)
+    undeclared: str = field(default="", eq=False, repr=False)
 
     @property
     def executed(self) -> bool:

@@ -16,14 +16,17 @@ from typing import Any, Final
 
 from callwright.environments.protocol import Outcome
 
-_write: Final = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), default=lambda value: _type_name(value)
-).encode
+
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"  # never repr, which may hold an address
+
+
+_write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_type_name).encode
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """What is told of an outcome, as the members of an object."""
-    if outcome.executed:
+    if outcome.kind != "unknown" and outcome.executed:
         members = {"result": outcome.value}
         if outcome.code or outcome.message:
             members["warning"] = _said(outcome)
@@ -55,7 +58,3 @@ def printable(text: str) -> str:
 
 def _said(outcome: Outcome) -> dict[str, str]:
     return {"code": outcome.code or outcome.kind, "message": outcome.message}
-
-
-def _type_name(value: object) -> str:
-    return f"<{type(value).__name__}>"  # never repr, which may hold an address

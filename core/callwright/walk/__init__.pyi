@@ -29,3 +29,4 @@ from callwright.walk.trace import CallRecord as CallRecord
 from callwright.walk.trace import Trace as Trace
 from callwright.walk.turn import Turn as Turn
 from callwright.walk.turn import told_turn as told_turn
+from callwright.walk.undeclared import ToolCalls as ToolCalls

@@ -203,6 +203,13 @@ class Attempt:
         return self.execution(STRICT)
 
     @property
+    def executed_traces(self) -> tuple[Trace, ...]:
+        """What was executed so far, under one set of rules. Unlike the others it executes nothing."""
+        if self._turns is not None:
+            return tuple(turn.trace for turn in self._turns if turn.trace is not None)
+        return tuple(self._traces.values())[:1]
+
+    @property
     def whole_trace(self) -> Trace:
         """Everything that was executed, also where a turn is not a program."""
         trace = self._traces.get(STRICT)

@@ -13,7 +13,7 @@ from callwright_plugins.report.reading import VERDICTS, RunData, number, read_js
 from callwright_plugins.report.sections.accuracy import failures
 from callwright_plugins.report.sections.completions import completions
 from callwright_plugins.report.sections.reproduction import reproduction
-from callwright_plugins.report.verdict import Change, changes, overall
+from callwright_plugins.report.verdict import Change, changes, overall, undeclared
 
 SETTINGS: Final = "settings.json"
 _LEAD: Final = (
@@ -143,6 +143,8 @@ def _notices(data: RunData) -> str:
             f"{masked:,.0f} {'task is' if one else 'tasks are'} masked and not counted: the machinery failed, so "
             f"nothing is known of {'it' if one else 'them'}."
         )
+    if raised := undeclared([data.after.get("undeclared")]):
+        remarks.append(raised)
     if data.evaluation.get("finished") is not True:
         remarks.append("The evaluation was stopped; the same command goes on. The easiest tasks often come first.")
     if not remarks:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import frozen
 
 from callwright.training.evaluation import wilson
+from callwright.walk.undeclared import ALARMING
 from callwright_plugins.report.drawing.markup import percent, points
 from callwright_plugins.report.reading import RunData, dig, number, table
 
@@ -201,6 +203,23 @@ class Alarm:
     last: int
 
 
+def undeclared(parts: Iterable[Any]) -> str:
+    """What tools raised without declaring it, in words; empty if nothing. Steps without such failures do not count."""
+    calls: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for part in parts:
+        for tool, counts in part.items() if isinstance(part, dict) else ():
+            if isinstance(counts, dict):
+                calls[tool] += int(number(counts.get("calls")) or 0)
+                failures[tool] += int(number(counts.get("failures")) or 0)
+    listed = [
+        f"{tool} in {count:,} of {calls[tool]:,} calls" + (" (alarming)" if count > ALARMING * calls[tool] else "")
+        for tool, count in sorted(failures.items())
+        if count
+    ]
+    return f"Tools raised what they do not declare, most likely a bug: {', '.join(listed)}." if listed else ""
+
+
 def alarms(data: RunData) -> list[Alarm]:
     """Alarms of consecutive steps joined; the newest wording of each is shown."""
     found: list[Alarm] = []
@@ -246,6 +265,8 @@ def notices(data: RunData) -> list[str]:
     masked = sum(number(row.get("masked")) or 0 for row in data.metrics)
     if masked:
         found.append(f"{masked:,.0f} rollouts were masked because their tools or servers failed.")
+    if raised := undeclared(row.get("undeclared") for row in data.metrics):
+        found.append(raised)
     for when, result in (("before", data.before), ("after", data.after)):
         lost = number(result.get("masked"))
         if lost:

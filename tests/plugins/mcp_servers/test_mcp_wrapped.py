@@ -626,7 +626,7 @@ def test_options_are_checked(options: dict[str, Any], words: str) -> None:
 
 def test_options_are_listed_with_their_defaults() -> None:
     listed = inspect.signature(MCPEnvironment).parameters
-    assert (listed["pool"].default, listed["isolation"].default, len(listed)) == (4, "auto", 23)
+    assert (listed["pool"].default, listed["isolation"].default, len(listed)) == (4, "auto", 24)
     with pytest.raises(UnknownName, match="Did you mean 'isolation'"):
         cw.default_registry().create("environment", "mcp", command=["a"], isolaton="meta")
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from callwright.walk.undeclared import alarm_of
+
 #: Executions count as succeeding above this share. A collapse seen in practice stayed at 0.5 to 0.65 for 50 steps; in
 #: healthy runs programs keep 0.84 and more of the calls that are due, whatever share executes.
 EXECUTED: Final = 0.5
@@ -44,6 +46,12 @@ def collapse(rows: Sequence[Mapping[str, Any]], window: int = 15) -> str | None:
         f"({earlier:.0%} before). A better warm start is what helped where this was studied; a larger kl_weight and "
         "a smaller learning_rate stopped the collapse and the learning alike"
     )
+
+
+def undeclared(row: Mapping[str, Any]) -> str | None:
+    """The alarm of a metrics row in which a tool raised what it does not declare in more than 2% of its calls."""
+    loud = {tool: counts for tool, counts in row.get("undeclared", {}).items() if counts["alarming"]}
+    return alarm_of(loud) if loud else None
 
 
 def _mean(rows: Sequence[Mapping[str, Any]], key: str) -> float | None:

@@ -30,7 +30,7 @@ from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 from callwright_plugins.local_trainer.options import Model, Options
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
-from callwright_plugins.local_trainer.run.alarm import collapse
+from callwright_plugins.local_trainer.run.alarm import collapse, undeclared
 from callwright_plugins.local_trainer.run.checkpoints import FINAL, REFERENCE, Phase, State
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
@@ -152,7 +152,7 @@ class Training:
         self.reporter.start("training", options.steps, done)
         for step in range(done, options.steps):
             row, logged, timing = self._step(stream, optimiser, step)
-            row["alarm"] = collapse([*rows, row], options.alarm_window)
+            row["alarm"] = collapse([*rows, row], options.alarm_window) or undeclared(row)
             if row["alarm"] and not (rows and rows[-1]["alarm"]):
                 logger.warning("alarm", step=step + 1, reason=row["alarm"])
             rows = [*rows[1 - 2 * options.alarm_window :], row]

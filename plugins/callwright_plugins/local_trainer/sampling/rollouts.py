@@ -14,6 +14,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.fingerprints import observations
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
+from callwright.walk.undeclared import ToolCalls
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.randomness import python_generator
@@ -70,6 +71,9 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         for name, weighted in rollout.reward.scores.items():
             scores.setdefault(name, []).append(weighted.score.value)
     several = [(group, rollout) for group, rollout in known if group.task.depth > 1]
+    calls = ToolCalls()
+    for _, rollout in everything:
+        calls.add(rollout.attempt)
     return {
         "reward": mean,
         "reward_std": _mean([(total - mean) ** 2 for total in totals]) ** 0.5 if mean is not None else None,
@@ -81,6 +85,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "tokens": sum(rollout.sampled.length for _, rollout in everything),
         "rollouts": len(everything),
         "masked": len(everything) - len(known),
+        **({"undeclared": calls.to_json()} if calls.undeclared else {}),
     }
 
 
