@@ -55,4 +55,4 @@ def expect_members(component: Any, protocol: Any) -> None:
 def _public_name(protocol: Any) -> str:
     """Where people import it from: the package, or the room."""
     name = protocol.__name__
-    return f"callwright.{name}" if name in callwright.__all__ else f"{protocol.__module__.rpartition('.')[0]}.{name}"
+    return f"callwright.{name}" if name in dir(callwright) else f"{protocol.__module__.rpartition('.')[0]}.{name}"

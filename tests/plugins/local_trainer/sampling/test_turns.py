@@ -254,7 +254,6 @@ def test_the_sampler_converses_with_copies(trained: Run, make_turns: Callable[..
     policy = load_policy(trained.checkpoints / "final", device=torch.device("cpu"), compact=pipeline.corpus.prompt_text)
     requests = [SamplingRequest(pipeline.messages(task), task) for task in pipeline.tasks("train")[:3]]
 
-
     def start(request: SamplingRequest, codec: Codec, copy: int) -> TokenEpisode:
         return pipeline.token_episode(request.task, codec, conditions=evolve(pipeline.conditions, seed=copy))
 
