@@ -40,7 +40,8 @@ def run_recipe(
     cases; whatever was written before stays.
     """
     registry = registry or default_registry()
-    loaded = load_recipe(recipe, overrides)
+    # The run folder says what was trained with, also where it was an object.
+    loaded = load_recipe(recipe, [*overrides, f"reward={reward.name}"] if reward is not None else overrides)
     pipeline = build_pipeline(
         loaded, registry, corpus=corpus, environment=environment, reward=reward, extra_rewards=extra_rewards
     )
