@@ -29,7 +29,7 @@ class TokenLine:
         self._response: list[int] = []
         self._mask: list[int] = []
         self._logprobs: list[float] = []
-        self._has_logprobs = True
+        self._unlogged: int | None = None  # where the first completion without log-probabilities begins
         self._ranges: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class TokenLine:
     @property
     def logprobs(self) -> tuple[float, ...]:
         """For each response id its log-probability in nats, 0.0 for what was heard; empty if an engine gave none."""
-        return tuple(self._logprobs) if self._has_logprobs else ()
+        return tuple(self._logprobs) if self._unlogged is None else ()
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -76,8 +76,8 @@ class TokenLine:
         start = len(self._response)
         self._response += ids
         self._mask += [1] * len(ids)
-        if ids and not logprobs:
-            self._has_logprobs = False
+        if ids and not logprobs and self._unlogged is None:
+            self._unlogged = start
         self._logprobs += logprobs or [0.0] * len(ids)
         self._ranges.append((start, len(self._response)))
 
@@ -90,8 +90,8 @@ class TokenLine:
     def fork(self, at: int | None = None) -> TokenLine:
         """A line that shares the prompt and the first ``at`` response ids (all of them without it), then goes its way.
 
-        A completion that is cut by ``at`` keeps its first ids. Raises :class:`callwright.UsageError` for a position
-        that the response does not have.
+        A completion that is cut by ``at`` keeps its first ids. Log-probabilities are there if all completions before
+        ``at`` have them. Raises :class:`callwright.UsageError` for a position that the response does not have.
         """
         at = len(self._response) if at is None else at
         if not 0 <= at <= len(self._response):
@@ -99,6 +99,6 @@ class TokenLine:
         other = TokenLine(self.prompt_ids)
         other.parent, other.forked_at = self, at
         other._response, other._mask, other._logprobs = self._response[:at], self._mask[:at], self._logprobs[:at]
-        other._has_logprobs = self._has_logprobs
-        other._ranges = [(start, min(end, at)) for start, end in self._ranges if start < at]
+        other._unlogged = self._unlogged if self._unlogged is not None and self._unlogged < at else None
+        other._ranges = [(start, min(end, at)) for start, end in self._ranges if start < at or end <= at]
         return other
