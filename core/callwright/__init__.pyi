@@ -18,7 +18,6 @@ from callwright.environments.stateful import StatefulEnvironment as StatefulEnvi
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools
 from callwright.environments.world import World as World
-from callwright.errors import Abstention as Abstention
 from callwright.errors import CallwrightError as CallwrightError
 from callwright.errors import InfrastructureFailure as InfrastructureFailure
 from callwright.errors import UsageError as UsageError
@@ -43,7 +42,6 @@ from callwright.tools.spec import ToolError as ToolError
 from callwright.tools.spec import ToolSpec as ToolSpec
 from callwright.tools.spec import tool as tool
 from callwright.training.algorithm import Algorithm as Algorithm
-from callwright.training.evaluation import Verdict as Verdict
 from callwright.training.evaluation import evaluate as evaluate
 from callwright.training.run_folder import Run as Run
 from callwright.training.trainer import Trainer as Trainer
@@ -65,6 +63,5 @@ from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task
 from callwright.walk.trace import Trace as Trace
-from callwright.walk.turn import Turn as Turn
 
 __version__: str

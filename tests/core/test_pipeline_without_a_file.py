@@ -48,7 +48,7 @@ def test_names_stand_for_registered_components() -> None:
     assert pipeline.algorithm is not None
     assert pipeline.algorithm.name == "dapo"
     assert pipeline.conditions.seed == 4
-    with pytest.raises(UnknownName, match="no reward recipe named 'teir'. Did you mean 'tier'"):
+    with pytest.raises(UnknownName, match=r"no reward recipe named 'teir'\. Did you mean 'tier'"):
         cw.Pipeline("toolworld-mini-v1", "teir")
 
 
@@ -92,7 +92,7 @@ def test_a_bad_recipe_in_memory_names_the_key(change: dict[str, Any], message: s
 
 
 def test_names_of_a_recipe_in_memory_are_blamed_on_it() -> None:
-    with pytest.raises(RecipeError, match="the recipe: .*no corpus named 'toolword-mini-v1'"):
+    with pytest.raises(RecipeError, match=r"the recipe: .*no corpus named 'toolword-mini-v1'"):
         build_pipeline(load_recipe({**SMALL, "corpus": "toolword-mini-v1"}))
 
 

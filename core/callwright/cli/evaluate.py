@@ -95,7 +95,7 @@ def evaluate(
         raise click.UsageError("--set goes with --recipe")
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
-    asked = Asked(
+    asked = EvaluationRequest(
         plugins=app.registry.description() if elsewhere else PluginSource(None),
         recipe=recipe,
         overrides=overrides,
@@ -156,7 +156,7 @@ def evaluate(
 
 
 @frozen
-class Asked:
+class EvaluationRequest:
     """What the command line asks for: all that a worker must know."""
 
     plugins: PluginSource
@@ -212,7 +212,7 @@ class Asked:
 class Opened:
     """What a worker has: the components, and what was asked of them."""
 
-    asked: Asked
+    asked: EvaluationRequest
     pipeline: Pipeline
     tasks: list[Task]
     split: str

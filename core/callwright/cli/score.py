@@ -81,7 +81,7 @@ def score(
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
-    scoring = Scoring(described, corpus, keys, ir, reward, seed)
+    scoring = ScoringRequest(described, corpus, keys, ir, reward, seed)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
     work = ChunkWork(scoring.open if elsewhere else partial(Scorer, pipeline), score_rows)
     tally = Tally()
@@ -134,7 +134,7 @@ def watched(parts: Iterator[Part], rows: RowFile, bars: Bars | None) -> Iterator
 
 
 @frozen
-class Scoring:
+class ScoringRequest:
     """What a worker must know to score rows."""
 
     plugins: PluginSource
@@ -149,7 +149,7 @@ class Scoring:
         return Scorer(make_scoring_pipeline(self.plugins.load(), self))
 
 
-def make_scoring_pipeline(registry: Registry, scoring: Scoring) -> Pipeline:
+def make_scoring_pipeline(registry: Registry, scoring: ScoringRequest) -> Pipeline:
     """The pipeline that the command line describes. Raises :class:`callwright.UsageError` for what does not exist."""
     if scoring.corpus is None:
         return make_row_pipeline(registry, ir=scoring.ir, reward=scoring.reward, seed=scoring.seed)

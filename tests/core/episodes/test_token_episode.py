@@ -404,7 +404,7 @@ def test_results_that_are_no_json(value: Any, shown: str | None) -> None:
 
 def test_a_parser_may_tell_results_itself(list_parser: Any) -> None:
     class Telling(type(list_parser)):  # type: ignore[misc]
-        def observe(self, turn: cw.Turn) -> Any:
+        def observe(self, turn: cw.walk.Turn) -> Any:
             assert turn.trace is not None
             value = turn.trace.returned[0]
             return f"it is {value}" if value == 1 else [{"role": "user", "content": f"see: {value}"}]
@@ -421,7 +421,7 @@ def test_a_parser_may_tell_results_itself(list_parser: Any) -> None:
 @pytest.mark.parametrize("made", [None, [], [{"role": "cook", "content": ""}], ["text"], 7])
 def test_a_parser_that_tells_nothing_is_named(list_parser: Any, made: Any) -> None:
     class Telling(type(list_parser)):  # type: ignore[misc]
-        def observe(self, turn: cw.Turn) -> Any:
+        def observe(self, turn: cw.walk.Turn) -> Any:
             if made == 7:
                 raise KeyError("x")
             return made

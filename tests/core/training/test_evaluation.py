@@ -103,7 +103,7 @@ def test_what_the_machinery_lost_is_masked(make_attempt: Callable[..., cw.Attemp
 # Summaries ------------------------------------------------------------------------------------------------------------
 
 verdicts = st.builds(
-    cw.Verdict,
+    cw.training.Verdict,
     task=st.just("t"),
     depth=st.integers(0, 12),
     structure=st.sampled_from(["linear", "tree"]),
@@ -115,7 +115,7 @@ verdicts = st.builds(
 
 
 @given(st.lists(verdicts, max_size=30))
-def test_a_summary_counts_what_is_known(found: list[cw.Verdict]) -> None:
+def test_a_summary_counts_what_is_known(found: list[cw.training.Verdict]) -> None:
     summary = summarise(found)
     known = [verdict for verdict in found if not verdict.masked]
     assert (summary["n"], summary["masked"]) == (len(known), len(found) - len(known))

@@ -70,7 +70,7 @@ def texts(sampler: cw.Sampler, tasks: list[cw.Task], n: int = 1, seed: int = 0) 
     return [[one.text for one in row] for row in sampler.sample(requests, n=n, seed=seed)]
 
 
-def verdicts(registry: cw.Registry, sampler: cw.Sampler, tasks: list[cw.Task]) -> list[cw.Verdict]:
+def verdicts(registry: cw.Registry, sampler: cw.Sampler, tasks: list[cw.Task]) -> list[cw.training.Verdict]:
     parser = registry.create("parser", "json")
     return [judge(cw.Attempt(task, text, parser)) for task, (text,) in zip(tasks, texts(sampler, tasks), strict=True)]
 
