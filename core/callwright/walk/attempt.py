@@ -22,11 +22,11 @@ from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.execution import STRICT, Execution, ExecutionRules
+from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules
 from callwright.walk.limits import StopReason
 from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
-from callwright.walk.trace import Trace
+from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace
 
 _NOTHING = Completion("")
@@ -220,14 +220,15 @@ class Attempt:
     def execution(self, rules: ExecutionRules) -> Trace | None:
         """What was executed under some rules, once per set of rules; ``None`` if a turn is not a program.
 
-        Raises :class:`callwright.errors.Abstention` for rules that a told attempt was not executed under.
+        Raises :class:`callwright.errors.Abstention` for a told attempt in which a reference came to nothing: what other
+        rules than the strict ones would have made of it is not known.
         """
         if self.failure is not None:
             return None
         trace = self._traces.get(rules)
         if trace is None:
-            if rules == STRICT or (self._is_told and not any(call.located for call in self.whole.calls)):
-                trace = self.whole_trace  # where no call refers to another, every set of rules gives the same
+            if rules == STRICT or (self._is_told and not any(map(_came_to_nothing, self.whole_trace.records))):
+                trace = self.whole_trace  # where every reference came to something, all rules give the same
             elif self._is_told:
                 raise Abstention(
                     "the attempt was made elsewhere; what its references would have come to under other rules is not "
@@ -306,6 +307,10 @@ class Attempt:
         finally:
             execution.close()
         return traces
+
+
+def _came_to_nothing(record: CallRecord) -> bool:
+    return record.outcome.code in UNRESOLVED
 
 
 def parsed(parser: Parser, completion: Completion, task: Task) -> Program | ParseFailure:

@@ -38,6 +38,8 @@ class ExecutionRules:
 
 
 STRICT: Final = ExecutionRules()
+#: Codes of calls with a reference that came to nothing; what becomes of these hangs on the rules.
+UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
 #: How often earlier results may stand in the arguments of one call.
 _MOST_COPIES: Final = 4096
 

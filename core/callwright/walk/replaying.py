@@ -14,11 +14,11 @@ from callwright.environments.protocol import Outcome
 from callwright.language.program import Call, Program
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
-from callwright.walk.execution import Execution, ExecutionRules
+from callwright.walk.execution import UNRESOLVED, Execution, ExecutionRules
 from callwright.walk.trace import CallRecord
 
 #: Calls that failed before they reached the session: there is nothing to replay.
-_NEVER_RAN: Final = frozenset({"unresolved_reference", "failed_dependency", "too_large"})
+_NEVER_RAN: Final = UNRESOLVED | {"too_large"}
 
 
 @frozen

@@ -106,7 +106,7 @@ def joined_trace(programs: Sequence[Program], traces: Sequence[Trace]) -> Trace:
         records += [evolve(record, call=record.call + offset) for record in trace.records]
     calling = [trace for trace in traces if trace.records]
     if not calling:
-        return Trace()
+        return Trace(state=next((trace.state for trace in traces if trace.state), ""))
     ran = None if order == list(range(len(records))) else tuple(order)
     return Trace(tuple(records), calling[-1].returns, calling[0].state, order=ran, last=len(calling[-1].records))
 

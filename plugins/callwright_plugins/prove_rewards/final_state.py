@@ -59,11 +59,10 @@ class FinalState(RewardComponent):
         trace = attempt.whole_trace
         if trace.masked is not None:
             return _masked(trace.masked)
-        if trace.records:
-            digest = trace.final_state
-            if not digest:
-                raise Abstention("the record of this attempt holds no digest of the state that it left")
-        else:
+        digest = trace.final_state
+        if not digest and trace.records:
+            raise Abstention("the record of this attempt holds no digest of the state that it left")
+        if not digest:
             first = leave(Program(), attempt.task)
             if first.masked is not None:
                 return _masked(first.masked)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
+from callwright.errors import Abstention
 from callwright.language.program import PREFIX, Call, plain
 from callwright.language.shortening import shortened
 from callwright.tools.compiled import CompiledTool
@@ -130,12 +131,18 @@ class Execution(RewardComponent):
         trace = attempt.execution(RULES)
         if trace is None:
             return unreadable(attempt)
+        unknown = None
         for step in trace.records:
-            if step.outcome.kind == "infrastructure_error":
+            kind = step.outcome.kind
+            if kind == "infrastructure_error":
                 return masked(trace)
-            if step.outcome.kind not in ("ok", "empty", "partial", "unknown_tool"):
+            if kind == "unknown":
+                unknown = step
+            elif kind not in ("ok", "empty", "partial", "unknown_tool"):
                 reason = f"call {step.call} {step.tool} raised: {step.outcome.message}"
                 return Score(0.0, evidence=(Evidence(step.outcome.code, reason, step.call),))
+        if unknown is not None:
+            raise Abstention(f"whether call {unknown.call} {unknown.tool} raised is not known")
         returned = trace.records if trace.returns == "all" else trace.records[-1:]
         for step in returned:
             if step.outcome.kind == "unknown_tool" or _holds_exception(step.outcome.value):

@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.training import judge, summarise
 from callwright.training.evaluation import wilson
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
 Z = 1.959963984540054
 
@@ -174,3 +176,33 @@ def test_each_task_is_sampled_once_and_judged(make_task: Callable[..., cw.Task],
     assert sampler.asked == [(4, 1, 100, 0.0), (4, 1, 100, 0.0), (2, 1, 100, 0.0)]
     assert heard == [4, 8, 10]
     assert kept == list(zip([task.id for task in tasks], found, strict=True))
+
+
+class EverySecond:
+    """An environment of which every second opening fails."""
+
+    name, pure = "every-second", True
+
+    def __init__(self, inner: cw.Environment) -> None:
+        self.inner, self.tools, self.opened = inner, inner.tools, 0
+
+    def open(self, scenario: str = "", seed: int = 0) -> cw.Session:
+        self.opened += 1
+        if self.opened % 2:
+            raise cw.InfrastructureFailure("server gone once")
+        return self.inner.open(scenario, seed)
+
+
+@pytest.mark.parametrize("limits", [None, SINGLE_TURN, TurnLimits()])
+@pytest.mark.parametrize(("retries", "masked"), [(3, 0), (1, 0), (0, 2)])
+def test_sessions_that_fail_are_tried_again_however_many_turns_there_are(
+    limits: TurnLimits | None, retries: int, masked: int
+) -> None:
+    """A single turn is an episode of one: there is no other path on which tries are forgotten."""
+    corpus = cw.corpus("toolworld-mini-v1")
+    environment = EverySecond(corpus.environment)
+    tasks = [evolve(task, environment=environment) for task in corpus["evaluation"] if task.depth][:4]
+    pipeline = cw.Pipeline(corpus)
+    verdicts = cw.evaluate(pipeline, tasks, cw.sampler("gold"), limits=limits, retries=retries)
+    assert sum(verdict.masked for verdict in verdicts) == masked
+    assert sum(verdict.answer for verdict in verdicts) == 4 - masked

@@ -138,7 +138,8 @@ def test_written_and_lived_turns_come_to_the_same(task: cw.Task, world: Counter,
     assert seen(written) == seen(lived)
     assert len(world.opened) <= sessions + 1, "all turns share one session"
     assert all(session.closed for session in world.opened[sessions:])
-    for name in ("tier", "tier-released", "tier-guarded", "prove", "prove-state", "toolrl", "state"):
+    names = ["tier", "tier-released", "tier-guarded", "prove", "prove-state", "state"]
+    for name in names if lived.cut_short else [*names, "toolrl"]:  # which executes nothing
         recipe = cw.reward(name)
         assert recipe.score_attempt(written).to_json() == recipe.score_attempt(lived).to_json()
 
@@ -225,6 +226,15 @@ def test_a_lost_session_masks_and_ends_the_attempt(task: cw.Task, world: Counter
         assert "the server is gone" in attempt.masked
         assert cw.reward("tier").score_attempt(attempt).total is None
     assert all(session.closed for session in world.opened)
+
+
+def test_what_the_machinery_cut_short_is_masked_even_where_nothing_is_executed(task: cw.Task) -> None:
+    """Of a lived attempt nobody knows what the model would have written; of a written one it is all there."""
+    texts, recipe = [text(("add", {"n": 5})), text(("break", {}))], cw.reward("toolrl")
+    lived, written = converse(task, *texts).attempt, cw.Attempt(task, texts, PARSER)
+    assert (lived.cut_short, recipe.score_attempt(lived).total) == (True, None)
+    assert written.whole_trace.masked is not None
+    assert (written.cut_short, recipe.score_attempt(written).masked) == (False, None)
 
 
 def test_nothing_runs_after_closing(task: cw.Task) -> None:
