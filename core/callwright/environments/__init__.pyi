@@ -9,6 +9,7 @@ from callwright.environments.paging import page as page
 from callwright.environments.protocol import Environment as Environment
 from callwright.environments.protocol import Outcome as Outcome
 from callwright.environments.protocol import Session as Session
+from callwright.environments.protocol import TakesAnything as TakesAnything
 from callwright.environments.rows import row as row
 from callwright.environments.stateful import Scenario as Scenario
 from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment

@@ -145,6 +145,10 @@ class FunctionSession(Session):
         """The state, which is another object after a call that was undone."""
         return self._held.state
 
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._held.state = state
+
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Check the arguments against the schema, then run the function; a failure leaves the state as it was."""
         held = self._held
