@@ -797,6 +797,91 @@ class NoCodes(World):
         return evolve(inner.call(tool, arguments), code="")
 
 
+@case("environment", "check_schema_errors", "does not fit the schema, but came to")
+class ChecksNothing(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, kind="execution_error") if outcome.kind == "schema_error" else outcome
+
+
+@case("environment", "check_schema_errors", "with the checker's number")
+class CountsFromZero(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, message=f"call 0 {outcome.message}") if outcome.kind == "schema_error" else outcome
+
+
+@case("environment", "check_schema_errors", "does not say 'below'")
+class SaysNoPlace(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return (
+            evolve(outcome, message="wrong") if outcome.kind == "schema_error" and "name" not in arguments else outcome
+        )
+
+
+@case("environment", "check_kinds", "declares no read_only")
+class WritesNothing(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, kind="empty") if tool == "put_in_cart" and outcome.executed else outcome
+
+
+@case("environment", "check_kinds", "and False are values", calls=[("find_items", {"below": 99.0})])
+class CallsAllNothing(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, kind="empty") if tool == "find_items" and outcome.executed else outcome
+
+
+@case("environment", "check_kinds", "which is 'empty' and not 'ok'", calls=[("find_items", {"below": 99.0})])
+class HidesNothing(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, value=[]) if tool == "find_items" and outcome.executed else outcome
+
+
+@case("environment", "check_kinds", "make it a ToolError", calls=[("price_of", {"name": "nothing"})])
+class RefusesReading(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, kind="refused") if tool == "price_of" and outcome.failed else outcome
+
+
+@case("environment", "check_threads", "is not in the state", calls=[("put_in_cart", {"name": "egg"})])
+class LosesCalls(World):
+    def session(self, inner: Any) -> Any:
+        return ForgetfulVisit(self, inner)
+
+
+class ForgetfulVisit(Visit):
+    """Answers in one thread and, without a word, does nothing in the others."""
+
+    def __init__(self, world: Any, inner: Any) -> None:
+        super().__init__(world, inner)
+        self.thread = threading.get_ident()
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        if threading.get_ident() == self.thread:
+            return super().call(tool, arguments)
+        return cw.Outcome("ok", {"cart": []})
+
+
+@case("environment", "check_threads", "for one thread at a time", calls=[("put_in_cart", {"name": "egg"})])
+class FallsOver(World):
+    def session(self, inner: Any) -> Any:
+        return OneThreadedVisit(self, inner)
+
+
+class OneThreadedVisit(ForgetfulVisit):
+    """Raises what says nothing in all threads but one."""
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("dictionary changed size during iteration")
+        return super().call(tool, arguments)
+
+
 @case("environment", "check_outcomes", "without a message")
 class NoMessages(World):
     def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:

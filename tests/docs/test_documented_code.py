@@ -34,6 +34,7 @@ PAGES = [
     "docs/recording.md",
     "docs/command-line.md",
     "docs/environments.md",
+    "docs/outcomes.md",
     "docs/episodes.md",
     "docs/executors.md",
     "docs/mcp.md",

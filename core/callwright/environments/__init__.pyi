@@ -1,3 +1,4 @@
+from callwright.environments.base import Base as Base
 from callwright.environments.calling import ReadyTool as ReadyTool
 from callwright.environments.calling import call_tool as call_tool
 from callwright.environments.calling import ready as ready
@@ -9,6 +10,7 @@ from callwright.environments.paging import page as page
 from callwright.environments.protocol import Environment as Environment
 from callwright.environments.protocol import Outcome as Outcome
 from callwright.environments.protocol import Session as Session
+from callwright.environments.protocol import TakesAnything as TakesAnything
 from callwright.environments.rows import row as row
 from callwright.environments.stateful import Scenario as Scenario
 from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment
@@ -18,5 +20,4 @@ from callwright.environments.telling import told as told
 from callwright.environments.tool_names import OfferedTool as OfferedTool
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools
-from callwright.environments.world import Base as Base
 from callwright.environments.world import World as World

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Field
 
+from callwright.environments.base import load_base
 from callwright.environments.calling import ReadyTool, ready
 from callwright.environments.rows import row_json, table_of
-from callwright.environments.world import World, load_base
+from callwright.environments.world import World
 from callwright.errors import UnknownName
 from callwright.tools.spec import FunctionTool, tool
 

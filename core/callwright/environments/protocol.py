@@ -106,3 +106,15 @@ class Environment(Protocol):
 
     def open(self, scenario: str = "", seed: int = 0) -> Session:
         """A fresh session. The same scenario and seed always give the same digest."""
+
+
+@runtime_checkable
+class TakesAnything(Protocol):
+    """An environment that answers whatever the arguments are: an echo, or a record of what others answered.
+
+    Any other one says ``schema_error`` to arguments that do not fit a tool's schema.
+    """
+
+    @property
+    def takes_anything(self) -> Literal[True]:
+        """True: the schemas of its tools are for models and validation; calls are not held against them."""

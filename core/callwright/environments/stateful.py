@@ -35,11 +35,12 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, g
 from attrs import field, frozen
 from typing_extensions import is_typeddict
 
+from callwright.environments.base import Base
 from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
-from callwright.environments.world import Base, World, difference
+from callwright.environments.world import World, difference
 from callwright.errors import InfrastructureFailure, NameClash, SessionInUse, UnknownName, UsageError
 from callwright.pickling import ByName, need_name
 from callwright.tools.spec import FunctionTool, ToolSpec

@@ -1,10 +1,11 @@
 """Worlds: the state of a session as an overlay over rows that all sessions of a scenario share.
 
-A :class:`Base` is built once for a scenario, seed and scale, and never changes. A :class:`World` holds what one session
-has made different: it opens in about a microsecond, costs a few kilobytes, and is reset by dropping the difference.
+A :class:`callwright.environments.Base` is built once for a scenario, seed and scale, and never changes. A
+:class:`World` holds what one session has made different: it opens in about a microsecond, costs a few kilobytes, and is
+reset by dropping the difference.
 
-Every change is also written to a journal, so that a call that fails half-way is undone, and the digest of the whole
-state is brought up to date from the rows that changed since it was last asked for.
+Every change is also written to a journal, so that a call that fails half-way is undone. The digest of the whole state
+stays beside it, because it is brought up to date from the rows that changed since it was last asked for.
 """
 
 from __future__ import annotations
@@ -14,135 +15,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from random import Random
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from callwright.environments.rows import check_row, key_text, row_from_json, row_json, table_of
-from callwright.errors import DataError, UsageError
+from callwright.environments.base import NO_ROWS, Base, Key
+from callwright.environments.rows import key_text, row_json, table_of
+from callwright.errors import UsageError
 from callwright.tools.spec import ToolError
 
 R = TypeVar("R")
 T = TypeVar("T")
-Key = Any
 _ABSENT: Final = object()
-_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
-
-
-class Base:
-    """The frozen rows of one scenario, with the time at which its sessions begin (seconds of the Unix clock, UTC).
-
-    ``kinds`` are row classes whose tables are there even where the scenario has no rows of them.
-
-    Raises :class:`callwright.errors.DataError` for two rows of one key, and for a row that holds anything that can
-    change.
-    """
-
-    def __init__(self, rows: Iterable[Any], *, now: int, seed: int = 0, kinds: Iterable[type[Any]] = ()) -> None:
-        self.now = now
-        self.seed = seed
-        tables: dict[type[Any], dict[Key, Any]] = {kind: {} for kind in kinds}
-        for row in rows:
-            kind = type(row)
-            table = table_of(kind)
-            check_row(row)
-            key = table.key_of(row)
-            if tables.setdefault(kind, {}).setdefault(key, row) is not row:
-                raise DataError(f"two rows of {table.name!r} have the key {key_text(key)!r}")
-        self._tables = tables
-        self.tables: Mapping[type[Any], Mapping[Key, Any]] = MappingProxyType(tables)
-        self._indexes: dict[tuple[type[Any], str], dict[Any, dict[Key, Any]]] = {}
-        self._positions: dict[type[Any], dict[Key, int]] = {}
-        self._fingerprints: dict[tuple[type[Any], Key], int] = {}
-        self._derived: dict[Any, Any] = {}
-        self._total: int | None = None
-        #: The call that builds the same rows again, if there is one; else they are pickled.
-        self.origin: tuple[Callable[..., Base], tuple[Any, ...]] | None = None
-
-    def __reduce__(self) -> Any:
-        if self.origin is not None:
-            return self.origin
-        return _base, (
-            [row for rows in self._tables.values() for row in rows.values()],
-            self.now,
-            self.seed,
-            [*self._tables],
-        )
-
-    def __deepcopy__(self, memo: Any) -> Base:
-        return self  # it never changes
-
-    def rows(self, kind: type[R]) -> Mapping[Key, R]:
-        """The rows of a table by key; empty where the scenario has none."""
-        return self._tables.get(kind, _NOTHING)
-
-    def rows_with(self, kind: type[R], field: str, value: Any) -> Mapping[Key, R]:
-        """The rows whose ``field`` is ``value`` by key, in the order of the table. The index is made once."""
-        index = self._indexes.get((kind, field))
-        if index is None:
-            index = {}
-            for key, row in self.rows(kind).items():
-                index.setdefault(getattr(row, field), {})[key] = row
-            self._indexes[kind, field] = index
-        return index.get(value, _NOTHING)
-
-    def fingerprint(self, kind: type[Any], key: Key) -> int:
-        """The fingerprint of a row; 0 for one that is not there."""
-        found = self._fingerprints.get((kind, key))
-        if found is None:
-            row = self.rows(kind).get(key)
-            found = self._fingerprints[kind, key] = 0 if row is None else table_of(kind).fingerprint(row)
-        return found
-
-    def position(self, kind: type[Any], key: Key) -> int:
-        """Where a row stands in its table; after the last for one that is new."""
-        positions = self._positions.get(kind)
-        if positions is None:
-            positions = self._positions[kind] = {key: number for number, key in enumerate(self.rows(kind))}
-        return positions.get(key, len(positions))
-
-    @property
-    def total(self) -> int:
-        """The sum of the fingerprints of all rows; computed once."""
-        if self._total is None:
-            self._total = self.count_again()
-        return self._total
-
-    def count_again(self) -> int:
-        """The sum of the fingerprints as the rows are now: if it differs from ``total``, somebody changed a row."""
-        return sum(
-            fingerprint(row)
-            for kind, rows in self.tables.items()
-            for fingerprint in (table_of(kind).fingerprint,)
-            for row in rows.values()
-        )
-
-    def dump(self) -> dict[str, Any]:
-        """Everything, as JSON: what :func:`load_base` reads."""
-        return World(self).dump()
-
-
-def _base(rows: list[Any], now: int, seed: int, kinds: list[type[Any]]) -> Base:
-    return Base(rows, now=now, seed=seed, kinds=kinds)
-
-
-def load_base(kinds: Iterable[type[Any]], dumped: Mapping[str, Any], *, seed: int = 0) -> Base:
-    """The base that a dump describes: ``{"now": …, "tables": {name: [row, …]}}``.
-
-    Raises :class:`callwright.errors.DataError` for a table or a row that ``kinds`` do not know.
-    """
-    tables = dumped.get("tables")
-    now = dumped.get("now")
-    if not isinstance(tables, Mapping) or type(now) is not int:
-        raise DataError('a state must be {"now": seconds, "tables": {name: [row, …]}}')
-    known = {table_of(kind).name: kind for kind in kinds}
-    rows: list[Any] = []
-    for name, listed in tables.items():
-        if name not in known:
-            raise DataError(f"there is no table {name!r}; the tables are {', '.join(known)}")
-        if not isinstance(listed, list) or not all(isinstance(value, Mapping) for value in listed):
-            raise DataError(f"the table {name!r} must be a list of rows")
-        rows += [row_from_json(known[name], value) for value in listed]
-    return Base(rows, now=now, seed=seed, kinds=[known[name] for name in tables])
 
 
 class World:
@@ -199,7 +81,7 @@ class World:
         changed = self._changed.get(kind)
         if changed is not None and key in changed:
             return changed[key]  # type: ignore[no-any-return]
-        return self.base._tables.get(kind, _NOTHING).get(key)
+        return self.base.rows_by_kind.get(kind, NO_ROWS).get(key)
 
     def need(self, kind: type[R], key: Key, code: str = "NOT_FOUND", message: str = "") -> R:
         """The row with this key; a call that names another one fails with ``code``."""
@@ -208,7 +90,7 @@ class World:
         if changed is not None and key in changed:
             row = changed[key]
         else:
-            row = self.base._tables.get(kind, _NOTHING).get(key)
+            row = self.base.rows_by_kind.get(kind, NO_ROWS).get(key)
         if row is None:
             raise ToolError(code, message or f"there is no {key_text(key)!r} in {table_of(kind).name}")
         return row
@@ -281,9 +163,9 @@ class World:
         """
         if any(kind in self._changed for kind in kinds):
             return compute(self)
-        found = self.base._derived.get(compute, _ABSENT)
+        found = self.base.derived.get(compute, _ABSENT)
         if found is _ABSENT:
-            found = self.base._derived[compute] = compute(World(self.base))
+            found = self.base.derived[compute] = compute(World(self.base))
         return found  # type: ignore[no-any-return]
 
     def prepared(
@@ -297,7 +179,7 @@ class World:
         is returned.
         """
         base: Mapping[Key, R] = self.base.rows(kind)
-        at_first: tuple[list[Any], list[T]] | None = self.base._derived.get((kind, prepare, order))
+        at_first: tuple[list[Any], list[T]] | None = self.base.derived.get((kind, prepare, order))
         if at_first is None:
             keys: list[Any] = []
             rows = list(base.values())
@@ -305,7 +187,7 @@ class World:
                 place = [(order(row), number) for number, row in enumerate(rows)]
                 keys = sorted(place)
                 rows = [rows[number] for _, number in keys]
-            at_first = self.base._derived[kind, prepare, order] = (keys, [prepare(row) for row in rows])
+            at_first = self.base.derived[kind, prepare, order] = (keys, [prepare(row) for row in rows])
         changed = self._changed.get(kind)
         if not changed:
             return at_first[1]
@@ -393,7 +275,7 @@ class World:
         self._warning = (code, message)
 
     def _set(self, kind: type[Any], key: Key, row: Any) -> None:
-        base_row = self.base._tables.get(kind, _NOTHING).get(key)
+        base_row = self.base.rows_by_kind.get(kind, NO_ROWS).get(key)
         changed = self._changed.get(kind)
         before = base_row if changed is None else changed.get(key, base_row)
         if before is row or before == row:

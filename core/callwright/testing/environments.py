@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from random import Random
 from typing import Any, Final, get_args
 
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
-from callwright.errors import InfrastructureFailure
-from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
+from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
+from callwright.testing.outcomes import check_kinds, check_schema_errors, check_threads
 from callwright.testing.pickling import elsewhere, refuses
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import copy_json
-
-Calls = Sequence[tuple[str, dict[str, Any]]]
-#: How often every tool is called, and how many texts of the answers are remembered for further calls.
-_ROUNDS: Final = 3
-_HEARD: Final = 60
 
 
 def check_attributes(environment: Environment) -> None:
@@ -70,16 +64,16 @@ def check_same_seed(environment: Environment, scenarios: Sequence[str] = ("",), 
                 f"two sessions of scenario {scenario!r} and seed 3 start with different digests: does the world depend "
                 "on a clock, a global random generator, or the order of a set?",
             )
-        for tool, arguments in _calls(environment, scenario, calls):
-            outcomes = [_answer(session, tool, arguments) for session in (first, *others)]
+        for tool, arguments in drawn_calls(environment, scenario, calls):
+            outcomes = [ask(session, tool, arguments) for session in (first, *others)]
             expect(
-                all(_same(outcome, outcomes[0]) for outcome in outcomes[1:]),
+                all(same_answer(outcome, outcomes[0]) for outcome in outcomes[1:]),
                 f"the same call {tool}({shown(arguments)}) after the same calls was answered {shown(outcomes[0])} and "
                 f"{shown(outcomes[1])}",
             )
             digests = {session.digest() for session in (first, *others)}
             expect(len(digests) == 1, f"after the same calls up to {tool}({shown(arguments)}) the digests differ")
-        _close(first, *others)
+        close_all(first, *others)
 
 
 def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
@@ -87,8 +81,8 @@ def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), 
     for scenario in scenarios:
         busy, idle = environment.open(scenario, 5), environment.open(scenario, 5)
         before = idle.digest()
-        for tool, arguments in _calls(environment, scenario, calls):
-            _answer(busy, tool, arguments)
+        for tool, arguments in drawn_calls(environment, scenario, calls):
+            ask(busy, tool, arguments)
             expect(
                 idle.digest() == before,
                 f"{tool}({shown(arguments)}) in one session changed the digest of another: do they share state?",
@@ -98,7 +92,7 @@ def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), 
             late.digest() == before,
             "a session opened after others were used starts with another digest: is the state of the scenario copied?",
         )
-        _close(busy, idle, late)
+        close_all(busy, idle, late)
 
 
 def check_unknown_tool(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
@@ -109,22 +103,22 @@ def check_unknown_tool(environment: Environment, scenarios: Sequence[str] = ("",
         for name in ("no_such_tool", "", "__init__", "close", "digest", "é\0"):
             if name in environment.tools:
                 continue
-            outcome = _answer(session, name, {})
+            outcome = ask(session, name, {})
             kind = outcome.kind if isinstance(outcome, Outcome) else "infrastructure_error"
             expect(
                 kind in ("unknown_tool", "infrastructure_error"),
                 f"calling {name!r}, which is no tool, came to {kind!r} instead of 'unknown_tool'",
             )
             expect(session.digest() == before, f"calling {name!r}, which is no tool, changed the state")
-        _close(session)
+        close_all(session)
 
 
 def check_outcomes(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """Calls with fitting and with wrong arguments end in outcomes: a known kind, a JSON value, a code and a message."""
     for scenario in scenarios:
         session = environment.open(scenario, 1)
-        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
-            outcome = _answer(session, tool, arguments)
+        for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
+            outcome = ask(session, tool, arguments)
             if outcome is None:
                 continue
             about = f"{tool}({shown(arguments)})"
@@ -136,37 +130,37 @@ def check_outcomes(environment: Environment, scenarios: Sequence[str] = ("",), c
             else:
                 expect(outcome.code != "", f"{about} came to {outcome.kind!r} without a code")
                 expect(outcome.message != "", f"{about} came to {outcome.kind!r} without a message")
-        _close(session)
+        close_all(session)
 
 
 def check_failed_calls(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """A call that fails leaves the digest as it was; one that was refused may have been counted."""
     for scenario in scenarios:
         session = environment.open(scenario, 1)
-        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+        for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             before = session.digest()
-            outcome = _answer(session, tool, arguments)
+            outcome = ask(session, tool, arguments)
             expect(
                 outcome is None or outcome.executed or outcome.kind == "refused" or session.digest() == before,
                 f"{tool}({shown(arguments)}) came to {shown(outcome)}, but changed the state: check everything before "
                 "the first change, or restore what was there",
             )
-        _close(session)
+        close_all(session)
 
 
 def check_read_only(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """A tool that is annotated as read-only leaves the digest as it was, whatever it answers."""
     for scenario in scenarios:
         session = environment.open(scenario, 2)
-        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+        for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             spec = environment.tools.get(tool)
             before = session.digest()
-            _answer(session, tool, arguments)
+            ask(session, tool, arguments)
             expect(
                 spec is None or not spec.read_only or session.digest() == before,
                 f"{tool}({shown(arguments)}) changed the state, though the tool is annotated as read_only",
             )
-        _close(session)
+        close_all(session)
 
 
 def check_values(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
@@ -176,9 +170,9 @@ def check_values(environment: Environment, scenarios: Sequence[str] = ("",), cal
     for scenario in scenarios:
         session = environment.open(scenario, 4)
         handed_out: list[tuple[str, Any, str]] = []
-        for tool, arguments in _calls(environment, scenario, calls, wrong=True):
+        for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             given, before = copy_json(arguments), snapshot(arguments)
-            outcome = _answer(session, tool, given, copied=False)
+            outcome = ask(session, tool, given, copied=False)
             expect(
                 snapshot(given) == before,
                 f"{tool} changed its arguments {shown(arguments)} into {shown(given)}, though the environment is pure",
@@ -190,7 +184,7 @@ def check_values(environment: Environment, scenarios: Sequence[str] = ("",), cal
                 snapshot(value) == text,
                 f"the value that {origin} handed out was changed by a later call, though the environment is pure",
             )
-        _close(session)
+        close_all(session)
 
 
 def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
@@ -199,21 +193,21 @@ def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls
         session: Any = environment.open(scenario, 6)
         if not hasattr(session, "fork"):
             return
-        for number, (tool, arguments) in enumerate(_calls(environment, scenario, calls)):
+        for number, (tool, arguments) in enumerate(drawn_calls(environment, scenario, calls)):
             other = session.fork()
             before = session.digest()
             expect(other.digest() == before, f"a fork before {tool}({shown(arguments)}) starts with another digest")
-            theirs = _answer(other, tool, arguments)
+            theirs = ask(other, tool, arguments)
             expect(session.digest() == before, f"{tool}({shown(arguments)}) in a fork changed the session it came from")
             after = other.digest()
-            ours = _answer(session, tool, arguments)
-            expect(_same(ours, theirs), f"{tool}({shown(arguments)}) was answered differently in a fork")
+            ours = ask(session, tool, arguments)
+            expect(same_answer(ours, theirs), f"{tool}({shown(arguments)}) was answered differently in a fork")
             expect(session.digest() == after, f"after {tool}({shown(arguments)}) a fork has another digest")
             expect(other.digest() == after, f"{tool}({shown(arguments)}) changed a session that was forked from it")
             if number % 2:
                 session, other = other, session
-            _close(other)
-        _close(session)
+            close_all(other)
+        close_all(session)
 
 
 def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
@@ -223,16 +217,16 @@ def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), call
         if not hasattr(session, "reset"):
             return
         first = session.digest()
-        script = _calls(environment, scenario, calls)
-        answers = [_answer(session, tool, arguments) for tool, arguments in script]
+        script = drawn_calls(environment, scenario, calls)
+        answers = [ask(session, tool, arguments) for tool, arguments in script]
         last = session.digest()
         session.reset()
         expect(session.digest() == first, "after reset() the digest is not the first one")
         for (tool, arguments), answer in zip(script, answers, strict=True):
-            again = _answer(session, tool, arguments)
-            expect(_same(again, answer), f"{tool}({shown(arguments)}) was answered differently after reset()")
+            again = ask(session, tool, arguments)
+            expect(same_answer(again, answer), f"{tool}({shown(arguments)}) was answered differently after reset()")
         expect(session.digest() == last, "the same calls after reset() lead to another digest")
-        _close(session)
+        close_all(session)
 
 
 def check_pickles_before_use(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
@@ -243,7 +237,7 @@ def check_pickles_before_use(environment: Environment, scenarios: Sequence[str] 
         if not refuses(session):
             there = elsewhere(session, "a fresh session")
             expect(there.digest() == session.digest(), "a fresh session has another digest after it was pickled")
-        _close(session)
+        close_all(session)
 
 
 def check_pickles_after_use(
@@ -252,29 +246,29 @@ def check_pickles_after_use(
     """After calls too. A session goes on there as here, unless it says in words that it is a live connection."""
     for scenario in scenarios:
         session = environment.open(scenario, 8)
-        script = _calls(environment, scenario, calls)
+        script = drawn_calls(environment, scenario, calls)
         for tool, arguments in script[::2]:
-            _answer(session, tool, arguments)
+            ask(session, tool, arguments)
         if refuses(session):
-            _close(session)
+            close_all(session)
             continue
         before = session.digest()
         copies = [elsewhere(session, "a session, after calls,"), deepcopy(session)]
         for copy in copies:
             expect(copy.digest() == before, "a session has another digest after it was pickled or copied")
         for tool, arguments in script[1::2]:
-            answers = [_answer(one, tool, arguments) for one in copies]
+            answers = [ask(one, tool, arguments) for one in copies]
             expect(session.digest() == before, f"{tool}({shown(arguments)}) in a copy of a session changed the session")
-            ours, before = _answer(session, tool, arguments), session.digest()
+            ours, before = ask(session, tool, arguments), session.digest()
             expect(
-                all(_same(answer, ours) for answer in answers),
+                all(same_answer(answer, ours) for answer in answers),
                 f"{tool}({shown(arguments)}) was answered {shown(ours)}, and {shown(answers)} by copies of the session",
             )
             expect(
                 all(copy.digest() == before for copy in copies),
                 f"after {tool}({shown(arguments)}) a copy of the session has another digest",
             )
-        _close(session, *copies)
+        close_all(session, *copies)
     _expect_same_world(environment, elsewhere(environment, "the environment, after it was used,"), scenarios)
 
 
@@ -287,7 +281,7 @@ def _expect_same_world(environment: Environment, copy: Environment, scenarios: S
             ours.digest() == theirs.digest(),
             f"sessions of scenario {scenario!r} and seed 9 start with another digest in another process",
         )
-        _close(ours, theirs)
+        close_all(ours, theirs)
 
 
 ENVIRONMENT_CHECKS: Final = (
@@ -298,74 +292,14 @@ ENVIRONMENT_CHECKS: Final = (
     check_isolation,
     check_unknown_tool,
     check_outcomes,
+    check_schema_errors,
+    check_kinds,
     check_failed_calls,
     check_read_only,
+    check_threads,
     check_values,
     check_fork,
     check_reset,
     check_pickles_before_use,
     check_pickles_after_use,
 )
-
-
-def _calls(
-    environment: Environment, scenario: str, given: Calls | None, *, wrong: bool = False
-) -> list[tuple[str, dict[str, Any]]]:
-    """The given calls, then some of every tool with drawn arguments; with ``wrong`` also some that do not fit.
-
-    A session is explored for them: texts in its answers are arguments of the next calls, so that ids and names which
-    only the environment knows are tried too.
-    """
-    calls = [(tool, copy_json(arguments)) for tool, arguments in given or ()]
-    rng, heard = Random(11), dict.fromkeys(WORDS[:3])
-    session = environment.open(scenario, 0)
-    for tool, arguments in calls:
-        _listen(_answer(session, tool, arguments), heard)
-    for _ in range(_ROUNDS):
-        for name, spec in sorted(environment.tools.items()):
-            fitting = fitting_arguments(spec, rng, list(heard)[-_HEARD:])
-            if fitting is not None:
-                calls.append((name, fitting))
-                _listen(_answer(session, name, fitting), heard)
-    _close(session)
-    if wrong:
-        for name, spec in sorted(environment.tools.items()):
-            calls += [(name, arguments) for arguments in wrong_arguments(spec, rng)]
-    return calls
-
-
-def _listen(outcome: Any, heard: dict[str, None]) -> None:
-    """Remember the short texts of an answer."""
-    left = [getattr(outcome, "value", None)]
-    while left and len(heard) < _HEARD:
-        value = left.pop()
-        if isinstance(value, str) and len(value) <= 60:
-            heard[value] = None
-        elif isinstance(value, dict):
-            left.extend(value.values())
-        elif isinstance(value, list):
-            left.extend(value[:5])
-
-
-def _answer(session: Session, tool: str, arguments: dict[str, Any], *, copied: bool = True) -> Any:
-    """The outcome; ``None`` if the session says that its machinery failed."""
-    try:
-        return session.call(tool, copy_json(arguments) if copied else arguments)
-    except InfrastructureFailure:
-        return None
-    except Exception as error:
-        raise AssertionError(
-            f"{tool}({shown(arguments)}) raised {type(error).__name__}: {error}; a session's failures are Outcomes, or "
-            "InfrastructureFailure if the machinery failed"
-        ) from error
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and (
-        one is None or (one.kind, one.code, snapshot(one.value)) == (other.kind, other.code, snapshot(other.value))
-    )
-
-
-def _close(*sessions: Session) -> None:
-    for session in sessions:
-        session.close()

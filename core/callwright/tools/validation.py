@@ -183,16 +183,16 @@ def _mismatches(call: int, compiled: CompiledTool, checker: Checker, found: Iter
 def _expected_type(schema: Mapping[str, Any]) -> str:
     """The types that a schema accepts, or its values where it lists them."""
     values = schema.get("enum")
-    return _listed(values) if isinstance(values, list) and values else describe_schema(schema)
+    return allowed_values(values) if isinstance(values, list) and values else describe_schema(schema)
 
 
 def _expected_value(error: Any) -> str:
     """What a constraint asks of a value: the allowed values, the bound, the pattern; else the validator's words."""
     name = error.kind.name
     if name == "enum":
-        return _listed(error.kind.options)
+        return allowed_values(error.kind.options)
     if name == "const":
-        return _listed([error.kind.expected_value])
+        return allowed_values([error.kind.expected_value])
     if name == "uniqueItems":
         return "items that all differ"
     if name in _ASKED:
@@ -200,7 +200,8 @@ def _expected_value(error: Any) -> str:
     return shortened(error.message.replace(MARK, ""), _LONGEST_MESSAGE)
 
 
-def _listed(values: Sequence[Any]) -> str:
+def allowed_values(values: Sequence[Any]) -> str:
+    """Allowed values in words: JSON, the first twenty of them."""
     shown = [shortened(_json(value), _LONGEST_VALUE) for value in values[:_MOST_VALUES]]
     if len(values) > _MOST_VALUES:
         shown.append(f"{len(values) - _MOST_VALUES} others")

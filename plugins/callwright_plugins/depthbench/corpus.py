@@ -22,7 +22,7 @@ FILE: Final = "corpus.jsonl.gz"
 SPLITS: Final = ("train", "validation")
 
 
-class DepthBenchCorpus:
+class DepthBenchCorpus(Corpus):
     """1,710 tasks: 944 for training and 766 for validation, on disjoint tools.
 
     ``file`` reads another file of rows, such as ``callwright corpus export`` and ``import`` write (plain or ``.gz``).
@@ -189,8 +189,3 @@ def read_task(row: Mapping[str, Any], environment: DepthBench) -> Task:
         raise DataError(
             f"row {str(row.get('id', row))[:60]!r} is not a task of {NAME}: {type(error).__name__}: {error}"
         ) from error
-
-
-def _conforms(corpus: DepthBenchCorpus) -> Corpus:
-    """Checked by mypy only: the corpus fits its protocol."""
-    return corpus

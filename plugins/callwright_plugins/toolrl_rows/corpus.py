@@ -14,11 +14,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
 from callwright.digests import digest_of
+from callwright.environments.calling import unknown_tool
 from callwright.environments.protocol import Outcome
 from callwright.errors import DataError, MissingExtra, UnknownName
 from callwright.language.program import Call, Program
@@ -245,6 +246,7 @@ class Echo:
     corpus: ToolRLRows = field(repr=False)
     name: str = NAME
     pure: bool = True
+    takes_anything: Literal[True] = True
 
     def __reduce__(self) -> Any:
         return getattr, (self.corpus, "environment")
@@ -263,7 +265,7 @@ class EchoSession:
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """The call itself."""
         if tool not in self.environment.tools:
-            return Outcome("unknown_tool", code="unknown_tool", message=f"no tool named {tool!r}")
+            return unknown_tool(tool)
         return Outcome("ok", echo(tool, arguments))
 
     def digest(self) -> str:

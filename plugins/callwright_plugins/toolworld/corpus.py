@@ -26,7 +26,7 @@ from callwright_plugins.toolworld.world import pick
 _BY_NAME: Final[Mapping[str, Family]] = {family.name: family for family in FAMILIES}
 
 
-class ToolWorldCorpus:
+class ToolWorldCorpus(Corpus):
     """The corpus ``toolworld-mini-v1``.
 
     ``train_size`` is the size of the split ``train``, whose tasks have the depths of ``mix`` in turn;
@@ -159,8 +159,3 @@ class ToolWorldCorpus:
             task = make_task("", "evaluation", family, values, self._environment, rng)
             if task is not None:
                 yield task
-
-
-def _conforms(corpus: ToolWorldCorpus) -> Corpus:
-    """Checked by mypy only: the corpus fits its protocol."""
-    return corpus

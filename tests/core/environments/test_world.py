@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.environments import Base
+from callwright.environments.base import load_base
 from callwright.environments.rows import row_from_json, row_json, table_of
-from callwright.environments.world import difference, load_base
+from callwright.environments.world import difference
 from callwright.errors import DataError, UsageError
 
 
