@@ -104,7 +104,7 @@ def tasks() -> list[cw.Task]:
 
 
 def requests_for(tasks: list[cw.Task]) -> list[cw.SamplingRequest]:
-    return [cw.SamplingRequest(({"role": "user", "content": task.query},), task) for task in tasks]
+    return [cw.SamplingRequest((cw.Message.user(task.query),), task) for task in tasks]
 
 
 def test_completions_come_in_the_order_of_the_requests(serve: Any, tasks: list[cw.Task]) -> None:
@@ -316,14 +316,11 @@ def test_native_tool_calls_are_read_as_hermes(serve: Any, tasks: list[cw.Task]) 
     server = serve(lambda body, number: (200, chat("", tool_calls=[call], reasoning_content="hm")))
     sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native")
     messages: tuple[cw.Message, ...] = (
-        {"role": "system", "content": "s"},
-        {"role": "user", "content": "q"},
-        {
-            "role": "assistant",
-            "content": '<think>t</think>\n<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>',
-        },
-        {"role": "tool", "content": "42"},
-        {"role": "user", "content": "and?"},
+        cw.Message.system("s"),
+        cw.Message.user("q"),
+        cw.Message.assistant('<think>t</think>\n<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'),
+        cw.Message.tool("42"),
+        cw.Message.user("and?"),
     )
     (((one,),)) = sampler.sample([cw.SamplingRequest(messages, task)])
     program = cw.parser("hermes").parse(one.text)
