@@ -30,7 +30,7 @@ def prefix_drift(of: Examined) -> Seen | None:
             near = slice(max(0, at - 10), at + 30)
             return Seen(
                 "rendering one more message changes what stands before it: "
-                f"with message {count} ({messages[count - 1]['role']}), {before[near]!r} becomes {text[near]!r}"
+                f"with message {count} ({messages[count - 1].role}), {before[near]!r} becomes {text[near]!r}"
             )
         # Up to the end of the last message: what follows it depends on whether anything does.
         said = messages[count - 1].text
