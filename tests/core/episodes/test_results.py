@@ -48,13 +48,18 @@ def test_results_for_models_without_the_role() -> None:
 
 
 def test_what_is_cut_keeps_whose_result_it_is() -> None:
-    long = (cw.Message.tool("x" * 90, "call_0", name="add"), cw.Message.tool(["y" * 50, "z" * 40], "call_1"))
+    long = (
+        cw.Message.tool("x" * 90, "call_0", name="add"),
+        cw.Message.tool(["y" * 50, "z" * 40], "call_1"),
+        cw.Message.user("w" * 90),
+    )
     cut = fit_observation(long, 100, length)
     assert cut is not None
     assert length(cut) <= 100
     assert [(one.role, one.tool_call_id, one.name) for one in cut] == [
         ("tool", "call_0", "add"),
         ("tool", "call_1", ""),
+        ("user", "", ""),
     ]
     assert cut[1].text.startswith("y")
     assert cut[1].text.endswith("z")

@@ -340,3 +340,28 @@ def test_wrong_options() -> None:
             cw.sampler("openai", model="m", **options)
     with pytest.raises(cw.UsageError, match="'model'"):
         cw.sampler("openai")
+
+
+def test_a_server_that_sends_no_message_loses_the_sample(serve: Any, tasks: list[cw.Task]) -> None:
+    """What is not a call of the functions that were offered is the server's fault, never the model's."""
+    custom = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}
+
+    def answer(body: dict[str, Any], number: int) -> tuple[int, Any]:
+        return 200, chat("", tool_calls=[custom]) if number == 1 else chat("fine")
+
+    server = serve(answer)
+    sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native", concurrency=1)
+    lost, kept = (group[0] for group in sampler.sample(requests_for(tasks[:2])))
+    assert lost.lost is not None
+    assert "is no message: 'tool_calls[0]' is of the type 'custom'" in lost.lost
+    assert (kept.text, kept.lost) == ("fine", None)
+
+
+def test_broken_arguments_reach_the_parser_as_they_were_sampled(serve: Any, tasks: list[cw.Task]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1'}}
+    server = serve(lambda body, number: (200, chat("", tool_calls=[call])))
+    sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native")
+    (((one,),)) = sampler.sample(requests_for(tasks[:1]))
+    failure = cw.parser("hermes").parse(one.text)
+    assert isinstance(failure, cw.ParseFailure)
+    assert (failure.code, '{"a": 1' in one.text) == ("invalid_json", True)
