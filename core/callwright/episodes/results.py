@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from attrs import evolve
 
@@ -39,14 +39,15 @@ def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
         raise ComponentError(
             f"parser {parser.name!r} raised {type(error).__name__} in 'observe': {error}. This is a bug of the parser"
         ) from error
-    wrong = f"parser {parser.name!r}: 'observe' gave {made!r:.80}; it must give a text or messages"
     messages = [Message.tool(made)] if isinstance(made, str) else made
-    if not isinstance(messages, list | tuple) or not messages:
-        raise ComponentError(wrong)
     try:
+        if not isinstance(messages, list | tuple) or not messages:
+            raise DataError("there is no message")
         return tuple(_printable(Message.from_openai(one)) for one in messages)
     except DataError as error:
-        raise ComponentError(f"{wrong} ({error})") from error
+        raise ComponentError(
+            f"parser {parser.name!r}: 'observe' gave {made!r:.80}; it must give a text or messages: {error}"
+        ) from error
 
 
 def _printable(message: Message) -> Message:
