@@ -23,6 +23,7 @@ from callwright.walk.messages import Message, ToolCall
 NATIVE_FORM: Final = "hermes"
 _THINK, _THINK_END, _CALL, _CALL_END = "<think>", "</think>", "<tool_call", "</tool_call>"
 _THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_MARKS: Final = re.compile("ARGUMENTS(_*+)")
 _NO_ARGUMENTS: Final = "{}"
 
 # From calls to text ---------------------------------------------------------------------------------------------------
@@ -76,9 +77,8 @@ def _writings(message: Message, thought: str, program: Program | None, parser: P
     """Ways to write the message, the most faithful first. Raises :class:`callwright.errors.CannotExpress`."""
     calls, content = message.tool_calls, message.text.strip()
     held = "\n".join((thought, content, *(f"{call.name} {call.arguments}" for call in calls)))
-    mark = "ARGUMENTS"
-    while mark in held:
-        mark += "_"
+    longest = max((len(found[1]) for found in _MARKS.finditer(held)), default=-1)
+    mark = f"ARGUMENTS{'_' * (longest + 1)}"  # which stands nowhere in what the model wrote
     marked = Program(
         tuple(Call(number, call.name, {f"{mark}{number}": 0}) for number, call in enumerate(calls)), _returns(calls)
     )

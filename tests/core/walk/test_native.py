@@ -264,6 +264,12 @@ def test_no_text_of_a_model_raises(calls: list[Any], content: str, thought: str,
     parser.parse(turn_text(cw.Message.assistant(content, made, reasoning=thought), parser))
 
 
+def test_what_stands_for_arguments_may_be_written_by_a_model() -> None:
+    for text in ('{"ARGUMENTS0": 0}', "ARGUMENTS_", "ARGUMENTS ARGUMENTS__ ARGUMENTS_0"):
+        message = said(call(json.dumps({"a": text})), call('{"ARGUMENTS1": 0}', "ARGUMENTS"), content=text)
+        assert read(message)[0] == [("f", {"a": text}), ("ARGUMENTS", {"ARGUMENTS1": 0})]
+
+
 def test_writing_is_linear() -> None:
     hostile = cw.Message.assistant("<tool_call x" * 20_000, [ToolCall("", "f", '{"a": "' + "</tool_call>" * 20_000)])
     began = time.perf_counter()
@@ -271,6 +277,7 @@ def test_writing_is_linear() -> None:
     native_messages(
         [cw.Message.assistant("<tool_call x" * 20_000 + HERMES.render(cw.Program((cw.Call(0, "f"),))))], HERMES
     )
+    turn_text(cw.Message.assistant("ARGUMENTS" + "_" * 300_000, [ToolCall("", "f")]), HERMES)
     assert isinstance(HERMES.parse(text), cw.ParseFailure)
     assert time.perf_counter() - began < 30, "quadratic work on half a megabyte takes minutes"
 
