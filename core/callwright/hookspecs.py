@@ -12,7 +12,7 @@ Event hooks let a plugin cut across every pipeline. One that nobody implements c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from callwright.training.run_folder import Run
     from callwright.walk.attempt import Attempt
     from callwright.walk.reward import Reward
-    from callwright.walk.sampling import Message
     from callwright.walk.tasks import Task
 
 #: Raised when a hook is added; a removed or renamed argument goes through a deprecation window of one minor version.
@@ -123,8 +122,8 @@ def callwright_commands() -> Iterable[Lazy]:
 
 
 @hookspec
-def callwright_prompt(task: Task, messages: list[Message]) -> None:
-    """A prompt was built; change ``messages`` in place to change what the model sees."""
+def callwright_prompt(task: Task, messages: list[dict[str, Any]]) -> None:
+    """A prompt was built; change ``messages``, in the wire format, in place to change what the model sees."""
 
 
 @hookspec(firstresult=True)

@@ -26,9 +26,10 @@ from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.messages import Message
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
-from callwright.walk.sampling import Completion, Message
+from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:

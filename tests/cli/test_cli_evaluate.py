@@ -216,11 +216,11 @@ def test_shots_are_in_every_prompt(invoke: Invoke, registry: cw.Registry, heard:
     assert json.loads(invoke(*SHOWN, "--shots", "3", "--json").stdout) == plain
     corpus, parser = registry.create("corpus", "shown-sums-v1"), registry.create("parser", "json")
     for request, bare in zip(heard, without, strict=True):
-        assert [message["role"] for message in request.messages] == ["system", *["user", "assistant"] * 3, "user"]
+        assert [message.role for message in request.messages] == ["system", *["user", "assistant"] * 3, "user"]
         assert (request.messages[0], request.messages[-1]) == bare.messages
         shots = corpus.shots(request.task, 3)
-        assert [message["content"] for message in request.messages[1:-1:2]] == [shot.query for shot in shots]
-        assert [parser.parse(message["content"]) for message in request.messages[2::2]] == [s.program for s in shots]
+        assert [message.content for message in request.messages[1:-1:2]] == [shot.query for shot in shots]
+        assert [parser.parse(message.content) for message in request.messages[2::2]] == [s.program for s in shots]
 
 
 def test_an_evaluation_with_other_shots_is_another_one(

@@ -1300,7 +1300,7 @@ class Sorted(Script):
 @case("sampler", "check_requests", "the requests were changed")
 class EditsMessages(Script):
     def completion(self, request: Any, *drawn: Any) -> Any:
-        request.messages[0]["content"] += "!"
+        object.__setattr__(request.messages[0], "content", f"{request.messages[0].content}!")
         return super().completion(request, *drawn)
 
 

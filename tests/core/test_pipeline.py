@@ -94,7 +94,7 @@ def test_a_pipeline_scores_completions(registry: cw.Registry) -> None:
     tasks = pipeline.tasks("train")
     assert [task.id for task in tasks] == ["0", "1", "2"]
     assert [task.id for task in pipeline.tasks("train", 2)] == ["0", "1"]
-    assert pipeline.messages(tasks[2])[1]["content"] == tasks[2].query
+    assert pipeline.messages(tasks[2])[1].content == tasks[2].query
     rewards = [pipeline.score(pipeline.attempt(task, '[["double", {"number": 1}]]')) for task in tasks]
     assert [reward.total for reward in rewards] == [0.0, 0.0, 1.0]
     assert build_pipeline(load(), registry, with_algorithm=False).algorithm is None

@@ -6,18 +6,26 @@ Neither imports a tokenizer library: any object with the methods of a Hugging Fa
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from attrs import evolve
+
 from callwright.episodes.results import as_user_message
 from callwright.errors import DataError
+from callwright.language.parser import DEFAULT_LIMITS
+from callwright.language.strict_json import decode
+from callwright.tools.spec import ToolSpec
+from callwright.walk.messages import Message, ToolCall
 from callwright.walk.prompt import describe_tool
-from callwright.walk.sampling import Message
 from callwright.walk.tasks import Task
 
 #: Stands for the text of a completion where the template is asked what comes after one.
 _MARK: Final = "COMPLETION"
+#: Stands for a call where the template is asked how it shows one.
+_MARKED_CALL: Final = ToolCall("callmark0", "MARKED", '{"argument": "value"}')
 _THINK, _THINK_END = "<think>", "</think>"
 #: Hugging Face tokenizers keep ``split_special_tokens`` of the call at hand in themselves: threads must not mix.
 _ENCODING: Final = threading.Lock()
@@ -87,6 +95,9 @@ class ChatCodec(_Decoding):
     What follows a completion is read off the template with a placeholder in the completion's place, so that nothing
     that was sampled is tokenised again and templates that rewrite earlier turns (by taking thoughts out) rewrite
     nothing. Raises :class:`callwright.errors.DataError` where the template cannot say it.
+
+    Tool calls of earlier turns go to the template with their arguments as an object or as text, whichever of the two it
+    shows. Parts of a content go to it as one text where all are texts.
     """
 
     def __init__(
@@ -107,24 +118,40 @@ class ChatCodec(_Decoding):
         self._wanted_role = observation_role
         self._role: Literal["tool", "user"] | None = None
         self._prefix: str | None = None
+        self._parsed: bool | None = None
 
     # The prompt ------------------------------------------------------------------------------------------------------
 
     def prompt_ids(self, messages: Sequence[Message], task: Task) -> tuple[int, ...]:
-        """The messages through the template with its generation prompt; without a template their contents, in order.
+        """The prompt of a task: :meth:`conversation_ids` with its tools.
 
         Raises :class:`callwright.errors.DataError` if the template refuses them or does not show an offered tool.
         """
+        return self.conversation_ids(messages, task.tools.values(), name=f"the prompt of task {task.id!r}")
+
+    def conversation_ids(
+        self, messages: Sequence[Message], tools: Iterable[ToolSpec] = (), *, name: str = "the conversation"
+    ) -> tuple[int, ...]:
+        """Any messages through the template with its generation prompt; without a template their contents, in order.
+
+        ``tools`` are those that are offered; they matter with ``tools_in_template``. ``name`` is what an error calls
+        the messages. Raises :class:`callwright.errors.DataError` if the template refuses them or does not show an
+        offered tool or an assistant's calls.
+        """
         if not self._templated:
-            plain = "\n\n".join(message["content"].strip() for message in messages) + "\n\n"
+            plain = "\n\n".join(message.text.strip() for message in messages) + "\n\n"
             with _ENCODING:
                 return tuple(self.tokenizer.encode(plain))
         options: dict[str, Any] = {}
+        offered = [spec for spec in tools if not spec.hidden] if self.tools_in_template else []
         if self.tools_in_template:
-            options["tools"] = [template_tool(line) for line in _tool_lines(task)] or None
-            messages = without_tool_list(messages, task)
+            lines = [describe_tool(spec) for spec in offered]
+            options["tools"] = [template_tool(line) for line in lines] or None
+            messages = without_tool_list(messages, lines)
         try:
             text = self.render(messages, **options)
+        except DataError:  # of its own: the template shows no calls
+            raise
         except Exception as error:  # a template raises whatever it likes
             merged = merge_system(messages)
             try:
@@ -132,24 +159,50 @@ class ChatCodec(_Decoding):
                     raise
                 text = self.render(merged, **options)
             except Exception:
-                raise DataError(
-                    f"the chat template cannot render the prompt of task {task.id!r}: {type(error).__name__}: {error}"
-                ) from error
-        if self.tools_in_template:
-            missing = [spec.name for spec in task.tools.values() if not spec.hidden and spec.name not in text]
-            if missing:
-                raise DataError(
-                    f"the chat template does not show the offered tool {missing[0]!r} (task {task.id!r}); "
-                    "use tools_in_template = false, which lists the tools in the system message"
-                )
+                raise DataError(f"the chat template cannot render {name}: {type(error).__name__}: {error}") from error
+        missing = [spec.name for spec in offered if spec.name not in text]
+        if missing:
+            raise DataError(
+                f"the chat template does not show the offered tool {missing[0]!r} ({name}); "
+                "use tools_in_template = false, which lists the tools in the system message"
+            )
         return tuple(self._encode(text))
 
     def render(self, messages: Sequence[Message], *, generation: bool = True, **options: Any) -> str:
         """The text of messages; ``generation``: with the generation prompt. Raises whatever the template raises."""
+        parsed = not any(message.tool_calls for message in messages) or self.parsed_arguments
+        return self._apply(messages, parsed, generation, options)
+
+    def _apply(self, messages: Sequence[Message], parsed: bool, generation: bool, options: Mapping[str, Any]) -> str:
         text = self.tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=generation, **{**self._options, **options}
+            [template_message(message, parsed) for message in messages],
+            tokenize=False,
+            add_generation_prompt=generation,
+            **{**self._options, **options},
         )
         return str(text)
+
+    @property
+    def parsed_arguments(self) -> bool:
+        """Whether the template wants the arguments of calls as objects, as most do, or as text.
+
+        Raises :class:`callwright.errors.DataError` for one that shows no calls.
+        """
+        if self._parsed is None:
+            self._parsed = next((parsed for parsed in (True, False) if self._shows_calls(parsed)), None)
+        if self._parsed is None:
+            raise DataError(
+                "the chat template does not show the tool calls of an assistant's message; write them in a form of "
+                "text (callwright.walk.turn_text), which every template shows"
+            )
+        return self._parsed
+
+    def _shows_calls(self, parsed: bool) -> bool:
+        try:
+            text = self._apply([Message.user("QUESTION"), Message.assistant("", [_MARKED_CALL])], parsed, False, {})
+        except Exception:  # a template raises whatever it likes
+            return False
+        return _MARKED_CALL.name in text and _ESCAPED.search(text) is None
 
     @property
     def prefix_text(self) -> str:
@@ -159,7 +212,7 @@ class ChatCodec(_Decoding):
         return self._prefix
 
     def _open_thought(self) -> str:
-        question = [Message(role="user", content="QUESTION")]
+        question = [Message.user("QUESTION")]
         try:
             prompt = self.render(question)
         except Exception:  # templates that want more than a user's message open no thought that could be known
@@ -180,7 +233,7 @@ class ChatCodec(_Decoding):
         if not self._templated:
             return "tool"
         try:
-            self._following((Message(role="tool", content='{"result": "é\n<b>"}'),))
+            self._following((Message.tool('{"result": "é\n<b>"}'),))
         except DataError:
             return "user"
         return "tool"
@@ -193,7 +246,7 @@ class ChatCodec(_Decoding):
         Raises :class:`callwright.errors.DataError` as the class says.
         """
         if not self._templated:
-            contents = [message["content"] for message in as_user_message(observations)]
+            contents = [message.text for message in as_user_message(observations)]
             return tuple(self._encode("\n\n" + "\n\n".join(contents) + "\n\n", special=False))
         if self.observation_role == "user":
             observations = as_user_message(observations)
@@ -214,14 +267,14 @@ class ChatCodec(_Decoding):
     def _following(self, observations: Sequence[Message]) -> tuple[str, list[str], int]:
         """The text that follows a completion, the new contents as they stand in it, and where the first one begins."""
         mark = _MARK
-        while any(mark in message["content"] for message in observations):
+        while any(mark in message.text for message in observations):
             mark += "_"
-        asked = [Message(role="user", content="QUESTION"), Message(role="assistant", content=mark)]
+        asked = [Message.user("QUESTION"), Message.assistant(mark)]
         try:
             whole = self.render([*asked, *observations])
         except Exception as error:
             raise DataError(
-                f"the chat template cannot render a message of the role {observations[0]['role']!r} after an "
+                f"the chat template cannot render a message of the role {observations[0].role!r} after an "
                 f"assistant's: {type(error).__name__}: {error}"
             ) from error
         _, found, following = whole.partition(mark)
@@ -230,10 +283,10 @@ class ChatCodec(_Decoding):
         contents: list[str] = []
         head = at = 0
         for message in observations:
-            forms = _forms(message["content"])
+            forms = _forms(message.text)
             content = next((form for form in forms if following.find(form, at) >= 0), None)
             if content is None:
-                raise DataError(f"the chat template does not render a message of the role {message['role']!r} as it is")
+                raise DataError(f"the chat template does not render a message of the role {message.role!r} as it is")
             at = following.find(content, at)
             head = head if contents else at
             at += len(content)
@@ -246,8 +299,26 @@ def _forms(content: str) -> tuple[str, ...]:
     return content.strip(), json.dumps(content, ensure_ascii=False), json.dumps(content)
 
 
-def _tool_lines(task: Task) -> list[str]:
-    return [describe_tool(spec) for spec in task.tools.values() if not spec.hidden]
+#: Arguments that a template wrote as the JSON of a text, or in Python's notation.
+_ESCAPED: Final = re.compile(r"""\\"argument|'argument'""")
+
+
+def template_message(message: Message, parsed: bool = True) -> dict[str, Any]:
+    """The wire format as chat templates read it: texts as one, arguments as an object if they are one and wanted so."""
+    made = message.to_openai()
+    if message.is_text:
+        made["content"] = message.text
+        if message.thought:
+            made["reasoning_content"] = message.thought
+    for call in made["tool_calls"] if parsed and message.tool_calls else ():
+        call["function"]["arguments"] = _as_object(call["function"]["arguments"])
+    return made
+
+
+def _as_object(arguments: str) -> Any:
+    """Arguments that are no object stay the text that was sampled."""
+    read = decode(arguments or "{}", 0, DEFAULT_LIMITS.nesting)
+    return read if isinstance(read, dict) else arguments
 
 
 def template_tool(line: str) -> dict[str, Any]:
@@ -256,12 +327,12 @@ def template_tool(line: str) -> dict[str, Any]:
     return {"type": "function", "function": {key: value for key, value in shown.items() if key != "returns"}}
 
 
-def without_tool_list(messages: Sequence[Message], task: Task) -> tuple[Message, ...]:
+def without_tool_list(messages: Sequence[Message], lines: Sequence[str]) -> tuple[Message, ...]:
     """The messages without the list of offered tools that ends the system message, where it is there."""
-    listed = "\n\n# Tools\n" + ("\n".join(_tool_lines(task)) or "(none)") + "\n"
+    listed = "\n\n# Tools\n" + ("\n".join(lines) or "(none)") + "\n"
     return tuple(
-        Message(role="system", content=message["content"].replace(listed, ""))
-        if message["role"] == "system"
+        evolve(message, content=message.text.replace(listed, ""))
+        if message.role == "system" and listed in message.text
         else message
         for message in messages
     )
@@ -269,11 +340,13 @@ def without_tool_list(messages: Sequence[Message], task: Task) -> tuple[Message,
 
 def merge_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages with those of the system at the head of the user's first, for templates without that role."""
-    head = "\n\n".join(message["content"].strip() for message in messages if message["role"] == "system")
-    rest = [message for message in messages if message["role"] != "system"]
+    head = "\n\n".join(message.text.strip() for message in messages if message.role in ("system", "developer"))
+    rest = [message for message in messages if message.role not in ("system", "developer")]
     for index, message in enumerate(rest):
-        if head and message["role"] == "user":
-            rest[index] = Message(role="user", content=f"{head}\n\n{message['content']}")
+        if head and message.role == "user":
+            said = message.content
+            merged = f"{head}\n\n{said}" if isinstance(said, str) else (f"{head}\n\n", *said)
+            rest[index] = evolve(message, content=merged)
             break
     return tuple(rest)
 
@@ -309,7 +382,7 @@ class PlainCodec(_Decoding):
         self, messages: Sequence[Message], completion_ids: Sequence[int], observations: Sequence[Message]
     ) -> tuple[int, ...]:
         """The ids between a completion and the next one."""
-        contents = self._between.join(message["content"] for message in observations)
+        contents = self._between.join(message.text for message in observations)
         ids = self._encode(f"{self._before}{contents}{self._after}", special=False)
         end = self.tokenizer.eos_token_id
         ended = len(completion_ids) and completion_ids[-1] in self._ends

@@ -23,7 +23,8 @@ from callwright.walk.attempt import Attempt, parsed
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Execution, ExecutionRules
 from callwright.walk.limits import StopReason
-from callwright.walk.sampling import Completion, Message
+from callwright.walk.messages import Message
+from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 from callwright.walk.turn import Turn
 

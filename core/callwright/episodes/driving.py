@@ -14,7 +14,7 @@ from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import ComponentError, InfrastructureFailure
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import StopReason
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 
 
 class Episode(Protocol):

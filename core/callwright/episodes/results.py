@@ -1,28 +1,30 @@
-"""Observations: what a turn's calls came to, as messages that the model reads next."""
+"""Results: what a turn's calls came to, as the messages that a model reads next, cut to what fits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
+
+from attrs import evolve
 
 from callwright.environments.telling import printable, tell
-from callwright.errors import ComponentError
+from callwright.errors import ComponentError, DataError
 from callwright.language.parser import Parser
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 from callwright.walk.trace import CallRecord
 from callwright.walk.turn import Turn
 
 #: Stands for all results of a turn where not even the ends of them fit into the budget.
 LEFT_OUT: Final = "[the results of these calls are too long and were left out]"
-_ROLES: Final = ("system", "user", "assistant", "tool")
 
 
 def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
     """The messages that follow a turn with calls.
 
-    A parser may offer a method ``observe(turn)`` that returns a text, for one message of the role ``tool``, or
-    messages. Without it there is one message of the role ``tool`` for each call: compact JSON with the id and name of
-    the call and its ``result`` (of a partial one with a ``warning``), or an ``error`` with code and message.
+    A parser may offer a method ``observe(turn)`` that returns a text, for one message of the role ``tool``, or a list
+    of messages, as :class:`callwright.Message` or in the wire format. Without it there is one message of the role
+    ``tool`` for each call: compact JSON with the id and name of the call and its ``result`` (of a partial one with a
+    ``warning``), or an ``error`` with code and message.
 
     Raises :class:`callwright.errors.ComponentError` if ``observe`` raises or returns something else: a bug of the
     parser.
@@ -30,21 +32,29 @@ def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
     observe = getattr(parser, "observe", None)
     if observe is None:
         steps = turn.trace.records if turn.trace is not None else ()
-        return tuple(Message(role="tool", content=describe_step(step)) for step in steps)
+        return tuple(Message.tool(describe_step(step)) for step in steps)
     try:
         made = observe(turn)
     except Exception as error:
         raise ComponentError(
             f"parser {parser.name!r} raised {type(error).__name__} in 'observe': {error}. This is a bug of the parser"
         ) from error
-    messages = [{"role": "tool", "content": made}] if isinstance(made, str) else made
-    if not isinstance(messages, list | tuple) or not messages or not all(map(_is_message, messages)):
-        raise ComponentError(f"parser {parser.name!r}: 'observe' gave {made!r:.80}; it must give a text or messages")
-    return tuple(Message(role=one["role"], content=printable(one["content"])) for one in messages)
+    messages = [Message.tool(made)] if isinstance(made, str) else made
+    try:
+        if not isinstance(messages, list | tuple) or not messages:
+            raise DataError("there is no message")
+        return tuple(_printable(Message.from_openai(one)) for one in messages)
+    except DataError as error:
+        raise ComponentError(
+            f"parser {parser.name!r}: 'observe' gave {made!r:.80}; it must give a text or messages: {error}"
+        ) from error
 
 
-def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("role") in _ROLES and isinstance(value.get("content"), str)
+def _printable(message: Message) -> Message:
+    said = message.content
+    parts = (said,) if isinstance(said, str) else said
+    shown = tuple(printable(part) if isinstance(part, str) else part for part in parts)
+    return evolve(message, content=shown[0] if isinstance(said, str) else shown)
 
 
 def describe_step(step: CallRecord) -> str:
@@ -57,11 +67,11 @@ def as_user_message(messages: Sequence[Message]) -> tuple[Message, ...]:
     merged: list[Message] = []
     lines: list[str] = []
     for message in [*messages, None]:
-        if message is not None and message["role"] == "tool":
-            lines.append(f"<tool_response>\n{message['content']}\n</tool_response>")
+        if message is not None and message.role == "tool":
+            lines.append(f"<tool_response>\n{message.text}\n</tool_response>")
             continue
         if lines:
-            merged.append(Message(role="user", content="\n".join(lines)))
+            merged.append(Message.user("\n".join(lines)))
             lines = []
         if message is not None:
             merged.append(message)
@@ -88,15 +98,15 @@ def fit_observation(
     if measure(whole) <= limit:
         return whole
     best: tuple[Message, ...] | None = None
-    low, high = 0, max(len(message["content"]) for message in whole) - 1
+    low, high = 0, max(len(message.text) for message in whole) - 1
     while low <= high:  # measures need not grow evenly with characters: what is returned was measured itself
         keep = (low + high) // 2
-        tried = tuple(Message(role=one["role"], content=cut_middle(one["content"], keep)) for one in whole)
+        tried = tuple(evolve(one, content=cut_middle(one.text, keep)) for one in whole)
         if measure(tried) <= limit:
             best, low = tried, keep + 1
         else:
             high = keep - 1
     if best is None:
-        tried = (Message(role=whole[0]["role"], content=LEFT_OUT),)
+        tried = (evolve(whole[0], content=LEFT_OUT),)
         best = tried if measure(tried) <= limit else None
     return best

@@ -25,7 +25,8 @@ from callwright.language.parser import Parser
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
-from callwright.walk.sampling import Completion, Message
+from callwright.walk.messages import Message
+from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 
 

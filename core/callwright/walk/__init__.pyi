@@ -8,6 +8,10 @@ from callwright.walk.execution import ExecutionRules as ExecutionRules
 from callwright.walk.execution import execute as execute
 from callwright.walk.limits import SINGLE_TURN as SINGLE_TURN
 from callwright.walk.limits import TurnLimits as TurnLimits
+from callwright.walk.messages import Message as Message
+from callwright.walk.messages import ToolCall as ToolCall
+from callwright.walk.native import native_messages as native_messages
+from callwright.walk.native import turn_text as turn_text
 from callwright.walk.replaying import Difference as Difference
 from callwright.walk.replaying import Replay as Replay
 from callwright.walk.replaying import replay as replay
@@ -19,7 +23,6 @@ from callwright.walk.reward import Score as Score
 from callwright.walk.reward import Term as Term
 from callwright.walk.reward import WeightedScore as WeightedScore
 from callwright.walk.sampling import Completion as Completion
-from callwright.walk.sampling import Message as Message
 from callwright.walk.sampling import Sampler as Sampler
 from callwright.walk.sampling import SamplingRequest as SamplingRequest
 from callwright.walk.tasks import Answer as Answer

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from callwright.errors import DataError, UsageError
+from callwright.errors import ComponentError, DataError, UsageError
 from callwright.language.parser import Parser
-from callwright.plugins import Registry
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 from callwright.walk.tasks import Corpus, Task
+
+if TYPE_CHECKING:
+    from callwright.plugins import Registry
 
 
 def build_messages(
@@ -21,13 +24,14 @@ def build_messages(
 
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
-    Plugins that listen to ``callwright_prompt`` may change the messages.
+    Plugins that listen to ``callwright_prompt`` may change the messages, which they get in the wire format.
 
-    Raises :class:`callwright.errors.DataError` for a shot without a reference program and
-    :class:`callwright.errors.CannotExpress` for one that the form cannot write.
+    Raises :class:`callwright.errors.DataError` for a shot without a reference program,
+    :class:`callwright.errors.CannotExpress` for one that the form cannot write, and
+    :class:`callwright.errors.ComponentError` where a plugin left something else than messages.
     """
     offered = _offered(task)
-    messages: list[Message] = [{"role": "system", "content": f"{parser.instructions()}\n\n# Tools\n{offered}\n"}]
+    messages = [Message.system(f"{parser.instructions()}\n\n# Tools\n{offered}\n")]
     for shot in shots:
         if shot.program is None:
             raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
@@ -36,12 +40,29 @@ def build_messages(
         note = (
             "" if own == offered else f"# Tools (for this request only, in place of those above)\n{own}\n\n# Request\n"
         )
-        messages.append({"role": "user", "content": note + shot.query})
-        messages.append({"role": "assistant", "content": parser.render(shot.program)})
-    messages.append({"role": "user", "content": task.query})
+        messages.append(Message.user(note + shot.query))
+        messages.append(Message.assistant(parser.render(shot.program)))
+    messages.append(Message.user(task.query))
     if registry is not None and registry.listens("callwright_prompt"):
-        registry.hook.callwright_prompt(task=task, messages=messages)
+        return _changed(messages, task, registry)
     return tuple(messages)
+
+
+def _changed(messages: Sequence[Message], task: Task, registry: Registry) -> tuple[Message, ...]:
+    """What the plugins made of a list of plain dictionaries."""
+    given: list[dict[str, Any]] = [message.to_openai() for message in messages]
+    registry.hook.callwright_prompt(task=task, messages=given)
+    read = []
+    for place, message in enumerate(given):
+        try:
+            read.append(Message.from_openai(message))
+        except DataError as error:
+            names = ", ".join(one.plugin_name for one in registry.hook.callwright_prompt.get_hookimpls())
+            raise ComponentError(
+                f"after the hook 'callwright_prompt' messages[{place}] of task {task.id!r} is not a message: {error}. "
+                f"This is a bug of a plugin that listens to it ({names})"
+            ) from error
+    return tuple(read)
 
 
 def draw_shots(corpus: Corpus, task: Task, count: int) -> Sequence[Task]:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
 if TYPE_CHECKING:
+    from callwright.walk.messages import Message
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
-
-
-class Message(TypedDict):
-    """One chat message, as every chat template and OpenAI-compatible server reads it."""
-
-    role: Literal["system", "user", "assistant", "tool"]
-    content: str
 
 
 @frozen

@@ -16,6 +16,7 @@ from typing import Any, Final
 from callwright.errors import DataError, MissingExtra, UsageError
 from callwright.language.program import plain
 from callwright.tools.validation import TABLE
+from callwright.walk.messages import Message, ToolCall
 from callwright.walk.tasks import Corpus, Task
 
 FORMATS: Final = ("jsonl", "official", "parquet", "openai")
@@ -106,22 +107,14 @@ def openai_row(task: Task) -> dict[str, Any]:
     References stay texts such as ``API_RESPONSE_0``. A task without calls has an assistant that says so.
     """
     calls = task.program.calls if task.program is not None else ()
-    assistant: dict[str, Any] = {"role": "assistant", "content": None}
-    if calls:
-        assistant["tool_calls"] = [
-            {
-                "id": f"call_{call.id}",
-                "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(plain(call.arguments), ensure_ascii=False)},
-            }
-            for call in calls
-        ]
-    else:
-        assistant["content"] = "None of the available tools can do this."
+    native = [
+        ToolCall(f"call_{call.id}", call.tool, json.dumps(plain(call.arguments), ensure_ascii=False)) for call in calls
+    ]
+    assistant = Message.assistant("" if calls else "None of the available tools can do this.", native)
     return {
         "id": task.id,
         "split": task.split,
-        "messages": [{"role": "user", "content": task.query}, assistant],
+        "messages": [Message.user(task.query).to_openai(), assistant.to_openai()],
         "tools": [spec.to_openai() for spec in task.tools.values()],
         "parallel_tool_calls": len(calls) > 1,
     }

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from callwright.episodes.sampling import draw_seed
-from callwright.errors import InfrastructureFailure, UsageError
+from callwright.errors import DataError, InfrastructureFailure, UsageError
+from callwright.language.parser import Parser
 from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
+from callwright.plugins import default_registry
+from callwright.walk.messages import Message
+from callwright.walk.native import NATIVE_FORM, native_messages, turn_text
 from callwright.walk.sampling import Completion, SamplingRequest
-from callwright_plugins.openai_sampler.native import native_messages, text_of
 
 
 class OpenAISampler:
@@ -63,12 +66,12 @@ class OpenAISampler:
             timeout=timeout,
             prices=(price_prompt, price_completion),
         )
-        self._native = tools == "native"
+        self._native: Parser | None = default_registry().create("parser", NATIVE_FORM) if tools == "native" else None
         self._logprobs = logprobs
         self._send_seed = send_seed
         self._body = {token_limit: max_new_tokens, **(body or {})}
         #: In which role results of calls are sent: the server's template knows tools only where it was told of them.
-        self.observation_role: Literal["tool", "user"] = "tool" if self._native else "user"
+        self.observation_role: Literal["tool", "user"] = "user" if self._native is None else "tool"
 
     @property
     def usage(self) -> Usage:
@@ -108,14 +111,15 @@ class OpenAISampler:
         self, connection: Connection, request: SamplingRequest, n: int, seed: int, temperature: float
     ) -> list[Completion]:
         """As many completions as were asked for, from servers too that give fewer at a time."""
-        messages: list[dict[str, Any]] = [dict(message) for message in request.messages]
+        said = request.messages
         body: dict[str, Any] = {**self._body, "temperature": temperature}
-        if self._native:
-            messages = native_messages(messages)
+        if self._native is not None:
+            said = native_messages(said, self._native)
             functions = [spec.to_openai() for spec in request.task.tools.values() if not spec.hidden]
             body |= {"tools": functions} if functions else {}
         if self._logprobs:
             body["logprobs"] = True
+        messages = [message.to_openai() for message in said]
         completions: list[Completion] = []
         while len(completions) < n:
             wanted = n - len(completions)
@@ -133,11 +137,13 @@ class OpenAISampler:
         return completions
 
     def _completion(self, choice: Mapping[str, Any]) -> Completion:
-        message = choice.get("message") or {}
-        text = text_of(message) if self._native else str(message.get("content") or "")
+        try:
+            message = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
+        except DataError as error:
+            raise InfrastructureFailure(f"{self.server.address} answered with what is no message: {error}") from error
         tokens = (choice.get("logprobs") or {}).get("content") or ()
         return Completion(
-            text,
+            message.text if self._native is None else turn_text(message, self._native),
             logprobs=tuple(float(token["logprob"]) for token in tokens),
             truncated=choice.get("finish_reason") == "length",
         )

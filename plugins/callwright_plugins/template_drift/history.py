@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 from callwright_plugins.template_drift.examined import ANSWER, CALL, RESULT, THOUGHT, Examined
 from callwright_plugins.template_drift.seen import Seen
 
@@ -30,10 +30,10 @@ def prefix_drift(of: Examined) -> Seen | None:
             near = slice(max(0, at - 10), at + 30)
             return Seen(
                 "rendering one more message changes what stands before it: "
-                f"with message {count} ({messages[count - 1]['role']}), {before[near]!r} becomes {text[near]!r}"
+                f"with message {count} ({messages[count - 1].role}), {before[near]!r} becomes {text[near]!r}"
             )
         # Up to the end of the last message: what follows it depends on whether anything does.
-        said = messages[count - 1]["content"]
+        said = messages[count - 1].text
         before = None if text is None or said not in text else text[: text.rindex(said) + len(said)]
     return None
 
@@ -47,9 +47,9 @@ def thought_stripping(of: Examined) -> Seen | None:
         if text is None:
             continue
         written = text.count("THOUGHT")
-        said = sum("THOUGHT" in message["content"] for message in messages[:count])
+        said = sum("THOUGHT" in message.text for message in messages[:count])
         if written < seen or written < said:
-            last = messages[count - 1]["role"]
+            last = messages[count - 1].role
             return Seen(
                 "the template takes thoughts out of earlier turns: "
                 f"of {said} thoughts in {count} messages, the last of them the {last}'s, {written} are left"

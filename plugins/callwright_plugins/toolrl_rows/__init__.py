@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
-from callwright.walk.sampling import Message
 from callwright.walk.tasks import Task
 
 #: The fact of a task that holds the messages of its row.
@@ -24,8 +24,8 @@ def callwright_corpora() -> Iterable[Lazy]:
 
 
 @hookimpl
-def callwright_prompt(task: Task, messages: list[Message]) -> None:
+def callwright_prompt(task: Task, messages: list[dict[str, Any]]) -> None:
     """A row's prompt is its own: instructions, tools and dialogue as the data has them."""
     given = task.facts.get(MESSAGES)
     if given is not None and task.environment.name == "toolrl-rows":
-        messages[:] = given
+        messages[:] = [dict(message) for message in given]

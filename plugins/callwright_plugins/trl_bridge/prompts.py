@@ -64,10 +64,7 @@ def make_dataset(
             return write(task)
         if parser is None:
             return [{"role": "user", "content": task.query, MARK: task.id}]
-        messages: list[dict[str, str]] = [
-            {"role": message["role"], "content": message["content"]}
-            for message in build_messages(task, parser, registry)
-        ]
+        messages = [message.to_openai() for message in build_messages(task, parser, registry)]
         messages[-1][MARK] = task.id
         return messages
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -11,18 +10,16 @@ from attrs import evolve
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.token_episode import TokenEpisode
-from callwright.errors import CannotExpress, DataError, UsageError
-from callwright.language.parser import Parser
-from callwright.language.program import Call, Program
+from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
+from callwright.walk.messages import Message
+from callwright.walk.native import turn_text
 from callwright.walk.reward import Reward
 from callwright.walk.sampling import Completion
 
 #: The column in which a rollout function hands on its episodes.
 ROLLOUT: Final = "rollout"
-#: The keys under which TRL keeps what a model thought, by template.
-_THOUGHTS: Final = ("reasoning_content", "thinking", "reasoning")
 
 
 class RewardFunction:
@@ -82,12 +79,14 @@ class RewardFunction:
         task = pipeline.task(task_id)
         lost = getattr(environment, "_lost", None)
         if isinstance(completion, str) or _is_plain(completion):
-            text = completion if isinstance(completion, str) else str(completion[0]["content"])
+            text = completion if isinstance(completion, str) else Message.from_openai(completion[0]).text
             return pipeline.score(pipeline.attempt(task, self._completion(text, ids, lost), progress))
         if self._codec is not None and len(completion) == 1:
             return pipeline.score(pipeline.attempt(task, self._completion("", ids, lost), progress))
         turns = [
-            Completion(turn_text(message, pipeline.parser)) for message in completion if message["role"] == "assistant"
+            Completion(turn_text(Message.from_openai(message), pipeline.parser))
+            for message in completion
+            if message["role"] == "assistant"
         ]
         if lost is not None:
             turns = [*turns[:-1], evolve(turns[-1], lost=lost)] if turns else [Completion("", lost=lost)]
@@ -105,39 +104,8 @@ def _is_plain(completion: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a conversational completion is one message that holds the text as it was written."""
     if len(completion) != 1:
         return False
-    message = completion[0]
-    taken_apart = message.get("tool_calls") or any(message.get(key) for key in _THOUGHTS)
-    return not taken_apart and isinstance(message.get("content"), str)
-
-
-def turn_text(message: Mapping[str, Any], parser: Parser) -> str:
-    """A message of the assistant as the form of a parser writes it: TRL keeps no text of what it took apart.
-
-    Calls are written by the parser; a message without calls is its content, after the thought if there was one.
-    """
-    thought = next((str(message[key]) for key in _THOUGHTS if message.get(key)), "")
-    content = message.get("content")
-    said = content if isinstance(content, str) else ""
-    functions = [call.get("function") or {} for call in message.get("tool_calls") or ()]
-    if not functions:
-        return f"<think>\n{thought}\n</think>\n\n{said}" if thought else said
-    calls = tuple(
-        Call(number, str(function.get("name")), _arguments(function.get("arguments")))
-        for number, function in enumerate(functions)
-    )
-    try:
-        return parser.render(Program(calls, "all" if len(calls) > 1 else "one", thought.strip() or said.strip()))
-    except CannotExpress:  # a call that no form holds, left open so that none reads an answer without calls in it
-        return f"<tool_call>\n{json.dumps(functions, ensure_ascii=False, default=str)}"
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError:
-            return {"": given}
-    return dict(given) if isinstance(given, Mapping) else {"": given}
+    message = Message.from_openai(completion[0])
+    return not message.tool_calls and not message.thought and message.is_text
 
 
 def component_means(rewards: Sequence[Reward]) -> dict[str, float]:

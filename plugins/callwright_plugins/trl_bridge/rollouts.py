@@ -15,7 +15,7 @@ from callwright.errors import DataError
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TurnLimits
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 from callwright.walk.tasks import Task
 from callwright_plugins.trl_bridge.generating import TrainerEngine, check_trainer
 from callwright_plugins.trl_bridge.prompts import MARK, compact_prompt
@@ -62,7 +62,7 @@ class RolloutFunction:
             if plain not in codecs:
                 codecs[plain] = self._codec(plain, tokenizer, trainer)
             task = self._tasks_by_text[prompt] if plain and prompt in self._tasks_by_text else self._task(prompt)
-            messages = None if plain else [Message(role=one["role"], content=one["content"]) for one in prompt]
+            messages = None if plain else [_message(one) for one in prompt]
             rollouts.append(self.pipeline.token_episode(task, codecs[plain], messages=messages, conditions=conditions))
         drive_batch(rollouts, TrainerEngine(trainer), retries=self.retries)
         self.described = describe_episodes(rollouts)
@@ -114,6 +114,11 @@ class RolloutFunction:
         if marked is None:
             raise DataError(f"the last message of the prompt has no {MARK!r}; make the data with trl_bridge.dataset(…)")
         return self.pipeline.task(marked)
+
+
+def _message(one: Mapping[str, Any]) -> Message:
+    """A message of a prompt without the mark, which is no business of the chat template."""
+    return Message.from_openai({key: value for key, value in one.items() if key != MARK})
 
 
 def _alike(one: Task, other: Task) -> bool:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from attrs import evolve
 
-from callwright.errors import CannotExpress, DataError
+from callwright.errors import DataError
 from callwright.language.parser import Parser
-from callwright.language.program import Call, Program
 from callwright.plugins import default_registry
 from callwright.walk.attempt import Attempt
+from callwright.walk.messages import Message, ToolCall
+from callwright.walk.native import NATIVE_FORM, turn_text
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Corpus, Task
-
-#: The form in which calls that a server has parsed are written again: it has text without calls as an answer.
-NATIVE: Final = "hermes"
 
 
 def make_corpus(name: str, options: Mapping[str, Any]) -> Corpus:
@@ -49,13 +47,13 @@ def score_messages(
     """
     registry = default_registry()
     reward: RewardRecipe = registry.create("reward recipe", recipe)
-    parser: Parser = registry.create("parser", ir or NATIVE)
+    parser: Parser = registry.create("parser", ir or NATIVE_FORM)
     if not messages and lost is None:
         raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
     if ir is not None:
-        text = written(messages[-1]) if messages else ""
+        text = turn_text(read_message(messages[-1], task), parser) if messages else ""
         return reward.score(task, Completion(text, truncated=truncated, lost=lost), ir=parser)
-    turns = [Completion(turn_text(message, task, parser)) for message in messages]
+    turns = [Completion(turn_text(read_message(message, task), parser)) for message in messages]
     if turns:
         turns[-1] = evolve(turns[-1], truncated=truncated, lost=lost)
     else:
@@ -63,30 +61,13 @@ def score_messages(
     return reward.score_attempt(Attempt(task, turns, parser))
 
 
-def written(message: Any) -> str:
-    """The text of a message, with the thought that a server took out of it."""
-    said = message.content or ""
-    return f"<think>\n{message.reasoning_content}\n</think>\n{said}" if message.reasoning_content else said
-
-
-def turn_text(message: Any, task: Task, parser: Parser) -> str:
-    """A message in the form of a parser: its calls as the parser writes them, or its text."""
-    if not message.tool_calls:
-        return written(message)
-    calls = []
-    for number, call in enumerate(message.tool_calls):
-        try:
-            arguments = json.loads(call.arguments)
-        except ValueError:
-            arguments = None
-        if not isinstance(arguments, dict):  # left open, so that no form reads an answer without calls in it
-            return f"<tool_call>\n{call.name} {call.arguments}"
-        calls.append(Call(number, own_name(call.name, task), arguments))
-    thought = (message.reasoning_content or message.content or "").strip()
-    try:
-        return parser.render(Program(tuple(calls), "all" if len(calls) > 1 else "one", thought))
-    except CannotExpress:
-        return "<tool_call>\n" + " ".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
+def read_message(message: Any, task: Task) -> Message:
+    """A message of an assistant as verifiers has it, its tools under the names that the task knows."""
+    content = message.content
+    if content is not None and not isinstance(content, str):  # models of parts, such as pictures
+        content = [part if isinstance(part, Mapping) else part.model_dump() for part in content]
+    calls = [ToolCall("", own_name(call.name, task), call.arguments) for call in message.tool_calls or ()]
+    return Message.assistant(content or "", calls, reasoning=message.reasoning_content or "")
 
 
 def own_name(name: str, task: Task) -> str:

@@ -123,7 +123,7 @@ class Loading:
         for task in tasks if config.limit is None else tasks[: config.limit]:
             system = None
             if parser is not None:
-                system = build_messages(task, parser, registry)[0]["content"]
+                system = build_messages(task, parser, registry)[0].text
             data = CallwrightData(
                 id=task.id,
                 name=f"{config.corpus}/{task.id}",

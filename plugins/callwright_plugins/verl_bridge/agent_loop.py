@@ -17,7 +17,7 @@ from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TurnLimits
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
 
@@ -64,7 +64,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         task = pipeline.task(_task_id(kwargs))
         options = dict(self.apply_chat_template_kwargs or {})
         codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
-        messages = [Message(role=one["role"], content=one["content"]) for one in kwargs["raw_prompt"]]
+        messages = [Message.from_openai(one) for one in kwargs["raw_prompt"]]
         conditions = evolve(pipeline.conditions, limits=self._turn_limits(_stated(pipeline)))
         rollout = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
         longest = self.rollout_config.prompt_length
@@ -102,7 +102,7 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
             response_mask=mask,
             response_logprobs=logprobs,
             reward_score=total,
-            num_turns=len(rollout.messages) - len([one for one in rollout.messages if one["role"] == "system"]),
+            num_turns=len(rollout.messages) - len([one for one in rollout.messages if one.role == "system"]),
             metrics=AgentLoopMetrics(generate_sequences=server.seconds, num_preempted=server.preempted),
             extra_fields=extra,
         )

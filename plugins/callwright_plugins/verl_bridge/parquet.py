@@ -51,12 +51,10 @@ def rows(
     return made
 
 
-def _prompt(task: Task, parser: Parser | None, registry: Registry | None) -> list[dict[str, str]]:
+def _prompt(task: Task, parser: Parser | None, registry: Registry | None) -> list[dict[str, Any]]:
     if parser is None:
         return [{"role": "user", "content": task.query}]
-    return [
-        {"role": message["role"], "content": message["content"]} for message in build_messages(task, parser, registry)
-    ]
+    return [message.to_openai() for message in build_messages(task, parser, registry)]
 
 
 def _tools(task: Task, corpus: Corpus) -> dict[str, Any]:

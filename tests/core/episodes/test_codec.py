@@ -17,7 +17,7 @@ from callwright.episodes.results import as_user_message, printable
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message, ToolCall
 from callwright_plugins.template_drift.examination import examine_tokenizer
 
 pytest.importorskip("transformers", reason="tokenizers of the extra 'train'")
@@ -133,7 +133,9 @@ def test_turn_by_turn_is_the_whole_conversation(name: str, flow: str, ended: boo
     tokenizer, following = codec.tokenizer, FLOWS[flow]
     shown = following if codec.observation_role == "tool" else as_user_message(following)
     whole = tokenizer.apply_chat_template(
-        [QUESTION, said("assistant", CALL), *shown], tokenize=False, add_generation_prompt=True
+        [message.to_openai() for message in (QUESTION, said("assistant", CALL), *shown)],
+        tokenize=False,
+        add_generation_prompt=True,
     )
     prompt = codec.prompt_ids([QUESTION], task)
     completion = tuple(tokenizer.encode(" " * (name == "llama2") + CALL, add_special_tokens=False))
@@ -155,7 +157,7 @@ def test_results_are_shown_in_a_role_that_the_template_has(name: str) -> None:
     assert codec.observation_role == ("user" if name == "llama2" else "tool")
     forced = make_codec(name, observation_role="user")
     ids = forced.observation_ids([QUESTION], (), [RESULT])
-    assert f"<tool_response>\n{RESULT['content']}\n</tool_response>" in forced.tokenizer.decode(ids)
+    assert f"<tool_response>\n{RESULT.content}\n</tool_response>" in forced.tokenizer.decode(ids)
     assert "ipython" not in forced.tokenizer.decode(ids)
 
 
@@ -295,6 +297,85 @@ def test_a_text_that_holds_the_placeholder(make_task: Any) -> None:
     )
 
 
+# Calls of earlier turns -----------------------------------------------------------------------------------------------
+
+#: How templates take calls: arguments as an object, which they write as JSON, or as text, which they join.
+OBJECTS = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}"
+    "{{ c.function.name }} {{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+)
+TEXTS = (
+    "{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% for c in m.tool_calls %}"
+    "{{ c.function.name + ' ' + c.function.arguments }}{% endfor %}{% endfor %}"
+)
+HISTORY = [
+    Message.user("q"),
+    Message.assistant("", [ToolCall("call_0", "f", '{"a": "é"}')]),
+    Message.tool("42", "call_0", name="f"),
+]
+
+
+@pytest.mark.parametrize("template", [OBJECTS, TEXTS], ids=["objects", "texts"])
+def test_calls_are_shown_as_the_template_wants_them(template: str) -> None:
+    codec = ChatCodec(make_tokenizer(template))
+    assert codec.render(HISTORY) == '<user>q<assistant>f {"a": "é"}<tool>42'
+    assert codec.tokenizer.decode(codec.conversation_ids(HISTORY)) == codec.render(HISTORY)
+    broken = [HISTORY[0], Message.assistant("", [ToolCall("", "f", '{"a": 1')])]
+    assert '"a' in codec.render(broken).replace("\\", "")
+    assert codec.render([HISTORY[0], Message.assistant("", [ToolCall("", "f", "")])]).endswith(
+        "f " if template == TEXTS else "f {}"
+    )
+
+
+def test_a_template_that_shows_no_calls_is_refused(make_task: Any) -> None:
+    for template in (CHATML, LLAMA2):
+        with pytest.raises(DataError, match="does not show the tool calls of an assistant's message"):
+            ChatCodec(make_tokenizer(template)).conversation_ids(HISTORY)
+    plain = ChatCodec(make_tokenizer(None))
+    assert plain.tokenizer.decode(plain.conversation_ids([HISTORY[0]])) == "q\n\n"
+
+
+def test_a_conversation_has_tools_of_its_own(make_task: Any, list_parser: Any) -> None:
+    from callwright.walk.prompt import build_messages
+
+    task = make_task(4)
+    messages = build_messages(task, list_parser)
+    codec = make_codec("qwen3", tools_in_template=True)
+    assert codec.conversation_ids(messages, task.tools.values()) == codec.prompt_ids(messages, task)
+    with pytest.raises(DataError, match=r"does not show the offered tool 'double' \(the conversation\)"):
+        make_codec("llama3", tools_in_template=True).conversation_ids(messages, task.tools.values())
+
+
+def test_parts_that_are_texts_are_one_text() -> None:
+    codec = make_codec("chatml")
+    parts = Message.user(["one, ", {"type": "text", "text": "two", "cache_control": {"type": "ephemeral"}}])
+    assert codec.render([parts]) == codec.render([Message.user("one, two")])
+    merged = merge_system([Message.system("Be good."), parts])
+    assert merged[0].text == "Be good.\n\none, two"
+
+
+@pytest.mark.parametrize(
+    "name", ["qwen2_5", "qwen3", "llama3_1", "llama3_2", "deepseekv3", "glm4moe", "gptoss", "gemma4"]
+)
+def test_published_templates_show_calls(name: str) -> None:
+    paths = {path.stem: path for path in _templates()}
+    if name not in paths:
+        pytest.skip("the templates come with trl")
+    source = paths[name].read_text(encoding="utf-8")
+    control = sorted(
+        {*re.findall(r"<\|?[a-zA-Z_]+\|?>|<｜[^｜>]*｜>|</s>", source), *SPECIALS} - {"<think>", "<tool_call>"}
+    )
+    codec = ChatCodec(make_tokenizer(source, "</s>", control))
+    thought = Message.assistant(
+        "", [ToolCall("callmark0", "get_weather", '{"city": "Łódź"}')], reasoning="Let me look."
+    )
+    text = codec.render([Message.user("q"), thought, Message.tool("cold", "callmark0", name="get_weather")])
+    assert "get_weather" in text
+    assert "Łódź" in text or "\\u0141" in text
+    assert '\\"city' not in text
+    assert "cold" in text
+
+
 # Without a template ---------------------------------------------------------------------------------------------------
 
 
@@ -393,7 +474,7 @@ def test_limits_hold_with_a_real_tokenizer(make_task: Any, list_parser: Any) -> 
     )
     (_, first), (second, _) = episode.ranges
     assert 100 <= second - first <= 120
-    assert "characters left out]" in episode.messages[2]["content"]
+    assert "characters left out]" in episode.messages[2].text
     assert codec.tokenizer.decode(episode.response_ids[first:second]).startswith(
         "<|im_end|>\n<|im_start|>user\n<tool_response>"
     )

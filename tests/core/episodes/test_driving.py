@@ -125,8 +125,8 @@ class Stepwise:
         results = [turn.trace.records[0].outcome.value for turn in request.turns if turn.trace is not None]
         for turn, message in zip(request.turns, request.messages[3::2], strict=True):
             assert turn.trace is not None
-            said = message["content"]
-            if message["role"] == "user":
+            said = message.content
+            if message.role == "user":
                 said = said.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>")
             assert json.loads(said)["result"] == turn.trace.records[0].outcome.value
         call = program.calls[done]
@@ -158,7 +158,7 @@ def test_a_chain_call_by_call(pipeline: Pipeline, role: str | None) -> None:
     assert live == [sum(task.depth >= turn for task in tasks) for turn in range(len(live))]
     assert sampler.seeds[0] == 11
     assert len(set(sampler.seeds)) == len(sampler.seeds)
-    roles = {message["role"] for request in sampler.requests[-1] for message in request.messages}
+    roles = {message.role for request in sampler.requests[-1] for message in request.messages}
     assert ("tool" in roles) == (role == "tool")
 
 
@@ -250,14 +250,14 @@ def test_a_failed_session_is_tried_again(make_task: Callable[..., cw.Task], list
 
     task = make_task(4, environment=Failing())
     conditions = cw.Conditions(limits=TurnLimits())
-    conversation = Conversation(task, list_parser, ({"role": "user", "content": "q"},), conditions)
+    conversation = Conversation(task, list_parser, (cw.Message.user("q"),), conditions)
     assert conversation.take(Completion('[["double", {"number": 2}]]')) == ()
     assert conversation.over
     assert "no server" in str(conversation.masked)
     assert goes_on(conversation, 1)
     assert not conversation.over
     assert (conversation.masked, conversation.retried) == (None, 1)
-    assert [message["role"] for message in conversation.messages] == ["user", "assistant", "tool"]
+    assert [message.role for message in conversation.messages] == ["user", "assistant", "tool"]
 
 
 def test_a_lost_completion_is_asked_for_again_then_masked(pipeline: Pipeline) -> None:
@@ -353,7 +353,7 @@ def test_an_engine_of_texts_drives_conversations(make_task: Callable[..., cw.Tas
     conditions = cw.Conditions(limits=TurnLimits())
     told: list[list[str]] = []
     episodes = [
-        Conversation(make_task(4, id=name), list_parser, ({"role": "user", "content": name},), conditions)
+        Conversation(make_task(4, id=name), list_parser, (cw.Message.user(name),), conditions)
         for name in ("a", "b", "c")
     ]
 

@@ -27,7 +27,7 @@ from callwright.errors import ComponentError, DataError
 from callwright.training import judge
 from callwright.walk import Progress
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 
 END = 0
 
@@ -52,7 +52,7 @@ class Letters:
 
 
 def lines(messages: Sequence[Message]) -> str:
-    return "".join(f"{message['role'][0]}:{message['content']}\n" for message in messages)
+    return "".join(f"{message.role[0]}:{message.content}\n" for message in messages)
 
 
 def ids(text: str) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ def make_task(world: Counter | None = None, *, name: str = "t", **facts: Any) ->
 
 
 def prompt(task: cw.Task) -> tuple[Message, ...]:
-    return ({"role": "user", "content": task.query},)
+    return (Message.user(task.query),)
 
 
 class Script:
@@ -166,7 +166,7 @@ def test_two_turns_id_for_id(start: Callable[..., TokenEpisode]) -> None:
     assert episode.mask == (1,) * first + (0,) * gap + (1,) * 3
     assert episode.logprobs == (-0.5,) * first + (0.0,) * gap + (-0.25,) * 3
     assert (episode.over, episode.stop, episode.room, episode.masked) == (True, "answered", 0, None)
-    assert [message["role"] for message in episode.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message.role for message in episode.messages] == ["user", "assistant", "tool", "assistant"]
     assert episode.attempt.trace is not None
     assert episode.attempt.trace.returned == (4,)
     with pytest.raises(cw.UsageError, match="is over"):
@@ -212,7 +212,7 @@ def test_whatever_an_engine_writes_ids_and_budgets_hold(
     assert episode.messages == engine_view(episode.context)
     # budgets
     assert len(episode.ranges) <= limits.assistant_turns
-    assert sum(message["role"] == "user" for message in episode.messages) <= limits.user_turns
+    assert sum(message.role == "user" for message in episode.messages) <= limits.user_turns
     assert limits.turn_tokens is None or all(last - first <= limits.turn_tokens for first, last in episode.ranges)
     assert limits.total_tokens is None or len(response) <= limits.total_tokens
     assert limits.context_tokens is None or len(episode.context) <= limits.context_tokens
@@ -241,7 +241,7 @@ def engine_view(context: tuple[int, ...]) -> tuple[Message, ...]:
     """The messages that the text of a context shows (no content of these tests has a line break)."""
     roles = {"u": "user", "a": "assistant", "t": "tool"}
     parts = "".join(map(chr, context)).replace(chr(END), "\n").rstrip("\n").split("\n")
-    return tuple({"role": roles[part[0]], "content": part[2:]} for part in parts)  # type: ignore[typeddict-item]
+    return tuple(Message(role=roles[part[0]], content=part[2:]) for part in parts)  # type: ignore[arg-type]
 
 
 def test_a_single_turn_is_the_attempt(start: Callable[..., TokenEpisode], list_parser: Any) -> None:
@@ -356,7 +356,7 @@ def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., Toke
     limits = TurnLimits(observation_tokens=100)
     episode = start(limits=limits)
     episode.accept(EngineOutput((*ids(call("long", n=400)), END)))
-    said = episode.messages[-1]["content"]
+    said = episode.messages[-1].text
     whole = '{"id":0,"name":"long","result":"' + "x" * 400 + '"}'
     head, _, rest = said.partition("[")
     number, _, tail = rest.partition(" characters left out]")
@@ -368,7 +368,7 @@ def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., Toke
     assert episode.observations_cut == 1
     many = start(limits=limits)
     many.accept(EngineOutput((*ids(json.dumps([["long", {}]] * 9)), END)))
-    assert [message["content"] for message in many.messages[2:]] == [LEFT_OUT]
+    assert [message.content for message in many.messages[2:]] == [LEFT_OUT]
     with pytest.raises(cw.UsageError, match="'observation_tokens' is 20"):
         start(limits=TurnLimits(observation_tokens=20)).accept(EngineOutput((*ids(call("long")), END)))
 
@@ -376,7 +376,7 @@ def test_long_results_are_cut_in_the_middle_and_say_so(start: Callable[..., Toke
 def test_results_of_every_kind_are_told(start: Callable[..., TokenEpisode]) -> None:
     episode = start()
     episode.accept(EngineOutput((*ids('[["add", {"n": 2}], ["nothing", {}]]'), END)))
-    assert [message["content"] for message in episode.messages[2:]] == [
+    assert [message.content for message in episode.messages[2:]] == [
         '{"id":0,"name":"add","result":2}',
         '{"id":1,"name":"nothing","error":{"code":"unknown_tool","message":"no tool named \'nothing\' is offered"}}',
     ]
@@ -412,7 +412,7 @@ def test_a_parser_may_tell_results_itself(list_parser: Any) -> None:
     task = make_task()
     episode = TokenEpisode(task, Telling(), CODEC, prompt(task), TURNS)
     drive_batch([episode], Script([call(), call(), "[]"]))
-    assert [dict(episode.messages[at]) for at in (2, 4)] == [
+    assert [episode.messages[at].to_openai() for at in (2, 4)] == [
         {"role": "tool", "content": "it is 1"},
         {"role": "user", "content": "see: 2"},
     ]
@@ -435,7 +435,7 @@ def test_follow_ups_go_on_in_the_same_session(start: Callable[..., TokenEpisode]
     task = make_task(follow_ups=["and again", "thanks"])
     episode = start(task)
     drive_batch([episode], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
-    assert [message["content"] for message in episode.messages if message["role"] == "user"] == [
+    assert [message.content for message in episode.messages if message.role == "user"] == [
         "query of t",
         "and again",
         "thanks",
@@ -511,7 +511,7 @@ def test_sampling_goes_on_where_a_replay_differs(start: Callable[..., TokenEpiso
     episode, engine = start(make_task(Counter(broken=1, drift=100))), Script(TROUBLE)
     drive_batch([episode], engine, retries=1)
     assert episode.stop == "answered"
-    assert [json.loads(message["content"])["result"] for message in episode.messages if message["role"] == "tool"] == [
+    assert [json.loads(message.content)["result"] for message in episode.messages if message.role == "tool"] == [
         102,
         105,
         109,

@@ -11,7 +11,8 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.errors import DataError
+from callwright.errors import ComponentError, DataError
+from callwright.walk import ToolCall
 from callwright.walk.prompt import build_messages, describe_tool, draw_shots
 
 
@@ -19,9 +20,9 @@ def test_a_prompt_holds_the_instructions_the_tools_and_the_query(
     make_task: Callable[..., cw.Task], list_parser: Any
 ) -> None:
     system, user = build_messages(make_task(4), list_parser)
-    assert user == {"role": "user", "content": "What is twice two?"}
-    assert system["role"] == "system"
-    head, _, offered = system["content"].partition("\n\n# Tools\n")
+    assert user == cw.Message(role="user", content="What is twice two?")
+    assert system.role == "system"
+    head, _, offered = system.text.partition("\n\n# Tools\n")
     assert head == list_parser.instructions()
     described = [json.loads(line) for line in offered.splitlines()]
     assert [tool["name"] for tool in described] == ["double", "shout"]
@@ -32,10 +33,10 @@ def test_a_prompt_holds_the_instructions_the_tools_and_the_query(
 def test_hidden_tools_are_not_shown(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
     tools = {"a": cw.ToolSpec("a", "größer"), "secret": cw.ToolSpec("secret", hidden=True)}
     system, _ = build_messages(make_task(tools=tools), list_parser)
-    assert "secret" not in system["content"]
-    assert "größer" in system["content"], "characters outside ASCII stand for themselves"
+    assert "secret" not in system.text
+    assert "größer" in system.text, "characters outside ASCII stand for themselves"
     system, _ = build_messages(make_task(tools={}), list_parser)
-    assert system["content"].endswith("# Tools\n(none)\n")
+    assert system.text.endswith("# Tools\n(none)\n")
 
 
 def test_a_tool_without_a_result_says_nothing_of_one() -> None:
@@ -48,15 +49,51 @@ def test_a_tool_without_a_result_says_nothing_of_one() -> None:
 
 def test_plugins_may_change_the_messages(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
     @cw.hookimpl
-    def callwright_prompt(task: cw.Task, messages: list[cw.Message]) -> None:
+    def callwright_prompt(task: cw.Task, messages: list[dict[str, Any]]) -> None:
         messages.insert(1, {"role": "system", "content": f"Today is the day of {task.id}."})
 
     registry = cw.Registry()
     registry.add(SimpleNamespace(callwright_prompt=callwright_prompt), name="dated")
     changed = build_messages(make_task(4), list_parser, registry)
-    assert [message["role"] for message in changed] == ["system", "system", "user"]
-    assert changed[1]["content"] == "Today is the day of t1."
+    assert [message.role for message in changed] == ["system", "system", "user"]
+    assert changed[1].content == "Today is the day of t1."
     assert len(build_messages(make_task(4), list_parser, cw.Registry())) == 2
+
+
+def hooked(change: Callable[[list[Any]], object]) -> cw.Registry:
+    class Changing:
+        @cw.hookimpl
+        def callwright_prompt(self, messages: list[Any]) -> None:
+            change(messages)
+
+    registry = cw.Registry()
+    registry.add(Changing(), name="changing")
+    return registry
+
+
+def test_hooks_get_plain_dictionaries(make_task: Callable[..., cw.Task], list_parser: Any) -> None:
+    def change(messages: list[Any]) -> None:
+        assert all(type(message) is dict for message in messages)
+        messages[-1]["content"] += " Hurry!"
+        messages[0] = cw.Message.system("Be good.")
+        messages.append({"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "double"}}]})
+
+    task = make_task(4)
+    messages = build_messages(task, list_parser, hooked(change))
+    assert messages == (
+        cw.Message.system("Be good."),
+        cw.Message.user(f"{task.query} Hurry!"),
+        cw.Message.assistant("", [ToolCall("", "double")]),
+    )
+
+
+@pytest.mark.parametrize("left", ["text", {"role": "cook", "content": ""}, {"role": "user", "content": 7}])
+def test_a_hook_that_leaves_something_else_is_blamed(
+    left: Any, make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    registry = hooked(lambda messages: messages.append(left))
+    with pytest.raises(ComponentError, match=r"'callwright_prompt' messages\[2\] of task 't1' .* bug .*\(changing\)"):
+        build_messages(make_task(4), list_parser, registry)
 
 
 def test_shots_stand_between_the_system_message_and_the_query(
@@ -72,19 +109,19 @@ def test_shots_stand_between_the_system_message_and_the_query(
     none = evolve(same, id="none", query="And?", tools={}, program=cw.Program(()))
     plain = build_messages(task, list_parser)
     messages = build_messages(task, list_parser, shots=(same, other, none))
-    assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * 3, "user"]
+    assert [message.role for message in messages] == ["system", *["user", "assistant"] * 3, "user"]
     assert (messages[0], messages[-1]) == plain
-    assert messages[1]["content"] == "What is twice one?", "the tools of the system message are its own"
-    head, _, query = messages[3]["content"].partition("\n\n# Request\n")
+    assert messages[1].text == "What is twice one?", "the tools of the system message are its own"
+    head, _, query = messages[3].text.partition("\n\n# Request\n")
     title, *offered = head.splitlines()
     assert query == "And one?"
     assert title == "# Tools (for this request only, in place of those above)"
     assert offered == [describe_tool(cw.ToolSpec("one", "Gives one."))]
-    assert messages[5]["content"].splitlines()[1] == "(none)"
+    assert messages[5].text.splitlines()[1] == "(none)"
     for message, shot in zip(messages[2::2], (same, other, none), strict=True):
         assert shot.program is not None
-        assert message["content"] == list_parser.render(shot.program)
-        assert list_parser.parse(message["content"]) == shot.program
+        assert message.content == list_parser.render(shot.program)
+        assert list_parser.parse(message.text) == shot.program
 
 
 def test_a_shot_needs_a_program(make_task: Callable[..., cw.Task], list_parser: Any) -> None:

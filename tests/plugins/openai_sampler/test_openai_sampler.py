@@ -104,7 +104,7 @@ def tasks() -> list[cw.Task]:
 
 
 def requests_for(tasks: list[cw.Task]) -> list[cw.SamplingRequest]:
-    return [cw.SamplingRequest(({"role": "user", "content": task.query},), task) for task in tasks]
+    return [cw.SamplingRequest((cw.Message.user(task.query),), task) for task in tasks]
 
 
 def test_completions_come_in_the_order_of_the_requests(serve: Any, tasks: list[cw.Task]) -> None:
@@ -316,14 +316,11 @@ def test_native_tool_calls_are_read_as_hermes(serve: Any, tasks: list[cw.Task]) 
     server = serve(lambda body, number: (200, chat("", tool_calls=[call], reasoning_content="hm")))
     sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native")
     messages: tuple[cw.Message, ...] = (
-        {"role": "system", "content": "s"},
-        {"role": "user", "content": "q"},
-        {
-            "role": "assistant",
-            "content": '<think>t</think>\n<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>',
-        },
-        {"role": "tool", "content": "42"},
-        {"role": "user", "content": "and?"},
+        cw.Message.system("s"),
+        cw.Message.user("q"),
+        cw.Message.assistant('<think>t</think>\n<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'),
+        cw.Message.tool("42"),
+        cw.Message.user("and?"),
     )
     (((one,),)) = sampler.sample([cw.SamplingRequest(messages, task)])
     program = cw.parser("hermes").parse(one.text)
@@ -343,3 +340,28 @@ def test_wrong_options() -> None:
             cw.sampler("openai", model="m", **options)
     with pytest.raises(cw.UsageError, match="'model'"):
         cw.sampler("openai")
+
+
+def test_a_server_that_sends_no_message_loses_the_sample(serve: Any, tasks: list[cw.Task]) -> None:
+    """What is not a call of the functions that were offered is the server's fault, never the model's."""
+    custom = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}
+
+    def answer(body: dict[str, Any], number: int) -> tuple[int, Any]:
+        return 200, chat("", tool_calls=[custom]) if number == 1 else chat("fine")
+
+    server = serve(answer)
+    sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native", concurrency=1)
+    lost, kept = (group[0] for group in sampler.sample(requests_for(tasks[:2])))
+    assert lost.lost is not None
+    assert "is no message: 'tool_calls[0]' is of the type 'custom'" in lost.lost
+    assert (kept.text, kept.lost) == ("fine", None)
+
+
+def test_broken_arguments_reach_the_parser_as_they_were_sampled(serve: Any, tasks: list[cw.Task]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1'}}
+    server = serve(lambda body, number: (200, chat("", tool_calls=[call])))
+    sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native")
+    (((one,),)) = sampler.sample(requests_for(tasks[:1]))
+    failure = cw.parser("hermes").parse(one.text)
+    assert isinstance(failure, cw.ParseFailure)
+    assert (failure.code, '{"a": 1' in one.text) == ("invalid_json", True)

@@ -149,7 +149,7 @@ def make_tokenizer() -> Any:
     from transformers import PreTrainedTokenizerFast
 
     pipeline = build_pipeline(parse_recipe(CORPUS), default_registry())
-    texts = [message["content"] for task in pipeline.tasks("train") for message in pipeline.messages(task)]
+    texts = [message.text for task in pipeline.tasks("train") for message in pipeline.messages(task)]
     texts += [pipeline.parser.render(task.program) for task in pipeline.tasks("train") if task.program]
     bpe = ByteLevelBPETokenizer()
     specials = ["<|begin|>", "<|end|>", "<|pad|>"]

@@ -122,7 +122,9 @@ def test_exported_prompts(tmp_path: Path, model: Path, make_pipeline: Any, stand
     assert sorted(label["task"] for label in labels[:6]) == sorted(task.id for task in pipeline.tasks("train"))
     for row, label in zip(rows, labels, strict=True):
         task = pipeline.corpus.task(label["task"])
-        text = tokenizer.apply_chat_template(pipeline.messages(task), tokenize=False, add_generation_prompt=True)
+        text = tokenizer.apply_chat_template(
+            [message.to_openai() for message in pipeline.messages(task)], tokenize=False, add_generation_prompt=True
+        )
         assert row["prompt"] == text
         assert all(name in row["prompt"] for name in task.tools)
         assert task.query in row["prompt"]

@@ -89,8 +89,8 @@ def test_the_ground_truth_is_right_under_toolrl_and_in_an_evaluation(
 def test_the_prompt_is_the_rows_own(file: Path, registry: Registry) -> None:
     task = ToolRLRows(file)["train"][1]
     assert build_messages(task, registry.create("parser", "toolrl"), registry) == (
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": "<user> Rome and Oslo? </user>"},
+        cw.Message.system(SYSTEM),
+        cw.Message.user("<user> Rome and Oslo? </user>"),
     )
 
 

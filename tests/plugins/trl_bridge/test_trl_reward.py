@@ -185,7 +185,7 @@ def test_data_has_the_prompts_of_the_walk() -> None:
     assert chat.column_names == ["prompt", "task_id", "depth", "structure"]
     for row, task in zip(chat, TASKS, strict=False):
         shown = [{"role": one["role"], "content": one["content"]} for one in row["prompt"]]
-        assert shown == [dict(message) for message in build_messages(task, FORM)]
+        assert shown == [message.to_openai() for message in build_messages(task, FORM)]
         assert row["prompt"][-1]["task_id"] == row["task_id"] == task.id
         assert (row["depth"], row["structure"]) == (task.depth, task.structure)
     text = trl_bridge.dataset(CORPUS, form="text", limit=3)

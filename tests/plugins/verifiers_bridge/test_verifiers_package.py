@@ -94,7 +94,7 @@ def test_the_three_lines_are_a_taskset_of_verifiers() -> None:
 def test_tasks_have_the_prompts_of_the_walk_and_survive_the_wire() -> None:
     for task, own in zip(made(limit=5), CORPUS["train"][:5], strict=True):
         system, user = build_messages(own, cw.parser("json"))
-        assert (task.data.system_prompt, task.data.prompt) == (system["content"], user["content"])
+        assert (task.data.system_prompt, task.data.prompt) == (system.text, user.text)
         again = type(task.data).model_validate_json(task.data.model_dump_json())
         assert again == task.data
         assert again.task == own

@@ -128,7 +128,7 @@ def test_rows_have_the_columns_that_verl_reads(tmp_path: Path) -> None:
     read = parquet.read_table(path).to_pylist()
     for index, (row, task) in enumerate(zip(read, TASKS, strict=True)):
         assert row["data_source"] == NAME
-        assert row["prompt"] == [dict(message) for message in build_messages(task, FORM)]
+        assert row["prompt"] == [message.to_openai() for message in build_messages(task, FORM)]
         assert row["reward_model"] == {"style": "rule", "ground_truth": task.id}
         assert (row["extra_info"]["index"], row["extra_info"]["split"]) == (index, "train")
         assert row["agent_name"] == "callwright"

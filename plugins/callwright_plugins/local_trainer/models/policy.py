@@ -18,7 +18,7 @@ from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
 from callwright.training.run_folder import write_atomically
-from callwright.walk.sampling import Message
+from callwright.walk.messages import Message
 from callwright.walk.tasks import Task
 
 #: Beside the model: which form of prompt it was trained with, and the corpus that makes it.
@@ -70,10 +70,13 @@ class Policy:
             return (begin, *ids) if begin is not None else tuple(ids)
         if tokenizer.chat_template:
             text = tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True, **self.template_options
+                [message.to_openai() for message in messages],
+                tokenize=False,
+                add_generation_prompt=True,
+                **self.template_options,
             )
             return tuple(tokenizer.encode(text, add_special_tokens=False))
-        plain = "\n\n".join(message["content"].strip() for message in messages) + "\n\n"
+        plain = "\n\n".join(message.text.strip() for message in messages) + "\n\n"
         return tuple(tokenizer.encode(plain))
 
     @property

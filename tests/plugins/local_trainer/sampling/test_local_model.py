@@ -114,7 +114,7 @@ def test_a_chat_template_is_used(tmp_path: Path, make_policy: Make, make_pipelin
     task = pipeline.tasks("train", 1)[0]
     messages = pipeline.messages(task)
     text = loaded.text(loaded.prompt_ids(task, messages))
-    assert text == f"<system>{messages[0]['content']}<user>{messages[1]['content']}<go!>"
+    assert text == f"<system>{messages[0].text}<user>{messages[1].text}<go!>"
     assert all(name in text for name in task.tools)
 
 
