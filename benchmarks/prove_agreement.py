@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import callwright as cw
-from callwright.episodes.episode import Episode
 
 ORACLE = Path(__file__).parents[1] / "tests" / "plugins" / "prove_rewards" / "prove_oracle.py"
 
@@ -108,7 +107,7 @@ def compare(episodes: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
             )
             for turn in turns
         ]
-        attempt = cw.Attempt(task, texts[0], parser) if len(texts) == 1 else Episode(task, parser, texts)
+        attempt = cw.Attempt(task, texts, parser)
         values = oracle.parts(truth, turns)
         rewards = {name: recipe.score_attempt(attempt) for name, recipe in recipes.items()}
         ours = {name: weighted.score.value for name, weighted in rewards["prove"].scores.items()}

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.episodes.episode import Episode
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def attempt(world: Any, steps: list[Any], *turns: list[dict[str, Any]], answer: 
         PARSER.render(cw.Program(tuple(cw.Call(i, c["name"], c["arguments"]) for i, c in enumerate(turn)), "all"))
         for turn in turns
     ]
-    return cw.Attempt(task, texts[0], PARSER) if len(texts) == 1 else Episode(task, PARSER, texts)
+    return cw.Attempt(task, texts, PARSER)
 
 
 def values(made: cw.Attempt, recipe: str = "prove", **options: Any) -> dict[str, float]:

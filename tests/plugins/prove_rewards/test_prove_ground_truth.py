@@ -11,7 +11,6 @@ import pytest
 
 import callwright as cw
 from callwright.environments.protocol import Outcome
-from callwright.episodes.episode import Episode
 from callwright.errors import DataError
 from callwright_plugins.prove_rewards.alignment import Made, agreement, best, covered_steps, first_unused, fits
 from callwright_plugins.prove_rewards.truth import TrueCall, Truth
@@ -86,8 +85,8 @@ def test_steps_and_edges_of_a_reference_program() -> None:
     prove = cw.reward("prove")
     assert prove.score(task(), PARSER.render(GOLD)).total == pytest.approx(1.3)
     turns = [text(("add", {"item": "pen"})), text(("add", {"item": "ink"})), text(("remove", {"id": 1}))]
-    assert prove.score_attempt(Episode(task(), PARSER, turns)).total == pytest.approx(1.3)
-    wrong = prove.score_attempt(Episode(task(), PARSER, [*turns[:2], text(("remove", {"id": 2}))]))
+    assert prove.score_attempt(cw.Attempt(task(), turns, PARSER)).total == pytest.approx(1.3)
+    wrong = prove.score_attempt(cw.Attempt(task(), [*turns[:2], text(("remove", {"id": 2}))], PARSER))
     assert wrong.scores["argument"].score.value == pytest.approx(2 / 3)
     early = prove.score(task(), text(("remove", {"id": 1}), ("add", {"item": "pen"}), ("add", {"item": "ink"})))
     assert early.scores["coverage"].score.value == pytest.approx(2 / 3)
@@ -122,7 +121,7 @@ def test_infrastructure_failures_mask() -> None:
         reward = cw.reward(recipe).score(task(), text(("add", {"item": "pen"}), ("lost", {})))
         assert reward.total is None
         assert "connection lost" in (reward.masked or "")
-    episode = Episode(task(), PARSER, [text(("add", {"item": "pen"})), text(("lost", {}))])
+    episode = cw.Attempt(task(), [text(("add", {"item": "pen"})), text(("lost", {}))], PARSER)
     for recipe in ("prove", "tier-efficiency", "state"):
         assert cw.reward(recipe).score_attempt(episode).total is None
     closed = cw.reward("state").score(task(scenario="closed"), text())
@@ -134,7 +133,7 @@ def test_final_state() -> None:
     state = cw.reward("state")
     assert state.score(task(), PARSER.render(GOLD)).total == 1.0
     turns = [text(("add", {"item": "pen"}), ("total", {})), text(("add", {"item": "ink"}), ("remove", {"id": 1}))]
-    assert state.score_attempt(Episode(task(), PARSER, turns)).total == 1.0
+    assert state.score_attempt(cw.Attempt(task(), turns, PARSER)).total == 1.0
     kept = state.score(task(), text(("add", {"item": "pen"}), ("add", {"item": "gum"})))
     assert kept.total == 0.0
     assert [str(evidence) for evidence in kept.scores["final_state"].score.evidence] == [
