@@ -56,7 +56,7 @@ def test_groups_without_signal(invoke: Invoke, tmp_path: Path, texts: Mapping[st
             for i, (task, group, key) in enumerate(plan)
         )
     )
-    found = lab_json(invoke, source, "--corpus", "bank-v1", "--recipes", "simple", "--seed", 3)
+    found = lab_json(invoke, source, "--corpus", "bank-v1", "--recipes", "simple", "--seed", 4)
     assert found["groups"] == {"count": 2, "of_one": 1}
     groups = found["recipes"]["simple"]["groups"]
     assert groups["without_signal"] == 0.5
@@ -95,9 +95,9 @@ def test_an_attempt_is_parsed_and_opens_one_session_for_all_recipes(
 
     task = registry.create("corpus", "bank-v1").task("t0")
     ledger = open_ledger(registry, ["tier", "tier-guarded", "toolrl", "prove", "simple"])
-    ledger.score(cw.Attempt(task, texts["gold0"], parser, seed=3))  # Prove's truth is executed once a task
+    ledger.score(cw.Attempt(task, texts["gold0"], parser))  # Prove's truth is executed once a task
     monkeypatch.setattr(bank, "open", counted)
-    ledger.enter(Sample(0, cw.Attempt(task, texts["gold0"], Counting(), seed=3), "g", {}))
+    ledger.enter(Sample(0, cw.Attempt(task, texts["gold0"], Counting()), "g", {}))
     assert counts == {"parsed": 1, "opened": 1}
     assert len(ledger.accounts) == 5
 
@@ -107,9 +107,9 @@ def test_masked_attempts_are_counted_and_left_out_everywhere(
 ) -> None:
     task, parser = registry.create("corpus", "bank-v1").task("t0"), registry.create("parser", "json")
     ledger = open_ledger(registry, ["tier", "toolrl"])
-    ledger.enter(Sample(0, cw.Attempt(task, texts["gold0"], parser, seed=3), "g", {}))
+    ledger.enter(Sample(0, cw.Attempt(task, texts["gold0"], parser), "g", {}))
     bank.down = True
-    masked = cw.Attempt(task, texts["gold0"], parser, seed=3)
+    masked = cw.Attempt(task, texts["gold0"], parser)
     ledger.enter(Sample(1, masked, "g", {}))
     assert judge(masked).masked
     assert ledger.masked == 1
@@ -122,7 +122,7 @@ def test_recipes_that_cannot_score_the_corpus_are_named(
 ) -> None:
     source = tmp_path / "rows.jsonl"
     source.write_text(json.dumps({"id": 0, "task": "t0", "completion": texts["gold0"]}) + "\n")
-    arguments = (source, "--corpus", "bank-without-truth-v1", "--seed", 3)
+    arguments = (source, "--corpus", "bank-without-truth-v1", "--seed", 4)
     found = lab_json(invoke, *arguments, "--recipes", "tier,toolrl,prove,toolrl-dynamic-length")
     assert list(found["recipes"]) == ["tier"]
     assert set(found["skipped"]) == {"toolrl", "prove", "toolrl-dynamic-length"}
@@ -172,7 +172,7 @@ def test_names_in_the_page_are_text(invoke: Invoke, tmp_path: Path, texts: Mappi
     source = tmp_path / "<img src=x>.jsonl"
     source.write_text(json.dumps({"id": 0, "task": "t0", "completion": texts["gold0"]}) + "\n")
     out = tmp_path / "lab.html"
-    result = invoke("lab", source, "--corpus", "bank-v1", "--recipes", "tier", "--seed", 3, "-o", out)
+    result = invoke("lab", source, "--corpus", "bank-v1", "--recipes", "tier", "--seed", 4, "-o", out)
     assert result.exit_code == 0, result.output
     page = _Page()
     page.feed(out.read_text())
