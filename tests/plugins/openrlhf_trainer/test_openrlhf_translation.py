@@ -20,7 +20,7 @@ from callwright.errors import RecipeError, UnknownName, UsageError
 from callwright.pipeline import create_trainer
 from callwright.recipe_file import load_recipe, shipped_recipes
 from callwright.training.trainer import Planning, Trainer
-from callwright.walk.limits import TurnLimits
+from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.export import draw
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
@@ -172,7 +172,7 @@ def test_the_warm_up_has_as_many_updates_as_it_should(warm_up: int, steps: int, 
 
 def test_limits_of_an_episode() -> None:
     options = Options(max_prompt_tokens=100, max_new_tokens=50)
-    assert episode_limits(None, options) == TurnLimits(1, 1, turn_tokens=50, context_tokens=150)
+    assert episode_limits(SINGLE_TURN, options) == TurnLimits(1, 1, turn_tokens=50, context_tokens=150)
     several = TurnLimits(4, 2, total_tokens=120, observation_tokens=9)
     assert episode_limits(several, options) == TurnLimits(4, 2, 50, 120, 9, 220)
     assert episode_limits(TurnLimits(4, context_tokens=90), options).context_tokens == 90
