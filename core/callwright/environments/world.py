@@ -38,7 +38,6 @@ class World:
         "_ahead",
         "_changed",
         "_counters",
-        "_digest",
         "_digest_before",
         "_draws",
         "_fingerprints",
@@ -48,6 +47,7 @@ class World:
         "_touched",
         "_warning",
         "base",
+        "known_digest",
     )
 
     def __init__(self, base: Base) -> None:
@@ -62,7 +62,8 @@ class World:
         self._fingerprints: dict[tuple[type[Any], Key], int] = {}  # of the rows that differed from the base then
         self._warning: tuple[str, str] | None = None
         self._ahead: tuple[Callable[[World], None], World] | None = None
-        self._digest: str | None = None  # of the state as it is, if nothing changed since it was computed
+        #: The digest of the state as it is, if nothing has changed since it was computed.
+        self.known_digest: str | None = None
         self._digest_before: str | None = None  # of the state when the call at hand began
 
     def __reduce__(self) -> Any:
@@ -300,7 +301,7 @@ class World:
         if self._journal is None:
             raise UsageError("a tool that is declared read_only changed the state, the clock or the random numbers")
         self._journal.append(undo)
-        self._ahead = self._digest = None
+        self._ahead = self.known_digest = None
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -308,12 +309,12 @@ class World:
         """A call begins; one that is ``read_only`` may not change anything."""
         self._journal = None if read_only else []
         self._warning = None
-        self._digest_before = self._digest
+        self._digest_before = self.known_digest
 
     def end(self) -> tuple[str, str] | None:
         """The call is over; its warning, if it gave one."""
         self._journal = []
-        self._digest_before = self._digest
+        self._digest_before = self.known_digest
         return self._warning
 
     def undo(self) -> None:
@@ -322,7 +323,7 @@ class World:
             self._ahead = None
             for undo in reversed(self._journal):
                 undo()
-            self._digest = self._digest_before
+            self.known_digest = self._digest_before
         self._journal = []
 
     # The whole --------------------------------------------------------------------------------------------------------
@@ -335,13 +336,13 @@ class World:
         other._counters = dict(self._counters)
         other._fingerprints = dict(self._fingerprints)
         other._touched, other._total = dict(self._touched), self._total
-        other._digest = other._digest_before = self._digest
+        other.known_digest = other._digest_before = self.known_digest
         return other
 
     def digest(self) -> str:
         """A hash of rows, clock, counters and random state: equal states have equal ones, whatever led to them."""
-        if self._digest is not None:
-            return self._digest
+        if self.known_digest is not None:
+            return self.known_digest
         base = self.base
         if self._total is None:
             self._total = base.total
@@ -364,8 +365,8 @@ class World:
             (table_of(kind).name, number) for kind, number in self._counters.items() if number != len(base.rows(kind))
         )
         text = f"{self._total}|{self._now}|{self._draws}|{base.seed}|{counters}"
-        self._digest = hashlib.sha256(text.encode()).hexdigest()
-        return self._digest
+        self.known_digest = hashlib.sha256(text.encode()).hexdigest()
+        return self.known_digest
 
     def dump(self) -> dict[str, Any]:
         """The whole state as JSON: ``{"now": …, "tables": {name: [row, …]}}``."""

@@ -146,7 +146,7 @@ def test_a_hidden_tool_is_for_whoever_holds_the_session(environment: FunctionEnv
 
 
 def test_empty_results_are_results_of_reading() -> None:
-    values = {
+    values: dict[str, Any] = {
         "list": [],
         "object": {},
         "null": None,

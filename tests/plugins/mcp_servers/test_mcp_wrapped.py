@@ -25,6 +25,7 @@ from callwright.testing.environments import (
     check_same_seed,
     check_unknown_tool,
 )
+from callwright.testing.outcomes import check_kinds, check_schema_errors, check_threads
 from callwright.walk import execute
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
 from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, read_listing, read_refusal, read_reply
@@ -505,6 +506,27 @@ def test_it_conforms(wrap: Wrap) -> None:
     for check in (check_same_seed, check_isolation, check_outcomes):
         check(environment, ("full",), calls)
     check_unknown_tool(environment)
+    check_kinds(environment, ("full",), calls)
+    check_schema_errors(environment, ("full",), calls)
+    check_threads(environment, ("full",), calls)
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+def test_kinds_mean_the_same_with_and_without_annotations(wrap: Wrap, annotated: bool) -> None:
+    environment = wrap("odd_server.py", "plain" if annotated else "unannotated")
+    environment.start()
+    reads = environment.tools["list_notes"].read_only
+    assert reads is annotated
+    session = environment.open()
+    assert session.call("list_notes", {}).kind == ("empty" if annotated else "ok")
+    missing = session.call("add_note", {})
+    assert (missing.kind, missing.code) == ("schema_error", "missing")
+    assert missing.message == "add_note.text: expected a value (the parameter is required), found nothing"
+    calls = [("add_note", {"text": "a"}), ("list_notes", {})]
+    environment._specs = {name: environment.tools[name] for name in ("add_note", "list_notes", "count_notes")}
+    check_kinds(environment, calls=calls)
+    check_schema_errors(environment, calls=calls)
+    check_threads(environment, calls=calls)
 
 
 def test_forks_go_their_own_way(wrap: Wrap) -> None:

@@ -55,6 +55,8 @@ if FAULT == "names":
     }
 if FAULT == "readers":
     TOOLS = {name: TOOLS[name] for name in ("list_notes", "count_notes", "clock")}
+if FAULT == "unannotated":
+    TOOLS = {name: {key: said for key, said in one.items() if key != "annotations"} for name, one in TOOLS.items()}
 if FAULT == "drifting" and FOLDER is not None:
     mark = FOLDER / "started"
     if mark.exists():
