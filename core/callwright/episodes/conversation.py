@@ -69,7 +69,7 @@ class Conversation:
         self._history: list[tuple[tuple[Message, ...], Completion]] = []
         self._turns: list[Turn] = []
         self._attempt: Attempt | None = None
-        self._lost: str | None = None
+        self._masked: str | None = None
         self._messages = list(self._first)
         self._user_turns = 1
         self._stop: StopReason | None = None
@@ -87,7 +87,7 @@ class Conversation:
         """What was made so far, as a value that every reward scores. A later turn makes another one."""
         if self._attempt is None:
             self._attempt = Attempt.of(
-                self.task, self.parser, self._turns, self.conditions, stop=self._stop, lost=self._lost
+                self.task, self.parser, self._turns, self.conditions, stop=self._stop, masked=self._masked
             )
         return self._attempt
 
@@ -139,13 +139,13 @@ class Conversation:
         """Take the next completion: parse it, execute it, and return the messages that follow; none if it was the last.
 
         A completion that was cut (``truncated``) is the last one, with the reason ``cut_by``: how it would have ended
-        is not known. One that was ``lost`` ends the episode, masked. Raises :class:`callwright.UsageError` if the
+        is not known. One that is ``masked`` ends the episode. Raises :class:`callwright.UsageError` if the
         episode is over.
         """
         if self._stop is not None:
             raise UsageError(f"the episode of task {self.task.id!r} is over ({self._stop}); no completion follows")
-        if completion.lost is not None:
-            self.fail(completion.lost)
+        if completion.masked is not None:
+            self.fail(completion.masked)
             return ()
         self._history.append((self.messages, completion))
         part = parsed(self.parser, completion, self.task)
@@ -198,7 +198,7 @@ class Conversation:
 
     def fail(self, reason: str) -> None:
         """The machinery outside the session failed: the episode is over and masked."""
-        self._lost = reason or "the machinery failed"
+        self._masked = reason or "the machinery failed"
         self.finish("machinery")
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ def judge(attempt: Attempt) -> Verdict:
     task = attempt.task
     base = (task.id, task.depth, task.structure)
     masked = Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
-    if attempt.lost is not None:
+    if attempt.cut_short is not None:
         return masked
     if attempt.failure is not None:
         return Verdict(*base, answer=False, valid=False, failure=f"format:{attempt.failure.code}")

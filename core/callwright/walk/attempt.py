@@ -61,7 +61,7 @@ class Attempt:
         else:
             self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
         self._is_told = False
-        self._reason_lost: str | None = None
+        self._masked_outside: str | None = None
         self._turns: tuple[Turn, ...] | None = None
         self._ran: list[Trace] | None = None
         self._parts: tuple[Program | ParseFailure, ...] | None = None
@@ -78,16 +78,16 @@ class Attempt:
         conditions: Conditions = DEFAULT_CONDITIONS,
         *,
         stop: StopReason | None = None,
-        lost: str | None = None,
+        masked: str | None = None,
     ) -> Attempt:
         """A lived attempt: turns that were executed in one session here, under the strict rules.
 
-        ``lost`` is how the machinery failed outside the session, if it did; it masks the attempt. Rules that differ
+        ``masked`` is how the machinery failed outside the session, if it did. Rules that differ
         from the strict ones execute all turns again in a fresh session.
         """
         made = cls(task, (), parser, conditions)
         made._set_turns(tuple(turns))
-        made.stop, made._reason_lost = stop, lost
+        made.stop, made._masked_outside = stop, masked
         return made
 
     @classmethod
@@ -245,25 +245,23 @@ class Attempt:
         return self._is_told
 
     @property
-    def lost(self) -> str | None:
-        """How the machinery failed outside a session, if it did: nothing is known of what was to follow."""
-        return self._reason_lost or self.completion.lost
+    def cut_short(self) -> str | None:
+        """How the machinery kept the model from what it was to write; ``None`` if it did not.
 
-    @property
-    def cut_short(self) -> bool:
-        """Whether the machinery kept the model from turns that it was to have.
-
-        A single turn never is: all that the model was to write is there, and a call of its own that failed before the
-        machinery did decides what it is worth.
+        A session that fails in a single turn does not: all that the model was to write is there, and a call of its own
+        that failed before the machinery did decides what it is worth.
         """
-        return self.stop == "machinery" and not self.conditions.limits.single
+        reason = self._masked_outside or self.completion.masked
+        if reason is None and self.stop == "machinery" and not self.conditions.limits.single:
+            reason = self.masked
+        return reason
 
     @property
     def masked(self) -> str | None:
         """Why this attempt must not become a number: the machinery failed while it ran. ``None`` if it did not."""
-        lost = self.lost
-        if lost is not None:
-            return lost
+        reason = self._masked_outside or self.completion.masked
+        if reason is not None:
+            return reason
         for turn in self._turns or ():
             if turn.trace is not None and turn.trace.infrastructure is not None:
                 return self.whole_trace.masked  # which numbers calls over the turns

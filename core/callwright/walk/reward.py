@@ -283,7 +283,7 @@ class RewardRecipe:
         shut: set[str] = set()
         stage = len(STAGES)
         total = 0.0
-        masked = attempt.lost
+        masked = attempt.cut_short  # which a recipe that executes nothing would not notice
         for name, component, weight, requires, position in self._plan:
             blocking = None
             if shut:
@@ -311,8 +311,6 @@ class RewardRecipe:
                 scores[name] = weighted
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
-        if masked is None and attempt.cut_short:  # a recipe that executes nothing would not notice
-            masked = attempt.masked
         if masked is not None:
             return Reward(None, scores, reached, masked)
         return Reward(total, scores, reached)

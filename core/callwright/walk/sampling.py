@@ -19,7 +19,7 @@ class Completion:
 
     ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
     log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
-    ``lost``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
+    ``masked``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
     masked.
     """
 
@@ -27,7 +27,7 @@ class Completion:
     token_ids: tuple[int, ...] = field(default=(), repr=False)
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     truncated: bool = False
-    lost: str | None = None
+    masked: str | None = None
 
 
 @frozen

@@ -25,7 +25,7 @@ class OpenAISampler:
     every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.machines.model_server.Server`.
 
     A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
-    all retries loses its sample and no other one: its completions say so in ``lost``. ``usage`` counts requests,
+    all retries loses its sample and no other one: its completions say so in ``masked``. ``usage`` counts requests,
     retries, tokens and cost.
     """
 
@@ -100,7 +100,7 @@ class OpenAISampler:
         groups: list[list[Completion]] = []
         for answer in found:
             if isinstance(answer, InfrastructureFailure):
-                groups.append([Completion("", lost=str(answer))] * n)
+                groups.append([Completion("", masked=str(answer))] * n)
             elif isinstance(answer, BaseException):
                 raise answer
             else:

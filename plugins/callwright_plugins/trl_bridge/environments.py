@@ -74,15 +74,15 @@ class ToolEnvironment:
         """What a method does: execute, and tell the result as every rollout of Callwright tells it."""
         if self._execution is None:
             raise UsageError(f"{type(self).__name__} has no session yet: call reset(…) first")
-        if self._lost is not None:
-            raise UsageError(f"the episode has ended: {self._lost}")
+        if self._masked is not None:
+            raise UsageError(f"the episode has ended: {self._masked}")
         program = Program((Call(0, tool, arguments),))
         trace = self._execution.run(program)
         self._turns.append(Turn(Completion(""), program, trace))
         return describe_step(evolve(trace.records[0], call=len(self._turns) - 1))
 
     @property
-    def _lost(self) -> str | None:
+    def _masked(self) -> str | None:
         """Why the rollout is masked; :class:`.rewards.RewardFunction` asks for it."""
         return next((turn.trace.masked for turn in self._turns if turn.trace is not None and turn.trace.masked), None)
 

@@ -77,27 +77,29 @@ class RewardFunction:
     def _score(self, task_id: Any, completion: Any, ids: Any, environment: Any, progress: Progress | None) -> Reward:
         pipeline = self.pipeline
         task = pipeline.task(task_id)
-        lost = getattr(environment, "_lost", None)
+        masked = getattr(environment, "_masked", None)
         if isinstance(completion, str) or _is_plain(completion):
             text = completion if isinstance(completion, str) else Message.from_openai(completion[0]).text
-            return pipeline.score(pipeline.attempt(task, self._completion(text, ids, lost), progress))
+            return pipeline.score(pipeline.attempt(task, self._completion(text, ids, masked), progress))
         if self._codec is not None and len(completion) == 1:
-            return pipeline.score(pipeline.attempt(task, self._completion("", ids, lost), progress))
+            return pipeline.score(pipeline.attempt(task, self._completion("", ids, masked), progress))
         turns = [
             Completion(turn_text(Message.from_openai(message), pipeline.parser))
             for message in completion
             if message["role"] == "assistant"
         ]
-        if lost is not None:
-            turns = [*turns[:-1], evolve(turns[-1], lost=lost)] if turns else [Completion("", lost=lost)]
+        if masked is not None:
+            turns = [*turns[:-1], evolve(turns[-1], masked=masked)] if turns else [Completion("", masked=masked)]
         return pipeline.score(pipeline.attempt(task, turns, progress))
 
-    def _completion(self, text: str, ids: Any, lost: str | None) -> Completion:
+    def _completion(self, text: str, ids: Any, masked: str | None) -> Completion:
         if self._codec is None or ids is None:
-            return Completion(text, lost=lost)
+            return Completion(text, masked=masked)
         tokens = tuple(ids)
         ended = bool(tokens) and tokens[-1] in self._codec.ends
-        return Completion(self._codec.prefix_text + self._codec.text(tokens), tokens, truncated=not ended, lost=lost)
+        return Completion(
+            self._codec.prefix_text + self._codec.text(tokens), tokens, truncated=not ended, masked=masked
+        )
 
 
 def _is_plain(completion: Sequence[Mapping[str, Any]]) -> bool:

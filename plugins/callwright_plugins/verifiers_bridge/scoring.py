@@ -38,7 +38,7 @@ def score_messages(
     *,
     ir: str | None,
     truncated: bool = False,
-    lost: str | None = None,
+    masked: str | None = None,
 ) -> Reward:
     """The reward of the messages that a model wrote for a task.
 
@@ -48,16 +48,16 @@ def score_messages(
     registry = default_registry()
     reward: RewardRecipe = registry.create("reward recipe", recipe)
     parser: Parser = registry.create("parser", ir or NATIVE_FORM)
-    if not messages and lost is None:
+    if not messages and masked is None:
         raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
     if ir is not None:
         text = turn_text(read_message(messages[-1], task), parser) if messages else ""
-        return reward.score(task, Completion(text, truncated=truncated, lost=lost), ir=parser)
+        return reward.score(task, Completion(text, truncated=truncated, masked=masked), ir=parser)
     turns = [Completion(turn_text(read_message(message, task), parser)) for message in messages]
     if turns:
-        turns[-1] = evolve(turns[-1], truncated=truncated, lost=lost)
+        turns[-1] = evolve(turns[-1], truncated=truncated, masked=masked)
     else:
-        turns = [Completion("", lost=lost)]
+        turns = [Completion("", masked=masked)]
     return reward.score_attempt(Attempt(task, turns, parser))
 
 

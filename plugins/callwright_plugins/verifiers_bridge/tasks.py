@@ -72,7 +72,7 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
             trace.assistant_messages,
             ir=data.ir,
             truncated=trace.is_truncated,
-            lost=getattr(trace.state, "lost", None),
+            masked=getattr(trace.state, "masked", None),
         )
 
     async def validate(self, runtime: Any) -> bool | None:

@@ -25,7 +25,7 @@ from callwright.walk.trace import CallRecord
 class CallwrightState(vf.State):  # type: ignore[misc]
     """What a tool server tells the scorer."""
 
-    lost: str | None = None
+    masked: str | None = None
     """Why nothing is known of this rollout: a session failed, not the model."""
 
 
@@ -68,7 +68,7 @@ class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type
         caller = event_caller(default_registry()) or call_session
         outcome = caller(self._session, Call(0, tool, arguments), arguments)
         if outcome.kind == "infrastructure_error":
-            self.state.lost = outcome.message or outcome.code or "the session failed"
+            self.state.masked = outcome.message or outcome.code or "the session failed"
         number, self._calls = self._calls, self._calls + 1
         return describe_step(CallRecord(number, tool, arguments, outcome, ""))
 

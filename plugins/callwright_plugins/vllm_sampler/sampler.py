@@ -146,7 +146,7 @@ class VLLMSampler:
 
     def _completion(self, codec: ChatCodec, made: EngineOutput | InfrastructureFailure) -> Completion:
         if isinstance(made, InfrastructureFailure):
-            return Completion("", lost=str(made))
+            return Completion("", masked=str(made))
         text = codec.prefix_text + codec.text(made.token_ids)
         return Completion(text, made.token_ids, made.logprobs, not made.finished)
 

@@ -144,7 +144,7 @@ def test_everything_of_a_record_can_be_read_without_executing_it(small_tasks: li
         assert [turn.trace for turn in told.turns] == [live.trace]
         assert told.execution(ExecutionRules(unresolved="literal", missing_field="whole")) == live.trace
         assert (told.completion, told.program, told.failure) == (live.completion, live.program, None)
-        assert (told.masked, told.lost, told.stop) == (None, None, None)
+        assert (told.masked, told.masked, told.stop) == (None, None, None)
         assert told.at(cw.walk.Progress(1, 2)).trace == live.trace
     finally:
         guard.shut = False

@@ -203,13 +203,13 @@ def test_one_lost_request_masks_its_sample_only(serve: Any, tasks: list[cw.Task]
     server = serve(answer)
     sampler = cw.sampler("openai", model="m", base_url=server.url, retries=1)
     found = sampler.sample(requests_for(tasks), n=2)
-    assert [group[0].lost is not None for group in found] == [False, True, False, False]
-    assert "answered 503 2 times: overloaded" in (found[1][0].lost or "")
+    assert [group[0].masked is not None for group in found] == [False, True, False, False]
+    assert "answered 503 2 times: overloaded" in (found[1][0].masked or "")
     attempt = cw.Attempt(tasks[1], found[1][0], cw.parser("json"))
     assert judge(attempt).masked
     reward = cw.reward("tier").score_attempt(attempt)
     assert reward.total is None
-    assert reward.masked == found[1][0].lost
+    assert reward.masked == found[1][0].masked
     assert sampler.usage.failed == 1
 
 
@@ -249,7 +249,7 @@ def test_a_prompt_that_does_not_fit_is_a_truncated_completion(serve: Any, tasks:
     error = {"error": {"message": "This model's maximum context length is 8 tokens", "code": "context_length_exceeded"}}
     server = serve(lambda body, number: (400, error))
     (group,) = cw.sampler("openai", model="m", base_url=server.url).sample(requests_for(tasks[:1]), n=2)
-    assert [(one.text, one.truncated, one.lost) for one in group] == [("", True, None)] * 2
+    assert [(one.text, one.truncated, one.masked) for one in group] == [("", True, None)] * 2
 
 
 @pytest.mark.parametrize("data", [b"<html>", b"[]", b'{"choices": []}'])
@@ -352,9 +352,9 @@ def test_a_server_that_sends_no_message_loses_the_sample(serve: Any, tasks: list
     server = serve(answer)
     sampler = cw.sampler("openai", model="m", base_url=server.url, tools="native", concurrency=1)
     lost, kept = (group[0] for group in sampler.sample(requests_for(tasks[:2])))
-    assert lost.lost is not None
-    assert "is no message: 'tool_calls[0]' is of the type 'custom'" in lost.lost
-    assert (kept.text, kept.lost) == ("fine", None)
+    assert lost.masked is not None
+    assert "is no message: 'tool_calls[0]' is of the type 'custom'" in lost.masked
+    assert (kept.text, kept.masked) == ("fine", None)
 
 
 def test_broken_arguments_reach_the_parser_as_they_were_sampled(serve: Any, tasks: list[cw.Task]) -> None:

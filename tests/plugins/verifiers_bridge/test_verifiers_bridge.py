@@ -77,8 +77,8 @@ def test_a_task_fixes_its_world(vault: Any) -> None:
 
 
 def test_a_lost_rollout_has_no_total() -> None:
-    assert score_messages("tier", TASK, [said("x")], ir=None, lost="the server is down").total is None
-    assert score_messages("tier", TASK, [], ir="json", lost="the server is down").masked == "the server is down"
+    assert score_messages("tier", TASK, [said("x")], ir=None, masked="the server is down").total is None
+    assert score_messages("tier", TASK, [], ir="json", masked="the server is down").masked == "the server is down"
     with pytest.raises(DataError, match="nothing to score"):
         score_messages("tier", TASK, [], ir="json")
 

@@ -51,7 +51,7 @@ def made(**options: Any) -> Any:
     return kind()
 
 
-def trace_of(task: Any, *messages: Any, lost: str | None = None) -> Any:
+def trace_of(task: Any, *messages: Any, masked: str | None = None) -> Any:
     """A finished rollout in which a model wrote these messages."""
     return vf.Trace(
         task=vf.TraceTask(type=type(task).__name__, data=task.data),
@@ -62,7 +62,7 @@ def trace_of(task: Any, *messages: Any, lost: str | None = None) -> Any:
             )
             for at, message in enumerate(messages)
         ],
-        state=CallwrightState(lost=lost),
+        state=CallwrightState(masked=masked),
     )
 
 
@@ -155,7 +155,7 @@ def test_a_conversation_with_tools_is_scored_as_an_episode() -> None:
 
 def test_a_lost_rollout_is_an_error_and_never_a_number() -> None:
     task = next(iter(made(ir=None)))
-    trace = trace_of(task, vf.AssistantMessage(content="x"), lost="the server is down")
+    trace = trace_of(task, vf.AssistantMessage(content="x"), masked="the server is down")
     with pytest.raises(vf.TaskError, match="the server is down"):
         asyncio.run(task.score(trace))
     assert trace.rewards == {"callwright": None}
@@ -245,6 +245,6 @@ def test_a_session_that_fails_is_told_to_the_scorer() -> None:
     toolset._task, toolset._session, toolset._calls = ONE_CALL, Down(), 0
     text = toolset.call("anything", {})
     assert "the server is down" in json.loads(text)["error"]["message"]
-    assert "the server is down" in toolset.state.lost
+    assert "the server is down" in toolset.state.masked
     with pytest.raises(cw.UsageError, match="start this server for each rollout"):
         EnvironmentToolset(vf.ToolsetConfig()).register(None)

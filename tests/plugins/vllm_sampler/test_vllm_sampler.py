@@ -143,7 +143,7 @@ def test_a_prompt_that_leaves_no_room_is_truncated_at_once(engine: Any, model: P
     for positions, tokens in ((length - 1, 0), (length, 0), (length + 2, 2)):
         sampler = cw.sampler("vllm", model=str(model), engine={"max_model_len": positions})
         (((one,),)) = sampler.sample(requests)
-        assert (len(one.token_ids), one.truncated, one.lost) == (tokens, True, None)
+        assert (len(one.token_ids), one.truncated, one.masked) == (tokens, True, None)
 
 
 def test_several_turns_keep_exact_ids_and_masks(engine: Any, model: Path, pipeline: Any) -> None:
@@ -314,11 +314,11 @@ def test_a_server_that_fails_masks(server: Any, model: Path, pipeline: Any) -> N
     needs_client()
     sampler = cw.sampler("vllm", model=str(model), base_url=server.url, retries=0)
     server.state["status"] = 503
-    assert "503" in (sampler.sample(requests_of(pipeline, 1))[0][0].lost or "")
+    assert "503" in (sampler.sample(requests_of(pipeline, 1))[0][0].masked or "")
     ((rollout,),) = converse(pipeline, sampler, requests_of(pipeline, 1), conditions=turns(2))
     assert rollout.masked is not None
     server.state.update(status=200, ids=False)
-    assert "return_token_ids" in (sampler.sample(requests_of(pipeline, 1))[0][0].lost or "")
+    assert "return_token_ids" in (sampler.sample(requests_of(pipeline, 1))[0][0].masked or "")
     server.state["status"] = 404
     with pytest.raises(cw.UsageError, match="no model"):
         sampler.sample(requests_of(pipeline, 1))
