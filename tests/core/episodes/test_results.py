@@ -9,15 +9,16 @@ import pytest
 import callwright as cw
 from callwright.episodes.results import LEFT_OUT, as_user_message, fit_observation, observation_messages
 from callwright.errors import ComponentError
+from callwright.walk import Turn
 
 RESULT = cw.Message.tool("it is\ud800 so", "call_0", name="add")
 SEEN = cw.Message.user(["see: ", {"type": "image"}, "\ud800"])
-TURN = cw.Turn(cw.Completion(""), cw.Program())
+TURN = Turn(cw.Completion(""), cw.Program())
 
 
 def observed(list_parser: Any, made: Any) -> tuple[cw.Message, ...]:
     class Telling(type(list_parser)):  # type: ignore[misc]
-        def observe(self, turn: cw.Turn) -> Any:
+        def observe(self, turn: Turn) -> Any:
             return made
 
     return observation_messages(Telling(), TURN)
