@@ -22,6 +22,7 @@ from callwright.errors import CallwrightError as CallwrightError
 from callwright.errors import InfrastructureFailure as InfrastructureFailure
 from callwright.errors import UsageError as UsageError
 from callwright.hookspecs import hookimpl as hookimpl
+from callwright.language.messages import Message as Message
 from callwright.language.parser import ParseFailure as ParseFailure
 from callwright.language.parser import Parser as Parser
 from callwright.language.program import Call as Call
@@ -46,9 +47,9 @@ from callwright.training.evaluation import evaluate as evaluate
 from callwright.training.run_folder import Run as Run
 from callwright.training.trainer import Trainer as Trainer
 from callwright.walk.attempt import Attempt as Attempt
+from callwright.walk.completion import Completion as Completion
 from callwright.walk.conditions import Conditions as Conditions
 from callwright.walk.limits import TurnLimits as TurnLimits
-from callwright.walk.messages import Message as Message
 from callwright.walk.replaying import replay as replay
 from callwright.walk.reward import Evidence as Evidence
 from callwright.walk.reward import Reward as Reward
@@ -56,7 +57,6 @@ from callwright.walk.reward import RewardComponent as RewardComponent
 from callwright.walk.reward import RewardRecipe as RewardRecipe
 from callwright.walk.reward import Score as Score
 from callwright.walk.reward import Term as Term
-from callwright.walk.sampling import Completion as Completion
 from callwright.walk.sampling import Sampler as Sampler
 from callwright.walk.sampling import SamplingRequest as SamplingRequest
 from callwright.walk.tasks import Answer as Answer

@@ -19,17 +19,17 @@ from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.token_episode import Codec, TokenEpisode
 from callwright.errors import CallwrightError, DataError, InfrastructureFailure, PluginError, RecipeError, UsageError
+from callwright.language.messages import Message
 from callwright.language.parser import Parser
 from callwright.language.program import Call
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
-from callwright.walk.messages import Message
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:

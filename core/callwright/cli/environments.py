@@ -214,7 +214,7 @@ def call(
 
     With --state one call follows another.
     """
-    from callwright.cli.environment_state import load_state, write_state
+    from callwright.cli.state_files import load_state, write_state
 
     environment = make_environment(app.registry, name, settings, toolsets, scale)
     arguments = read_arguments(environment.tools.get(tool), pairs, document)

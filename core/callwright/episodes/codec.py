@@ -15,10 +15,10 @@ from attrs import evolve
 
 from callwright.episodes.results import as_user_message
 from callwright.errors import DataError
+from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import DEFAULT_LIMITS
 from callwright.language.strict_json import decode
 from callwright.tools.spec import ToolSpec
-from callwright.walk.messages import Message, ToolCall
 from callwright.walk.prompt import describe_tool
 from callwright.walk.tasks import Task
 
@@ -193,7 +193,7 @@ class ChatCodec(_Decoding):
         if self._parsed is None:
             raise DataError(
                 "the chat template does not show the tool calls of an assistant's message; write them in a form of "
-                "text (callwright.walk.turn_text), which every template shows"
+                "text (callwright.language.turn_text), which every template shows"
             )
         return self._parsed
 

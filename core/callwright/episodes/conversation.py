@@ -17,14 +17,14 @@ from typing import Literal
 
 from callwright.episodes.results import as_user_message, observation_messages
 from callwright.errors import DataError, UsageError
+from callwright.language.messages import Message
 from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Program
 from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Execution, ExecutionRules
 from callwright.walk.limits import StopReason
-from callwright.walk.messages import Message
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 from callwright.walk.turn import Turn
 

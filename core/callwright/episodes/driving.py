@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import ComponentError, InfrastructureFailure
+from callwright.language.messages import Message
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import StopReason
-from callwright.walk.messages import Message
 
 
 class Episode(Protocol):

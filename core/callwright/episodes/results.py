@@ -9,8 +9,8 @@ from attrs import evolve
 
 from callwright.environments.telling import printable, tell
 from callwright.errors import ComponentError, DataError
+from callwright.language.messages import Message
 from callwright.language.parser import Parser
-from callwright.walk.messages import Message
 from callwright.walk.trace import CallRecord
 from callwright.walk.turn import Turn
 

@@ -16,8 +16,9 @@ from callwright.episodes.conversation import Conversation
 from callwright.episodes.driving import Episode, drive
 from callwright.episodes.token_episode import Codec, TokenEpisode
 from callwright.errors import ComponentError
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
-from callwright.walk.sampling import Completion, Sampler, SamplingRequest
+from callwright.walk.sampling import Sampler, SamplingRequest
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline

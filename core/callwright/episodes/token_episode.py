@@ -21,12 +21,12 @@ from callwright.episodes.conversation import Conversation
 from callwright.episodes.results import fit_observation
 from callwright.episodes.token_line import TokenLine
 from callwright.errors import ComponentError, DataError, UsageError
+from callwright.language.messages import Message
 from callwright.language.parser import Parser
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
-from callwright.walk.messages import Message
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 
 

@@ -1,7 +1,7 @@
-"""Programs and the textual forms that they are written in.
+"""Programs, messages, and the textual forms that programs are written in.
 
-The syntax tree of a program, the protocol of parsers, and what forms share: the envelope, strict JSON, wording of
-prompts. May import: errors.
+The syntax tree of a program, the protocol of parsers, what forms share (the envelope, strict JSON, wording of prompts),
+and the way between native tool calls and text. May import: errors.
 """
 
 from __future__ import annotations

@@ -1,3 +1,7 @@
+from callwright.language.messages import Message as Message
+from callwright.language.messages import ToolCall as ToolCall
+from callwright.language.native import native_messages as native_messages
+from callwright.language.native import turn_text as turn_text
 from callwright.language.parser import ParseFailure as ParseFailure
 from callwright.language.parser import ParseLimits as ParseLimits
 from callwright.language.parser import Parser as Parser

@@ -10,8 +10,9 @@ from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere, refuses
 from callwright.testing.sample import SampleForm, sample_tasks
+from callwright.walk.completion import Completion
 from callwright.walk.prompt import build_messages
-from callwright.walk.sampling import Completion, Sampler, SamplingRequest
+from callwright.walk.sampling import Sampler, SamplingRequest
 from callwright.walk.tasks import Task
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import field, frozen
 
 from callwright.errors import DataError
 from callwright.language.program import Path, Reference
 from callwright.tools.reading import TABLE, holds_mark, json_types, schema_at
-
-if TYPE_CHECKING:
-    from callwright.tools.spec import ToolSpec
 
 #: Before the text of a reference while arguments are checked: no text is made of this noncharacter of Unicode.
 MARK: Final = "\ufdd0"
@@ -70,16 +67,18 @@ class CompiledTool:
         return json_types(schema_at(self.result, path))
 
 
-def compile_tool(spec: ToolSpec) -> CompiledTool:
+def compile_tool(
+    name: str, parameters: Mapping[str, Any], result: Mapping[str, Any] | None, result_field: str | None
+) -> CompiledTool:
     """Compile a tool's schemas. Raises :class:`callwright.errors.DataError` for one that is not valid.
 
     A reference to another document is not valid: no schema makes this process open a file or a connection.
     """
-    closed = _close(spec.parameters, top=True)
-    literal = Checker(_compile(closed, f"the parameters of tool {spec.name!r}"), closed)
-    if spec.result is not None:
-        _compile(spec.result, f"the result of tool {spec.name!r}")
-    return CompiledTool(spec.name, spec.parameters, spec.result, spec.result_field, literal)
+    closed = _close(parameters, top=True)
+    literal = Checker(_compile(closed, f"the parameters of tool {name!r}"), closed)
+    if result is not None:
+        _compile(result, f"the result of tool {name!r}")
+    return CompiledTool(name, parameters, result, result_field, literal)
 
 
 def mark_references(value: Any) -> Any:

@@ -49,7 +49,7 @@ class ToolSpec:
         """The compiled schema; made once per spec."""
         from callwright.tools.compiled import compile_tool
 
-        return compile_tool(self)
+        return compile_tool(self.name, self.parameters, self.result, self.result_field)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the fields. The compiled schema belongs to this process and is made again in another."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from callwright.environments.protocol import Environment
-from callwright.walk.messages import Message
+from callwright.language.messages import Message
 from callwright.walk.tasks import Task
 
 

@@ -1,6 +1,7 @@
 from callwright.walk.answers import answers_match as answers_match
 from callwright.walk.answers import values_equal as values_equal
 from callwright.walk.attempt import Attempt as Attempt
+from callwright.walk.completion import Completion as Completion
 from callwright.walk.conditions import Conditions as Conditions
 from callwright.walk.conditions import Progress as Progress
 from callwright.walk.execution import Execution as Execution
@@ -8,10 +9,6 @@ from callwright.walk.execution import ExecutionRules as ExecutionRules
 from callwright.walk.execution import execute as execute
 from callwright.walk.limits import SINGLE_TURN as SINGLE_TURN
 from callwright.walk.limits import TurnLimits as TurnLimits
-from callwright.walk.messages import Message as Message
-from callwright.walk.messages import ToolCall as ToolCall
-from callwright.walk.native import native_messages as native_messages
-from callwright.walk.native import turn_text as turn_text
 from callwright.walk.replaying import Difference as Difference
 from callwright.walk.replaying import Replay as Replay
 from callwright.walk.replaying import replay as replay
@@ -22,7 +19,6 @@ from callwright.walk.reward import RewardRecipe as RewardRecipe
 from callwright.walk.reward import Score as Score
 from callwright.walk.reward import Term as Term
 from callwright.walk.reward import WeightedScore as WeightedScore
-from callwright.walk.sampling import Completion as Completion
 from callwright.walk.sampling import Sampler as Sampler
 from callwright.walk.sampling import SamplingRequest as SamplingRequest
 from callwright.walk.tasks import Answer as Answer

@@ -21,10 +21,10 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules
 from callwright.walk.limits import StopReason
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace

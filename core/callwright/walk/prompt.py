@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from callwright.errors import ComponentError, DataError, UsageError
+from callwright.language.messages import Message
 from callwright.language.parser import Parser
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
-from callwright.walk.messages import Message
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
-    from callwright.walk.sampling import Completion
+    from callwright.walk.completion import Completion
     from callwright.walk.tasks import Task
 
 #: The order in which a completion is judged; ``Reward.stage`` is the first one that lost a point.

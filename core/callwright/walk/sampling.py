@@ -7,27 +7,12 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from callwright.walk.completion import Completion
+
 if TYPE_CHECKING:
-    from callwright.walk.messages import Message
+    from callwright.language.messages import Message
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
-
-
-@frozen
-class Completion:
-    """What a sampler returned for one prompt.
-
-    ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
-    log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
-    ``masked``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
-    masked.
-    """
-
-    text: str
-    token_ids: tuple[int, ...] = field(default=(), repr=False)
-    logprobs: tuple[float, ...] = field(default=(), repr=False)
-    truncated: bool = False
-    masked: str | None = None
 
 
 @frozen
@@ -47,8 +32,10 @@ class SamplingRequest:
 class Sampler(Protocol):
     """Produces ``n`` completions for each request, reproducibly for a seed.
 
+    What is drawn for a request hangs on the seed, its task and its turns, never on what it is asked together with.
+
     A sampler that keeps token ids over several turns also has the method of
-    :class:`callwright.episodes.driving.Conversing`; every other one is asked again with the longer messages.
+    :class:`callwright.episodes.EpisodeSampler`; every other one is asked again with the longer messages.
     ``observation_role`` (``tool`` or ``user``, the default) is in which role such a sampler wants to see the results of
     calls.
     """

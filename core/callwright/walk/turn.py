@@ -11,7 +11,7 @@ from callwright.environments.protocol import Outcome
 from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import Call, Program, Reference, plain
-from callwright.walk.sampling import Completion
+from callwright.walk.completion import Completion
 from callwright.walk.trace import CallRecord, Trace
 
 _UNKNOWN = Outcome("unknown", None, "not_recorded", "the record does not say what came of this call")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from callwright.errors import DataError, MissingExtra, UsageError
+from callwright.language.messages import Message, ToolCall
 from callwright.language.program import plain
 from callwright.tools.validation import TABLE
-from callwright.walk.messages import Message, ToolCall
 from callwright.walk.tasks import Corpus, Task
 
 FORMATS: Final = ("jsonl", "official", "parquet", "openai")

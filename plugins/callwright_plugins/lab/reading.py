@@ -17,8 +17,8 @@ from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe
 from callwright.training.run_folder import ROLLOUTS, Run
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Task
 
 

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 from callwright.episodes.sampling import draw_seed
 from callwright.errors import DataError, InfrastructureFailure, UsageError
+from callwright.language.messages import Message
+from callwright.language.native import NATIVE_FORM, native_messages, turn_text
 from callwright.language.parser import Parser
 from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
 from callwright.plugins import default_registry
-from callwright.walk.messages import Message
-from callwright.walk.native import NATIVE_FORM, native_messages, turn_text
-from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.completion import Completion
+from callwright.walk.sampling import SamplingRequest
 
 
 class OpenAISampler:

@@ -19,7 +19,8 @@ from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
 from callwright.walk.attempt import Attempt
-from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.completion import Completion
+from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 

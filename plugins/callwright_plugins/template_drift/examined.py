@@ -11,7 +11,7 @@ from attrs import frozen
 
 from callwright.episodes.codec import ChatCodec
 from callwright.errors import DataError
-from callwright.walk.messages import Message
+from callwright.language.messages import Message
 
 _NOT_SHOWN: Final = "the text of the message is not in what it renders"
 _SYSTEM: Final = Message(role="system", content="Use the INSTRUCTIONS.")

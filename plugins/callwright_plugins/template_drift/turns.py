@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callwright.walk.messages import Message
+from callwright.language.messages import Message
 from callwright_plugins.template_drift.examined import CALL, RESULT, Examined, Rendered
 from callwright_plugins.template_drift.seen import Seen
 

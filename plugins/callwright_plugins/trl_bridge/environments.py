@@ -14,9 +14,9 @@ from callwright.language.program import Call, Program
 from callwright.pipeline import event_caller
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.execution import Execution
 from callwright.walk.reward import RewardRecipe
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright.walk.turn import Turn
 from callwright_plugins.trl_bridge.signatures import tool_method

@@ -11,12 +11,12 @@ from attrs import evolve
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.errors import DataError, UsageError
+from callwright.language.messages import Message
+from callwright.language.native import turn_text
 from callwright.pipeline import Pipeline
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
-from callwright.walk.messages import Message
-from callwright.walk.native import turn_text
 from callwright.walk.reward import Reward
-from callwright.walk.sampling import Completion
 
 #: The column in which a rollout function hands on its episodes.
 ROLLOUT: Final = "rollout"

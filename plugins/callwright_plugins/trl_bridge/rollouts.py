@@ -12,10 +12,10 @@ from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.driving import drive_batch
 from callwright.episodes.token_episode import Codec, describe_episodes
 from callwright.errors import DataError
+from callwright.language.messages import Message
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TurnLimits
-from callwright.walk.messages import Message
 from callwright.walk.tasks import Task
 from callwright_plugins.trl_bridge.generating import TrainerEngine, check_trainer
 from callwright_plugins.trl_bridge.prompts import MARK, compact_prompt

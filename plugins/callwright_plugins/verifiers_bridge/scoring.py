@@ -10,13 +10,13 @@ from typing import Any
 from attrs import evolve
 
 from callwright.errors import DataError
+from callwright.language.messages import Message, ToolCall
+from callwright.language.native import NATIVE_FORM, turn_text
 from callwright.language.parser import Parser
 from callwright.plugins import default_registry
 from callwright.walk.attempt import Attempt
-from callwright.walk.messages import Message, ToolCall
-from callwright.walk.native import NATIVE_FORM, turn_text
+from callwright.walk.completion import Completion
 from callwright.walk.reward import Reward, RewardRecipe
-from callwright.walk.sampling import Completion
 from callwright.walk.tasks import Corpus, Task
 
 

@@ -14,10 +14,10 @@ from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive_one
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, UsageError
+from callwright.language.messages import Message
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TurnLimits
-from callwright.walk.messages import Message
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
 

@@ -14,7 +14,8 @@ from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
 from callwright.machines.model_server import Server, Usage
-from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.completion import Completion
+from callwright.walk.sampling import SamplingRequest
 from callwright_plugins.vllm_sampler.engines import Demand, OfflineEngine, ServerEngine
 from callwright_plugins.vllm_sampler.structured import structural_tags
 

@@ -16,8 +16,8 @@ from callwright.episodes.driving import drive_batch
 from callwright.episodes.results import as_user_message, printable
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError
+from callwright.language.messages import Message, ToolCall
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
-from callwright.walk.messages import Message, ToolCall
 from callwright_plugins.template_drift.examination import examine_tokenizer
 
 pytest.importorskip("transformers", reason="tokenizers of the extra 'train'")

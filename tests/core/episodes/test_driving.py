@@ -19,8 +19,9 @@ from callwright.errors import ComponentError, RecipeError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.recipe_file import parse_recipe
 from callwright.training import judge
+from callwright.walk.completion import Completion
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
-from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.sampling import SamplingRequest
 
 RECIPE = 'seed = 3\n[corpus]\nname = "toolworld-mini-v1"\n[turns]\nassistant_turns = 3\ntotal_tokens = 900\n'
 

@@ -24,10 +24,10 @@ from callwright.episodes.token_episode import (
     start_episodes,
 )
 from callwright.errors import ComponentError, DataError
+from callwright.language.messages import Message
 from callwright.training import judge
 from callwright.walk import Progress
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
-from callwright.walk.messages import Message
 
 END = 0
 

@@ -12,7 +12,7 @@ from attrs import evolve
 
 import callwright as cw
 from callwright.errors import ComponentError, DataError
-from callwright.walk import ToolCall
+from callwright.language import ToolCall
 from callwright.walk.prompt import build_messages, describe_tool, draw_shots
 
 

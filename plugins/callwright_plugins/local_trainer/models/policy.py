@@ -17,8 +17,8 @@ from transformers.utils import logging as transformers_logging
 from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
+from callwright.language.messages import Message
 from callwright.training.run_folder import write_atomically
-from callwright.walk.messages import Message
 from callwright.walk.tasks import Task
 
 #: Beside the model: which form of prompt it was trained with, and the corpus that makes it.

@@ -13,7 +13,8 @@ from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.errors import UsageError
 from callwright.plugins import Registry
-from callwright.walk.sampling import Completion, SamplingRequest
+from callwright.walk.completion import Completion
+from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import generate
 from callwright_plugins.local_trainer.models.policy import NOTE, Policy, load_policy, pick_device, read_note

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.walk import ToolCall, native_messages, turn_text
+from callwright.language import ToolCall, native_messages, turn_text
 
 FORMS = ("hermes", "toolrl", "json", "xml", "direct")
 HERMES = cw.parser("hermes")

@@ -14,10 +14,10 @@ from typing import Any, Final
 from attrs import evolve
 
 from callwright.errors import CannotExpress
+from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, Parser
 from callwright.language.program import Call, Program, Returns, plain
 from callwright.language.strict_json import decode
-from callwright.walk.messages import Message, ToolCall
 
 #: The form that calls of a server are read in where no other is asked for: it takes text without calls as an answer.
 NATIVE_FORM: Final = "hermes"

@@ -5,7 +5,7 @@
 
 The wire format of OpenAI's chat completions is the one that servers, chat templates and stored rows share;
 ``to_openai`` and ``from_openai`` are the way out and in. What a message means in a textual form says
-:mod:`callwright.walk.native`.
+:mod:`callwright.language.native`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.errors import DataError
-from callwright.walk import ToolCall
+from callwright.language import ToolCall
 
 CALL = ToolCall("call_1", "f", '{"a": 1}')
 

@@ -1,0 +1,22 @@
+"""Completions: what a model wrote, as text and as token ids."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+
+@frozen
+class Completion:
+    """What a sampler returned for one prompt.
+
+    ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
+    log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
+    ``masked``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
+    masked.
+    """
+
+    text: str
+    token_ids: tuple[int, ...] = field(default=(), repr=False)
+    logprobs: tuple[float, ...] = field(default=(), repr=False)
+    truncated: bool = False
+    masked: str | None = None
