@@ -153,7 +153,7 @@ class Shell:
             outcome = session.helper(rest[0], read_arguments(self.environment.helpers.get(rest[0]), rest[1:]))
             draw_outcome(outcome, {})
         else:
-            from callwright.cli.environment_state import load_state, write_state
+            from callwright.cli.state_files import load_state, write_state
 
             if not rest:
                 raise UsageError(f"{word} needs a file")

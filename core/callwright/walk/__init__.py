@@ -1,6 +1,6 @@
-"""The walk of one task: prompt, completion, program, validation, trace, scores, reward.
+"""The walk of one task: prompt, completion, program, validation, trace, attempt, reward.
 
-Each step is a module. May import: environments, tools, language, digests, errors.
+Each step is a module. May import: plugins, hookspecs, environments, tools, language, and what is below them.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ from callwright.walk.tasks import Task
 
 #: Beside the model: which form of prompt it was trained with, and the corpus that makes it.
 NOTE: Final = "callwright_policy.json"
+#: Among the checkpoints of a run: the model that training ended with.
+FINAL: Final = "final"
 
 PromptForm = Literal["chat", "compact"]
 

@@ -27,7 +27,6 @@ from callwright_plugins.local_trainer.randomness import global_state, set_global
 
 Phase = Literal["warm", "train"]
 PHASES: Final[tuple[Phase, ...]] = ("warm", "train")
-FINAL: Final = "final"
 REFERENCE: Final = "reference"
 _SCRATCH: Final = ".part-"
 

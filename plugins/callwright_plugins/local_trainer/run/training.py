@@ -24,14 +24,14 @@ from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
 from callwright_plugins.local_trainer.learning.warm_start import examples, warm_start_step
-from callwright_plugins.local_trainer.models.policy import Policy, load_policy, pick_device
+from callwright_plugins.local_trainer.models.policy import FINAL, Policy, load_policy, pick_device
 from callwright_plugins.local_trainer.models.tiny import build_tiny
 from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 from callwright_plugins.local_trainer.options import Model, Options
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.alarm import collapse, undeclared
-from callwright_plugins.local_trainer.run.checkpoints import FINAL, REFERENCE, Phase, State
+from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
 from callwright_plugins.local_trainer.sampling.rollouts import (

@@ -17,10 +17,9 @@ from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import generate
-from callwright_plugins.local_trainer.models.policy import NOTE, Policy, load_policy, pick_device, read_note
+from callwright_plugins.local_trainer.models.policy import FINAL, NOTE, Policy, load_policy, pick_device, read_note
 from callwright_plugins.local_trainer.options import Device, Precision
 from callwright_plugins.local_trainer.randomness import seed_of, steady
-from callwright_plugins.local_trainer.run.checkpoints import FINAL
 from callwright_plugins.local_trainer.sampling.episodes import Engine
 
 
