@@ -263,26 +263,26 @@ def test_a_failed_session_is_tried_again(make_task: Callable[..., cw.Task], list
 
 def test_a_lost_completion_is_asked_for_again_then_masked(pipeline: Pipeline) -> None:
     class Losing(Stepwise):
-        lost = 0
+        left = 0
 
         def sample(self, requests: Sequence[SamplingRequest], **options: Any) -> list[list[Completion]]:
             made = super().sample(requests, **options)
-            if requests[0].turns and self.masked:
-                self.masked -= 1
+            if requests[0].turns and self.left:
+                self.left -= 1
                 made[0] = [Completion("", masked="503")]
             return made
 
     task = next(task for task in pipeline.tasks("evaluation") if task.depth == 2 and task.returns == "one")
     for lost, retries, masked in ((2, 2, False), (9, 2, True), (1, 0, True)):
         sampler = Losing(pipeline.parser)
-        sampler.masked = lost
+        sampler.left = lost
         (verdict,) = cw.evaluate(pipeline, [task], sampler, retries=retries)
         assert (verdict.masked, verdict.answer) == (masked, not masked)
         assert sum(not requests[0].turns for requests in sampler.requests) == 1  # what was not lost is kept
         request = SamplingRequest(pipeline.messages(task), task)
         conditions = cw.Conditions(limits=TurnLimits())
         (made,) = converse(pipeline, sampler, [request], conditions=conditions)
-        sampler.masked = 0
+        sampler.left = 0
         (again,) = converse(pipeline, sampler, [request], conditions=conditions)
         if masked and lost > 1:
             assert (made[0].masked, made[0].stop) == ("503", "machinery")
@@ -326,12 +326,12 @@ def test_what_is_over_is_not_asked_for_again(pipeline: Pipeline) -> None:
 
 def test_the_copies_of_a_lost_group_are_asked_for_one_by_one(pipeline: Pipeline) -> None:
     class Losing(Stepwise):
-        lost = 1
+        left = 1
 
         def sample(self, requests: Sequence[SamplingRequest], **options: Any) -> list[list[Completion]]:
             made = super().sample(requests, **options)
-            if self.masked:
-                self.masked -= 1
+            if self.left:
+                self.left -= 1
                 return [[Completion("", masked="503")] * len(group) for group in made]
             return made
 

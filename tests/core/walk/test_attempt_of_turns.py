@@ -232,9 +232,10 @@ def test_what_the_machinery_cut_short_is_masked_even_where_nothing_is_executed(t
     """Of a lived attempt nobody knows what the model would have written; of a written one it is all there."""
     texts, recipe = [text(("add", {"n": 5})), text(("break", {}))], cw.reward("toolrl")
     lived, written = converse(task, *texts).attempt, cw.Attempt(task, texts, PARSER)
-    assert (lived.cut_short, recipe.score_attempt(lived).total) == (True, None)
-    assert written.whole_trace.masked is not None
-    assert (written.cut_short, recipe.score_attempt(written).masked) == (False, None)
+    assert lived.cut_short == lived.masked == "call 1 break: infrastructure: the server is gone"
+    assert (recipe.score_attempt(lived).total, recipe.score_attempt(lived).masked) == (None, lived.cut_short)
+    assert written.whole_trace.masked == lived.masked
+    assert (written.cut_short, recipe.score_attempt(written).masked) == (None, None)
 
 
 def test_nothing_runs_after_closing(task: cw.Task) -> None:
