@@ -27,7 +27,7 @@ from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRu
 from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
-from callwright.walk.turn import Turn, joined_program, joined_trace
+from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
 
 _NOTHING = Completion("")
 
@@ -101,7 +101,7 @@ class Attempt:
         which masks a reward. :func:`callwright.walk.replay` compares the record with a fresh session.
         """
         made = cls(task, (), parser, conditions)
-        made._set_turns(tuple(turns))
+        made._set_turns(tuple(with_references_resolved(turn, task.tools) for turn in turns))
         made._is_told = True
         return made
 

@@ -11,8 +11,8 @@ from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import call_session, lost_call
-from callwright.errors import InfrastructureFailure, UsageError
-from callwright.language.program import Call, Program, Reference
+from callwright.errors import Abstention, InfrastructureFailure, UsageError
+from callwright.language.program import Call, Program, Reference, plain
 from callwright.tools.spec import ToolSpec
 from callwright.walk.trace import CallRecord, Trace
 
@@ -213,6 +213,22 @@ def _limited(inner: Caller, limit: float) -> Caller:
         return found
 
     return call
+
+
+def resolved_arguments(
+    call: Call, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec]
+) -> Mapping[str, Any] | None:
+    """What a recorded call was given: its arguments with references replaced by what earlier calls returned.
+
+    The text of a reference stays where it came to nothing. ``None`` if a result that it needs is not known.
+    """
+    try:
+        return {key: _resolve(value, results, specs, STRICT) for key, value in call.arguments.items()}
+    except _Unresolved:
+        given: Mapping[str, Any] = plain(call.arguments)
+        return given
+    except Abstention:
+        return None
 
 
 def _resolve(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:

@@ -19,6 +19,8 @@ from callwright.walk.trace import CallRecord
 
 #: Calls that failed before they reached the session: there is nothing to replay.
 _NEVER_RAN: Final = UNRESOLVED | {"too_large"}
+#: Outcomes that say nothing of the world.
+_TELL_NOTHING: Final = frozenset({"unknown", "infrastructure_error"})
 
 
 @frozen
@@ -61,9 +63,9 @@ def replay(attempt: Attempt) -> Replay:
     """
     trace = attempt.whole_trace
     ran = [trace.records[at] for at in trace.ran]
-    reached = [record for record in ran if record.outcome.code not in _NEVER_RAN]
+    reached = [record for record in ran if record.outcome.code not in _NEVER_RAN and _is_known(record)]
     if not reached:
-        return Replay(0, 0)
+        return Replay(0, len([record for record in ran if not _is_known(record)]))
     task, conditions = attempt.task, attempt.conditions
     execution = Execution(
         task.environment,
@@ -78,15 +80,15 @@ def replay(attempt: Attempt) -> Replay:
         again = execution.run(Program(calls))
     finally:
         execution.close()
-    compared = unknown = 0
+    compared, unknown = 0, len([record for record in ran if not _is_known(record)])
     state = trace.state
     for recorded, now in zip(reached, again.records, strict=False):
-        if now.outcome.kind == "infrastructure_error" and recorded.outcome.kind != "infrastructure_error":
+        if now.outcome.kind == "infrastructure_error":
             return Replay(compared, unknown, masked=again.masked)
         what = None
         if recorded is reached[0] and state and again.state and state != again.state:
             what = f"the world was in state {state[:12]} before it, and is in {again.state[:12]}"
-        elif recorded.outcome.kind == "unknown":
+        elif recorded.outcome.kind in _TELL_NOTHING:
             unknown += 1
         else:
             what = _difference(recorded.outcome, now.outcome)
@@ -95,8 +97,13 @@ def replay(attempt: Attempt) -> Replay:
         if what is not None:
             found = evolve(now, call=recorded.call)
             return Replay(compared, unknown, Difference(recorded.call, recorded.tool, recorded, found, what))
-        compared += recorded.outcome.kind != "unknown"
+        compared += recorded.outcome.kind not in _TELL_NOTHING
     return Replay(compared, unknown)
+
+
+def _is_known(record: CallRecord) -> bool:
+    """Whether the arguments are known that the tool was given."""
+    return not Call(0, record.tool, record.arguments).located
 
 
 def _difference(recorded: Outcome, found: Outcome) -> str | None:

@@ -10,8 +10,10 @@ from attrs import evolve, field, frozen
 from callwright.environments.protocol import Outcome
 from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
-from callwright.language.program import Call, Program, Reference, plain
+from callwright.language.program import Call, Program, Reference
+from callwright.tools.spec import ToolSpec
 from callwright.walk.completion import Completion
+from callwright.walk.execution import resolved_arguments
 from callwright.walk.trace import CallRecord, Trace
 
 _UNKNOWN = Outcome("unknown", None, "not_recorded", "the record does not say what came of this call")
@@ -47,7 +49,7 @@ def told_turn(
     which the record does not know what came (kind ``unknown``). ``order`` are positions of calls in the order in which
     they ran, if it was another one. ``before`` is the digest of the session before the first call, ``states`` those
     after each call as it is written; leave them out where nobody took them. ``arguments`` are those that the tools
-    were given, where references stood for something.
+    were given; without them references stand for what the record says of the calls that they name.
 
     Raises :class:`callwright.UsageError` for more outcomes, states or arguments than calls, or an order that does not
     name each call once.
@@ -67,7 +69,7 @@ def told_turn(
         CallRecord(
             call.id,
             call.tool,
-            arguments[at] if at < len(arguments) else plain(call.arguments),
+            arguments[at] if at < len(arguments) else call.arguments,
             (outcomes[at] if at < len(outcomes) else None) or _UNKNOWN,
             states[at] if at < len(states) else "",
         )
@@ -76,6 +78,20 @@ def told_turn(
     if ran == tuple(range(len(calls))):
         ran = None
     return Turn(completion, parsed, Trace(records, parsed.returns, before, order=ran))
+
+
+def with_references_resolved(turn: Turn, tools: Mapping[str, ToolSpec]) -> Turn:
+    """A told turn in which arguments hold no reference, but where the record does not know what it stood for."""
+    trace = turn.trace
+    if trace is None or not any(call.located for call in turn.calls):
+        return turn
+    outcomes = {record.call: record.outcome for record in trace.records}
+    specs = {record.call: tools[record.tool] for record in trace.records if record.tool in tools}
+    records = []
+    for call, record in zip(turn.calls, trace.records, strict=True):
+        found = resolved_arguments(call, outcomes, specs) if record.arguments is call.arguments else record.arguments
+        records.append(record if found is None else evolve(record, arguments=found))
+    return evolve(turn, trace=evolve(trace, records=tuple(records)))
 
 
 # Several turns read as one --------------------------------------------------------------------------------------------

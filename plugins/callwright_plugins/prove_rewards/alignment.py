@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from callwright.language.program import Program, plain
+from callwright.errors import Abstention
+from callwright.language.program import Call, Program, plain
 from callwright.tools.validation import Validation, validate
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
@@ -43,6 +44,8 @@ class Alignment:
     def made(self) -> list[Made]:
         """The calls of all turns, in order."""
         ran = {record.call: record.arguments for record in self.trace.records}
+        if self.attempt.is_told and any(Call(0, "", arguments).located for arguments in ran.values()):
+            raise Abstention("the record does not say what a reference in the arguments of a call stood for")
         return [
             Made(call.id, call.tool, call.arguments, ran.get(call.id) or plain(call.arguments))
             for call in self.program.calls

@@ -537,3 +537,45 @@ def test_replaying_goes_through_whoever_listens_to_calls(make_task: Callable[...
     told = Attempt.told(task, PARSER, [told_turn(program, [Outcome("ok", 4)])], conditions)
     assert replay(told).same
     assert seen == ["double"]
+
+
+# References in a record ------------------------------------------------------------------------------------------------
+
+
+def chained() -> tuple[cw.Task, cw.Program, list[cw.Outcome]]:
+    task = cw.corpus("toolworld-mini-v1").task("evaluation-16")
+    program = task.program
+    assert program is not None
+    return (
+        task,
+        program,
+        [record.outcome for record in cw.Attempt(task, PARSER.render(program), PARSER).whole_trace.records],
+    )
+
+
+def test_references_stand_for_what_the_record_says() -> None:
+    task, program, outcomes = chained()
+    assert any(call.located for call in program.calls)
+    told = cw.Attempt.told(task, PARSER, [told_turn(program, outcomes)])
+    live = cw.Attempt(task, PARSER.render(program), PARSER)
+    found = [record.arguments for record in told.whole_trace.records]
+    assert found == [record.arguments for record in live.whole_trace.records]
+    assert cw.reward("prove").score_attempt(told).total == cw.reward("prove").score_attempt(live).total
+    assert cw.replay(told).same
+
+
+def test_a_reference_to_an_unknown_result_is_not_known() -> None:
+    task, program, outcomes = chained()
+    told = cw.Attempt.told(task, PARSER, [told_turn(program, [None, *outcomes[1:]])])
+    reward = cw.reward("prove").score_attempt(told)
+    assert reward.total is None
+    assert "not known" in str(reward.masked) or "stood for" in str(reward.masked)
+    found = cw.replay(told)
+    assert (found.same, found.unknown) == (True, len(outcomes))
+
+
+def test_a_machine_that_failed_then_tells_nothing_of_the_world() -> None:
+    task, program, outcomes = chained()
+    broken = [outcomes[0], cw.Outcome("infrastructure_error", None, "timeout", "too slow")]
+    found = cw.replay(cw.Attempt.told(task, PARSER, [told_turn(program, broken)]))
+    assert (found.same, found.compared, found.unknown) == (True, 1, 1)
