@@ -16,7 +16,7 @@ from callwright.language.program import Returns
 class CallRecord:
     """A call that ran: its id, the arguments after references were resolved, the outcome and the state after it.
 
-    In a record of an attempt that was made elsewhere, a reference stays in ``arguments`` where nobody knows what it was.
+    In a record of an attempt that was made elsewhere, a reference stays in ``arguments`` where nobody knows its value.
 
     ``state`` is a digest of the session, empty where nobody took it.
     """

@@ -539,7 +539,7 @@ def test_replaying_goes_through_whoever_listens_to_calls(make_task: Callable[...
     assert seen == ["double"]
 
 
-# References in a record ------------------------------------------------------------------------------------------------
+# References in a record -----------------------------------------------------------------------------------------------
 
 
 def chained() -> tuple[cw.Task, cw.Program, list[cw.Outcome]]:
