@@ -46,6 +46,10 @@ SCRIPT: list[tuple[str, dict[str, Any]]] = [
     ("no_such_tool", {}),
     ("", {}),
     ("list", {}),
+    ("take", {"name": "vase"}),
+    ("take", {"name": "cup"}),
+    ("take", {"name": "b"}),
+    ("list", {}),
 ]
 
 Ask = Callable[[str, dict[str, Any]], tuple[cw.Outcome, str]]

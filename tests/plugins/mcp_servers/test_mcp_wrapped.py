@@ -514,7 +514,7 @@ def test_it_conforms(wrap: Wrap) -> None:
 
 @pytest.mark.parametrize("annotated", [True, False])
 def test_kinds_mean_the_same_with_and_without_annotations(wrap: Wrap, annotated: bool) -> None:
-    environment = wrap("odd_server.py", "plain" if annotated else "unannotated")
+    environment = wrap("odd_server.py", "plain" if annotated else "unannotated", pool=4)
     environment.start()
     reads = environment.tools["list_notes"].read_only
     assert reads is annotated

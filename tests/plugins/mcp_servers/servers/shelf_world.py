@@ -64,7 +64,7 @@ class Shelf:
             return cw.Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
         problems = check_arguments(spec, arguments)
         if problems:
-            return cw.Outcome("schema_error", None, problems[0].kind, str(problems[0]))
+            return cw.Outcome("schema_error", None, problems[0].kind, problems[0].sentence)
         return getattr(self, f"_{tool}")(**arguments)
 
     def _put(self, name: str, count: int = 1) -> cw.Outcome:
@@ -78,7 +78,7 @@ class Shelf:
         if name not in self.things:
             return cw.Outcome("execution_error", None, "NOT_THERE", f"there is no {name!r} on the shelf")
         del self.things[name]
-        return cw.Outcome("empty", None)
+        return cw.Outcome("ok", None)
 
     def _put_all(self, names: list[str]) -> cw.Outcome:
         good = [name for name in names if name]
