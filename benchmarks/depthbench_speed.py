@@ -93,7 +93,7 @@ def measure(repeat: int) -> dict[str, Any]:
 def cold_load() -> float:
     """Seconds from ``import callwright`` to a loaded corpus with one decoded task, in a fresh process."""
     code = (
-        "import time, callwright, callwright.corpus, callwright.environment\n"
+        "import time, callwright, callwright.walk.tasks, callwright.environments.protocol\n"
         "t = time.perf_counter(); from callwright_plugins.depthbench.corpus import DepthBenchCorpus\n"
         "DepthBenchCorpus()['train'][60]; print(time.perf_counter() - t)"
     )

@@ -122,7 +122,7 @@ def test_calls_that_trl_took_apart_are_turns_of_one_session() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_task_fixes_its_world(seed: int, vault: Any) -> None:
-    """Whatever the seed of the reward is, sessions open with the task's: of texts, and of calls taken apart."""
+    """Whatever the reward's seed is, sessions open with the task's: of texts, and of calls that were taken apart."""
     tasks = [*vault["train"], *vault["evaluation"]]
     ids, seeds = [task.id for task in tasks], [task.seed for task in tasks]
     texts = [FORM.render(task.program) for task in tasks]

@@ -64,7 +64,7 @@ def examples(
         messages = () if policy.form == "compact" else pipeline.messages(task)
         episode = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
         demonstrate(episode, policy, program)
-        if episode.masked is None:
+        if episode.masked is None or limits.single:  # nothing that the machinery said is shown in a single turn
             example = Example(episode.prompt_ids, episode.response_ids, episode.mask)
             encoded.append(_short_enough(example, task, options))
         reporter.advance()

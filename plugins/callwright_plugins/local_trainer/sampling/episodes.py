@@ -123,24 +123,27 @@ def sample_groups(
     for task, group in zip(tasks, started, strict=True):
         samples = []
         for one in group:
-            attempt = one.attempt
+            attempt, reward = _scored(pipeline, one.attempt, options.retries)
             cut = attempt.completion.truncated or one.stop in ("tokens", "context")
             sampled = Sampled(one.response_ids, one.logprobs, cut, one.mask)
-            samples.append(
-                ScoredSample(sampled, one, attempt, _score(pipeline, attempt, options.retries), judge(attempt))
-            )
+            samples.append(ScoredSample(sampled, one, attempt, reward, judge(attempt)))
         groups.append(Group(task, group[0].prompt_ids, tuple(samples)))
     return groups
 
 
-def _score(pipeline: Pipeline, attempt: Attempt, retries: int) -> Reward:
-    """The reward; a component that could not find out is asked again, where it is not the attempt that is masked."""
+def _scored(pipeline: Pipeline, attempt: Attempt, retries: int) -> tuple[Attempt, Reward]:
+    """The reward, with the attempt that it is of.
+
+    Where a component could not find out, because a session of its own failed say, it is asked again.
+    """
     reward = pipeline.score(attempt)
     for _ in range(retries):
-        if reward.total is not None or attempt.masked is not None:
+        if reward.total is not None or attempt.stop == "machinery":
             break
+        # What it remembers of sessions that other rules were executed in is forgotten.
+        attempt = Attempt.of(attempt.task, attempt.parser, attempt.turns, attempt.conditions, stop=attempt.stop)
         reward = pipeline.score(attempt)
-    return reward
+    return attempt, reward
 
 
 def describe_turns(groups: Sequence[Group]) -> dict[str, Any]:

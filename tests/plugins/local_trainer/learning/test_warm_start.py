@@ -10,7 +10,7 @@ import pytest
 import torch
 from attrs import evolve
 
-from callwright.errors import UsageError
+from callwright.errors import InfrastructureFailure, UsageError
 from callwright.pipeline import Pipeline
 from callwright_plugins.local_trainer.learning.steps import adamw
 from callwright_plugins.local_trainer.learning.warm_start import Example, demonstrations, examples, warm_start_step
@@ -90,6 +90,24 @@ def test_every_demonstration_comes_back_from_its_tokens(make_pipeline: Pipelines
     assert max(len(example.prompt) for example in encoded) < 100
     with pytest.raises(UsageError, match="max_tokens"):
         examples(pipeline, policy, WarmStart(count=2, max_tokens=10), seed=5)
+
+
+def test_a_single_turn_is_shown_whatever_its_calls_come_to(make_pipeline: Pipelines, small_corpus: Any) -> None:
+    """Nothing of the environment is learnt from, so that a server that is down leaves no demonstration out."""
+
+    class Down:
+        def __init__(self, inner: Any) -> None:
+            self.name, self.tools, self.pure = inner.name, inner.tools, inner.pure
+
+        def open(self, scenario: str = "", seed: int = 0) -> Any:
+            raise InfrastructureFailure("the server is down")
+
+    whole = make_pipeline(corpus=_Plain(small_corpus))
+    down = evolve(whole, environment=Down(small_corpus.environment))
+    policy = policy_of(make_pipeline(), Options())
+    shown = examples(whole, policy, WarmStart(count=5), seed=5)
+    assert len(shown) == 5
+    assert examples(down, policy, WarmStart(count=5), seed=5) == shown
 
 
 def test_a_tokenizer_that_loses_text_is_refused(make_pipeline: Pipelines) -> None:

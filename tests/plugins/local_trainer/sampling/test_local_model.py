@@ -61,7 +61,7 @@ def test_a_seed_fixes_the_completions(trained: tuple[Pipeline, Run]) -> None:
 
 
 def test_what_is_drawn_hangs_on_the_task_alone(trained: tuple[Pipeline, Run]) -> None:
-    """At temperature 1 a completion is the same alone and in any batch, of ``sample`` and of an episode of one turn."""
+    """At temperature 1 a completion is the same alone and in any batch, by ``sample`` and as an episode of one turn."""
     pipeline, run = trained
     made = [
         pipeline.registry.create("sampler", "local-model", model=str(run.path), max_new_tokens=12, rows=rows)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from attrs import evolve
 
-from callwright import Outcome, UsageError
+from callwright import InfrastructureFailure, Outcome, UsageError
 from callwright.episodes import Codec, TokenEpisode, converse
 from callwright.errors import DataError
 from callwright.language.program import Program
@@ -172,6 +172,43 @@ def test_a_task_fixes_its_world(
     verdicts = evaluate(pipeline, vault["train"], PolicySampler(policy, 600), seed=seed)
     assert [verdict.answer for verdict in verdicts] == [True, True]
     assert vault.opened == [5, 5, 9, 9, 5, 9]
+
+
+def test_a_session_of_a_reward_that_fails_is_tried_again(
+    vault: Any, registry: Registry, make_policy: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The released rules execute an attempt again in a session of their own; the attempt itself is not lost with it."""
+
+    class Second:
+        """The environment, whose second session fails."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner, self.opened = inner, 0
+            self.name, self.tools, self.pure = inner.name, inner.tools, inner.pure
+
+        def open(self, scenario: str = "", seed: int = 0) -> Any:
+            self.opened += 1
+            if self.opened == 2:
+                raise InfrastructureFailure("the server is down")
+            return self.inner.open(scenario, seed)
+
+    policy = evolve(make_policy("llama"), form="compact", compact=vault.prompt_text)
+    gold = policy.completion_ids(registry.create("parser", "json").render(vault["train"][0].program))
+    monkeypatch.setattr(
+        "callwright_plugins.local_trainer.sampling.episodes.continue_contexts",
+        lambda policy, contexts, rooms, **_: [Sampled(gold, (0.0,) * len(gold), False)] * len(contexts),
+    )
+    found = []
+    for retries in (1, 0):
+        pipeline = Pipeline(vault, "tier-released", environment=Second(vault.environment), registry=registry)
+        tasks, options = pipeline.tasks("train", 1), Options(group=1, retries=retries)
+        limits = TurnLimits(1, 1, 600, context_tokens=5000)
+        ((group,),) = [
+            sample_groups(pipeline, policy, tasks, options, limits, (0,), Progress(0, 1), lambda part: None)
+        ]
+        (one,) = group.rollouts
+        found.append((one.reward.total, one.verdict.answer, one.verdict.masked, one.episode.retried))
+    assert found == [(1.0, True, False, 0), (None, False, True, 0)]
 
 
 # Warm start -----------------------------------------------------------------------------------------------------------
