@@ -203,9 +203,7 @@ def test_a_session_of_a_reward_that_fails_is_tried_again(
         pipeline = Pipeline(vault, "tier-released", environment=Second(vault.environment), registry=registry)
         tasks, options = pipeline.tasks("train", 1), Options(group=1, retries=retries)
         limits = TurnLimits(1, 1, 600, context_tokens=5000)
-        ((group,),) = [
-            sample_groups(pipeline, policy, tasks, options, limits, (0,), Progress(0, 1), lambda part: None)
-        ]
+        ((group,),) = [sample_groups(pipeline, policy, tasks, options, limits, (0,), Progress(0, 1), lambda part: None)]
         (one,) = group.rollouts
         found.append((one.reward.total, one.verdict.answer, one.verdict.masked, one.episode.retried))
     assert found == [(1.0, True, False, 0), (None, False, True, 0)]
