@@ -49,9 +49,11 @@ class Outcome:
 
         Raises :class:`callwright.errors.Abstention` for the kind ``unknown``: neither answer would be true.
         """
+        if self.kind in EXECUTED:
+            return True
         if self.kind == "unknown":
             raise Abstention(f"whether this call executed is not known: {self.message or 'there is no record of it'}")
-        return self.kind in EXECUTED
+        return False
 
     @property
     def failed(self) -> bool:

@@ -13,6 +13,7 @@ was executed, and as the answer what the last turn with calls returned; of a sin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from attrs import evolve
 
@@ -23,7 +24,7 @@ from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules
+from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
 from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
@@ -43,6 +44,17 @@ class Attempt:
     ``stop`` is why a lived attempt ended; ``None`` if nobody drove it.
     """
 
+    # What most attempts never change stands here, so that making one costs little: there are millions of them.
+    stop: StopReason | None = None
+    _is_told = False
+    _masked_outside: str | None = None
+    _turns: tuple[Turn, ...] | None = None
+    _ran: list[Trace] | None = None
+    _parts: tuple[Program | ParseFailure, ...] | None = None
+    _parsed: Program | ParseFailure | None = None
+    _whole: Program | None = None
+    _validation: Validation | None = None
+
     def __init__(
         self,
         task: Task,
@@ -53,20 +65,12 @@ class Attempt:
         self.task = task
         self.parser = parser
         self.conditions = conditions
-        self.stop: StopReason | None = None
-        if isinstance(completion, Completion):
-            self._completions: tuple[Completion, ...] = (completion,)
-        elif isinstance(completion, str):
-            self._completions = (Completion(completion),)
+        if isinstance(completion, str):
+            self._completions: tuple[Completion, ...] = (Completion(completion),)
+        elif isinstance(completion, Completion):
+            self._completions = (completion,)
         else:
             self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
-        self._is_told = False
-        self._masked_outside: str | None = None
-        self._turns: tuple[Turn, ...] | None = None
-        self._ran: list[Trace] | None = None
-        self._parts: tuple[Program | ParseFailure, ...] | None = None
-        self._whole: Program | None = None
-        self._validation: Validation | None = None
         self._traces: dict[ExecutionRules, Trace] = {}
 
     @classmethod
@@ -150,21 +154,26 @@ class Attempt:
     @property
     def parsed(self) -> Program | ParseFailure:
         """The program of all turns, or the first failure."""
-        parts = self.parts
-        if len(parts) == 1:
-            return parts[0]
-        return next((part for part in parts if isinstance(part, ParseFailure)), None) or self.whole
+        found = self._parsed
+        if found is None:
+            parts = self.parts
+            if len(parts) == 1:
+                found = parts[0]
+            else:
+                found = next((part for part in parts if isinstance(part, ParseFailure)), None) or self.whole
+            self._parsed = found
+        return found
 
     @property
     def program(self) -> Program | None:
         """The program of all turns, or ``None`` if a turn is not one."""
-        found = self.parsed
+        found = self._parsed or self.parsed
         return found if isinstance(found, Program) else None
 
     @property
     def failure(self) -> ParseFailure | None:
         """Why the first turn that is not a program is none, or ``None`` if all are."""
-        found = self.parsed
+        found = self._parsed or self.parsed
         return found if isinstance(found, ParseFailure) else None
 
     @property
@@ -223,7 +232,7 @@ class Attempt:
         Raises :class:`callwright.errors.Abstention` for a told attempt in which a reference came to nothing: what other
         rules than the strict ones would have made of it is not known.
         """
-        if self.failure is not None:
+        if not isinstance(self._parsed or self.parsed, Program):
             return None
         trace = self._traces.get(rules)
         if trace is None:
@@ -251,7 +260,9 @@ class Attempt:
         A session that fails in a single turn does not: all that the model was to write is there, and a call of its own
         that failed before the machinery did decides what it is worth.
         """
-        reason = self._masked_outside or self.completion.masked
+        reason = self._masked_outside
+        if reason is None and self._completions:
+            reason = self._completions[-1].masked
         if reason is None and self.stop == "machinery" and not self.conditions.limits.single:
             reason = self.masked
         return reason
@@ -288,17 +299,15 @@ class Attempt:
         task, conditions = self.task, self.conditions
         if conditions.time_limit and not rules.time_limit:
             rules = evolve(rules, time_limit=conditions.time_limit)
-        execution = Execution(
-            task.environment,
-            task.tools,
-            scenario=task.scenario,
-            seed=task.seed,
-            rules=rules,
-            caller=conditions.caller,
-        )
+        programs = self._programs
+        where: Any = (task.environment, task.tools)
+        how: Any = {"scenario": task.scenario, "seed": task.seed, "rules": rules, "caller": conditions.caller}
+        if len(programs) == 1:
+            return [execute(programs[0], *where, **how)]
+        execution = Execution(*where, **how)
         traces = []
         try:
-            for program in self._programs:
+            for program in programs:
                 traces.append(execution.run(program))
                 if traces[-1].infrastructure is not None:
                     break

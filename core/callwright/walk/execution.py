@@ -87,21 +87,15 @@ class Execution:
             session = self._session
             if session is None:
                 session = self._session = self._environment.open(*self._opens)
-            before = session.digest()
-            records = _run(program, session, self._tools, self._rules, self._caller, copied=not self._environment.pure)
+            return _in_session(program, session, self._tools, self._rules, self._caller, not self._environment.pure)
         except InfrastructureFailure as error:
-            first = program.calls[0]
-            return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
-        return Trace(tuple(records), program.returns, before)
+            return _never_begun(program, error)
 
     def close(self) -> None:
         """Give the session back."""
         session, self._session, self._closed = self._session, None, True
         if session is not None:
-            try:
-                session.close()
-            except InfrastructureFailure:  # everything that was to be learned of the session is known
-                return
+            _close(session)
 
 
 def execute(
@@ -114,12 +108,43 @@ def execute(
     rules: ExecutionRules = STRICT,
     caller: Caller | None = None,
 ) -> Trace:
-    """Run every call of a program in a fresh session (:class:`Execution`)."""
-    execution = Execution(environment, tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
+    """Run every call of a program in a fresh session, as :class:`Execution` does."""
+    if not program.calls:
+        return Trace((), program.returns)
     try:
-        return execution.run(program)
+        session = environment.open(scenario, seed)
+    except InfrastructureFailure as error:
+        return _never_begun(program, error)
+    try:
+        return _in_session(program, session, tools, rules, caller or call_session, not environment.pure)
+    except InfrastructureFailure as error:
+        return _never_begun(program, error)
     finally:
-        execution.close()
+        _close(session)
+
+
+def _in_session(
+    program: Program,
+    session: Session,
+    tools: Mapping[str, ToolSpec],
+    rules: ExecutionRules,
+    caller: Caller,
+    copied: bool,
+) -> Trace:
+    before = session.digest()
+    return Trace(tuple(_run(program, session, tools, rules, caller, copied)), program.returns, before)
+
+
+def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+    first = program.calls[0]
+    return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
+
+
+def _close(session: Session) -> None:
+    try:
+        session.close()
+    except InfrastructureFailure:  # everything that was to be learned of the session is known
+        return
 
 
 def _run(

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from callwright.environments.protocol import Outcome
+from callwright.environments.protocol import EXECUTED, Outcome
 from callwright.errors import Abstention
 from callwright.language.program import Returns
 
@@ -107,15 +107,17 @@ class Trace:
 
 
 def _all_executed(records: Sequence[CallRecord]) -> bool:
-    unknown = None
     for record in records:
-        if record.outcome.kind == "unknown":
-            unknown = record
-        elif not record.outcome.executed:
-            return False
-    if unknown is not None:
-        raise Abstention(_not_known(unknown))
+        if record.outcome.kind not in EXECUTED:
+            return _executed_as_far_as_known(records)
     return True
+
+
+def _executed_as_far_as_known(records: Sequence[CallRecord]) -> bool:
+    unknown = [record for record in records if record.outcome.kind == "unknown"]
+    if unknown and all(record.outcome.kind in EXECUTED for record in records if record not in unknown):
+        raise Abstention(_not_known(unknown[0]))
+    return False
 
 
 def _not_known(record: CallRecord) -> str:
