@@ -260,3 +260,25 @@ def test_workers_give_the_same_evaluation(invoke: Invoke, tmp_path: Path, execut
     several = invoke(*words, tmp_path / "several", "--workers", "2", "--executor", executor)
     assert (several.exit_code, several.stdout) == (0, alone.stdout)
     assert (tmp_path / "several/verdicts.jsonl").read_bytes() == (tmp_path / "alone/verdicts.jsonl").read_bytes()
+
+
+def test_failures_that_no_tool_declares_are_counted_and_survive_a_stop(
+    invoke: Invoke, tmp_path: Path, registry: cw.Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = registry.create("corpus", "sums-v1")
+    broken = cw.Program((cw.Call(0, "stumble", {"x": 1}),))
+    for task in corpus["validation"][::2]:
+        object.__setattr__(task, "program", broken)  # what the sampler "gold" writes
+    command = ("evaluate", *SUMS, "--sampler", "gold", "--batch", "5", "--json")
+    whole = invoke(*command, "-o", tmp_path / "whole")
+    found = json.loads(whole.stdout)["undeclared"]["stumble"]
+    assert (found["calls"], found["failures"], found["alarming"]) == (6, 6, True)
+    assert "alarm: tools raise" in " ".join(invoke(*command[:-1]).stdout.split())
+    stopped = tmp_path / "stopped"
+    invoke(*command, "-o", stopped)
+    rows = (stopped / "verdicts.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (stopped / "verdicts.jsonl").write_text("".join(rows[:5]), encoding="utf-8")
+    (stopped / "evaluation.json").unlink()
+    invoke(*command, "-o", stopped)
+    for name in ("verdicts.jsonl", "evaluation.json"):
+        assert (stopped / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

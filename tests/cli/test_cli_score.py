@@ -73,6 +73,30 @@ def _outage() -> str:
     return '<think>\n</think>\n<tool_call return="one">{"0": {"outage": {"x": 1}}}</tool_call>'
 
 
+def stumbling(calls: str) -> str:
+    return f'<think>\n</think>\n<tool_call return="one">{calls}</tool_call>'
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2", "--executor", "thread")], ids=["serial", "threads"])
+def test_failures_that_no_tool_declares_are_counted_by_tool(
+    invoke: Invoke, gold: Gold, write_rows: Write, options: tuple[str, ...]
+) -> None:
+    broken = stumbling('{"0": {"stumble": {"x": 1}}, "1": {"add": {"a": 1, "b": 1}}}')
+    source = write_rows([row(1, "train-1", gold("train-1")), row(2, "train-1", broken), row(3, "train-1", broken)])
+    result = invoke("score", source, *SUMS, "--json", *options)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["undeclared"]
+    assert list(found) == ["stumble"]
+    assert {**found["stumble"], "account": ""} == {
+        "calls": 2, "failures": 2, "share": 1.0, "alarming": True, "account": "",
+    }  # fmt: skip
+    assert found["stumble"]["account"].startswith("stumble raised IndexError")
+    assert "alarm: tools raise what they do not declare" in result.stderr
+    assert "stumble in 2 of 2 calls (100.0%)" in result.stderr
+    fine = write_rows([row(1, "train-1", gold("train-1"))])
+    assert "undeclared" not in json.loads(invoke("score", fine, *SUMS, "--json").stdout)
+
+
 def test_a_row_whose_machinery_failed_is_masked(invoke: Invoke, write_rows: Write, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     result = invoke("score", write_rows([row(1, "train-1", _outage())]), *SUMS, "-o", out)

@@ -107,6 +107,11 @@ def _shares() -> dict[str, Schema]:
     }
 
 
+def _undeclared() -> Schema:
+    counts = record({"calls": COUNT, "failures": COUNT, "share": SHARE, "alarming": FLAG, "account": STRING})
+    return said(table_of(counts), "by tool: failures that it does not declare, where there are any")
+
+
 def _metrics() -> Schema:
     return record(
         {
@@ -123,6 +128,7 @@ def _metrics() -> Schema:
             "tokens": COUNT,
             "rollouts": COUNT,
             "masked": said(COUNT, "rollouts whose machinery failed"),
+            "undeclared": _undeclared(),
             "groups": said(COUNT, "groups that were trained on"),
             "zero_variance": said(nullable(SHARE), "share of groups whose rewards are all equal"),
             "resampling_rounds": COUNT,
@@ -211,7 +217,7 @@ def _result() -> Schema:
             "by_structure": table_of(cell),
             "failures": said(table_of(table_of(COUNT)), "the commonest, by depth"),
         },
-        {"n": COUNT, "masked": COUNT, "valid_overall": nullable(SHARE)},
+        {"n": COUNT, "masked": COUNT, "valid_overall": nullable(SHARE), "undeclared": _undeclared()},
     )
 
 
@@ -234,7 +240,14 @@ def _verdicts() -> Schema:
             "masked": FLAG,
             "completion": STRING,
         },
-        {"query": STRING},
+        {
+            "query": STRING,
+            "calls": said(table_of(COUNT), "how often each tool was called"),
+            "undeclared": said(
+                table_of(record({"failures": COUNT, "account": STRING})),
+                "failures that no tool declares, by tool",
+            ),
+        },
     )
 
 

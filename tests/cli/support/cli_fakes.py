@@ -41,13 +41,19 @@ def outage(x: float) -> float:
     raise InfrastructureFailure("the server does not answer")
 
 
+@cw.tool(read_only=True)
+def stumble(x: float) -> float:
+    """Has a bug."""
+    return [x][1]
+
+
 class Sums:
     """Tasks of depth 0 (nothing to call), 1 (a sum) and 2 (a doubled sum)."""
 
     name = "sums-v1"
 
     def __init__(self, count: int = 12, data: str = "") -> None:
-        self.environment = cw.environment("sums", tools=[add, double, divide, outage])
+        self.environment = cw.environment("sums", tools=[add, double, divide, outage, stumble])
         self._splits = {split: [self._task(split, i) for i in range(count)] for split in ("train", "validation")}
         self._tasks = {task.id: task for tasks in self._splits.values() for task in tasks}
 
@@ -67,7 +73,7 @@ class Sums:
 
     def _task(self, split: str, index: int) -> cw.Task:
         depth = index % 3
-        tools = {tool.spec.name: tool.spec for tool in (add, double, divide, outage)}
+        tools = {tool.spec.name: tool.spec for tool in (add, double, divide, outage, stumble)}
         first = cw.Call(0, "add", {"a": index, "b": 1})
         second = cw.Call(1, "double", {"x": cw.Reference(0)})
         calls = (first, second)[:depth]
