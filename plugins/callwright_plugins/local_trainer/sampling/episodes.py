@@ -110,11 +110,14 @@ def sample_groups(
                 for _ in range(options.group)
             ]
         )
+    rows = options.sampling_rows
+    if limits.single:  # whole groups: each has one prompt, which is then computed once
+        rows = max(1, rows // options.group) * options.group
     engine = Engine(
         policy,
         options.temperature,
         torch_generator(*purpose, device=policy.device),
-        options.sampling_rows,
+        rows,
         limits.turn_tokens or options.max_new_tokens,
     )
     drive([one for group in started for one in group], engine, retries=options.retries)
