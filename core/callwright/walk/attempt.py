@@ -13,7 +13,6 @@ was executed, and as the answer what the last turn with calls returned; of a sin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import evolve
 
@@ -156,11 +155,13 @@ class Attempt:
         """The program of all turns, or the first failure."""
         found = self._parsed
         if found is None:
-            parts = self.parts
-            if len(parts) == 1:
-                found = parts[0]
+            if self._parts is None and len(self._completions) == 1:  # nearly all, so without a detour
+                found = parsed(self.parser, self._completions[0], self.task)
+                self._parts = (found,)
+            elif len(self.parts) == 1:
+                found = self.parts[0]
             else:
-                found = next((part for part in parts if isinstance(part, ParseFailure)), None) or self.whole
+                found = next((part for part in self.parts if isinstance(part, ParseFailure)), None) or self.whole
             self._parsed = found
         return found
 
@@ -223,7 +224,9 @@ class Attempt:
         """Everything that was executed, also where a turn is not a program."""
         trace = self._traces.get(STRICT)
         if trace is None:
-            trace = self._traces[STRICT] = joined_trace(self._programs, self._strict())
+            ran = self._strict()
+            trace = ran[0] if len(ran) == 1 == len(self.parts) else joined_trace(self._programs, ran)
+            self._traces[STRICT] = trace
         return trace
 
     def execution(self, rules: ExecutionRules) -> Trace | None:
@@ -236,6 +239,8 @@ class Attempt:
             return None
         trace = self._traces.get(rules)
         if trace is None:
+            if rules is STRICT:
+                return self.whole_trace
             if rules == STRICT or (self._is_told and not any(map(_came_to_nothing, self.whole_trace.records))):
                 trace = self.whole_trace  # where every reference came to something, all rules give the same
             elif self._is_told:
@@ -299,12 +304,14 @@ class Attempt:
         task, conditions = self.task, self.conditions
         if conditions.time_limit and not rules.time_limit:
             rules = evolve(rules, time_limit=conditions.time_limit)
+        scenario, seed, caller = task.scenario, task.seed, conditions.caller
         programs = self._programs
-        where: Any = (task.environment, task.tools)
-        how: Any = {"scenario": task.scenario, "seed": task.seed, "rules": rules, "caller": conditions.caller}
         if len(programs) == 1:
-            return [execute(programs[0], *where, **how)]
-        execution = Execution(*where, **how)
+            program = programs[0]
+            return [
+                execute(program, task.environment, task.tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
+            ]
+        execution = Execution(task.environment, task.tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
         traces = []
         try:
             for program in programs:

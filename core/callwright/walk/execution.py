@@ -20,7 +20,7 @@ from callwright.walk.trace import CallRecord, Trace
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
 
 
-@frozen
+@frozen(cache_hash=True)
 class ExecutionRules:
     """What the papers leave open and released code decides in its own way.
 

@@ -135,20 +135,21 @@ class RecordedSession(OneThread, Session):
         elif not self._scenario_tools:
             scenario = self._scenario
         recording = self._recording
-        if not self._turn.acquire(False):
+        asked = fingerprint(arguments, recording.known)
+        turn = self._turn
+        if not turn.acquire(False):
             raise in_use()
-        try:
-            found = recording.outcomes.get((scenario, self._state, tool, fingerprint(arguments, recording.known)))
-            if found is None:
-                return Outcome(
-                    "infrastructure_error",
-                    code="not_recorded",
-                    message=f"the recording has no answer of {tool} for these arguments",
-                )
+        found = recording.outcomes.get((scenario, self._state, tool, asked))
+        if found is not None:
             outcome, self._state = found
+            turn.release()
             return outcome
-        finally:
-            self._turn.release()
+        turn.release()
+        return Outcome(
+            "infrastructure_error",
+            code="not_recorded",
+            message=f"the recording has no answer of {tool} for these arguments",
+        )
 
     def digest(self) -> str:
         """The recorded digest of the state; empty where the recorded environment has none."""
