@@ -40,8 +40,17 @@ from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
+from callwright.environments.undeclared import account_of
 from callwright.environments.world import World, difference
-from callwright.errors import InfrastructureFailure, NameClash, SessionInUse, UnknownName, UsageError
+from callwright.errors import (
+    CallwrightError,
+    ComponentError,
+    InfrastructureFailure,
+    NameClash,
+    SessionInUse,
+    UnknownName,
+    UsageError,
+)
 from callwright.pickling import ByName, need_name
 from callwright.tools.spec import FunctionTool, ToolSpec
 
@@ -191,21 +200,28 @@ class StatefulSession(OneThread, Session):
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Check the arguments against the schema, then run the tool (:mod:`callwright.environments.calling`).
 
-        Helper tools are unknown. Raises what a tool raises apart from :class:`callwright.ToolError`, which is a bug of
-        it, after undoing what it did.
+        Helper tools are unknown. What a tool raises apart from :class:`callwright.ToolError` is a bug of it: what it
+        did is undone, and :class:`callwright.errors.ComponentError` names the place. No model is charged with it.
         """
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
         world = self.world
-        return call_tool(
-            self.environment.entries,
-            tool,
-            arguments,
-            world,
-            world,
-            self._turn,
-            self._fault if self._faults else None,
-        )
+        try:
+            return call_tool(
+                self.environment.entries,
+                tool,
+                arguments,
+                world,
+                world,
+                self._turn,
+                self._fault if self._faults else None,
+            )
+        except CallwrightError:
+            raise
+        except Exception as error:
+            raise ComponentError(
+                f"{account_of(tool, error)}\nThis is a bug of the environment {self.environment.name!r}"
+            ) from error
 
     def digest(self) -> str:
         """A hash of the whole state; it costs what changed since it was last asked for."""

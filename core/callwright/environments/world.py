@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 from callwright.environments.base import NO_ROWS, Base, Key
 from callwright.environments.rows import key_text, row_json, table_of
-from callwright.errors import UsageError
+from callwright.errors import ComponentError, UsageError
 from callwright.tools.spec import ToolError
 
 R = TypeVar("R")
@@ -299,7 +299,7 @@ class World:
 
     def _note(self, undo: Callable[[], None]) -> None:
         if self._journal is None:
-            raise UsageError("a tool that is declared read_only changed the state, the clock or the random numbers")
+            raise ComponentError("a tool that is declared read_only changed the state, the clock or the random numbers")
         self._journal.append(undo)
         self._ahead = self.known_digest = None
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.sessions import call_session
-from callwright.errors import CallwrightError, InfrastructureFailure, UsageError
+from callwright.environments.sessions import call_session, undeclared_failure
+from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
 from callwright.language.program import Call
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.sessions import Held, SessionStore
@@ -108,7 +108,10 @@ class Service:
         elif spec is not None and spec.hidden and not self.helpers:
             outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
         else:
-            outcome = call_session(session, Call(0, tool, arguments), arguments)
+            try:
+                outcome = call_session(session, Call(0, tool, arguments), arguments)
+            except ComponentError as error:  # a bug of the tool: whoever asked is told, and the server goes on
+                outcome = undeclared_failure(tool, error.__cause__ or error)
         state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
         if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
             outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared)
