@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -29,6 +30,13 @@ from callwright.testing.pickling import elsewhere
 sys.path.append(str(Path(__file__).parent / "machines" / "support"))
 sys.path.append(str(Path(__file__).parent / "support"))  # which processes that are started here are told of
 pickled: Any = importlib.import_module("sent_values")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_else_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests of this process made, with registries of their own, answers to the same descriptions."""
+    monkeypatch.setattr(pickling, "_LIVING", weakref.WeakValueDictionary())
+    monkeypatch.setattr(pickling, "_RECENT", deque(maxlen=16))
 
 
 def again(value: Any) -> Any:

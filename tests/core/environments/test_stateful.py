@@ -187,9 +187,7 @@ def test_a_tool_that_writes_against_its_word_is_a_bug() -> None:
 def test_a_bug_is_raised_after_undoing() -> None:
     session = library(tools=[broken, lend]).open()
     before = session.digest()
-    with pytest.raises(
-        ComponentError, match=r"(?s)broken raised ZeroDivisionError.*bug of the environment 'library'"
-    ):
+    with pytest.raises(ComponentError, match=r"(?s)broken raised ZeroDivisionError.*bug of the environment 'library'"):
         session.call("broken", {})
     assert session.digest() == before
     assert session.call("lend", {"book_id": "B00001"}).executed

@@ -102,7 +102,7 @@ def test_as_json(invoke: Invoke) -> None:
     found = json.loads(invoke("explain", *TASK, "--gold", "--json").stdout)
     jsonschema_rs.validator_for(schema_of("task")).validate(found["task"])
     assert found["task"]["target_tools"] == ["add", "double"]
-    assert found["task"]["distractors"] == ["divide", "outage"]
+    assert found["task"]["distractors"] == ["divide", "outage", "stumble"]
     assert found["task"]["program"] == found["completion"]
     assert found["program"]["edges"] == [[0, 1]]
     assert found["trace"][1] == {"call": 1, "tool": "double", "arguments": {"x": 3.0}, "outcome": "ok", "value": 6.0}

@@ -724,7 +724,7 @@ def test_references_lead_somewhere(scenario: str, scale: float) -> None:
         assert all(world.get(home.Device, step[0]) is not None for step in scene.steps)
     for one in world.rows(home.Automation):
         assert not one.scene_id or world.get(home.Scene, one.scene_id)
-        assert all(world.get(home.Device, step[0]) is not None for step in one.records)
+        assert all(world.get(home.Device, step[0]) is not None for step in one.steps)
 
 
 def test_the_sparse_scenario_is_empty() -> None:
