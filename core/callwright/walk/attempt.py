@@ -43,17 +43,6 @@ class Attempt:
     ``stop`` is why a lived attempt ended; ``None`` if nobody drove it.
     """
 
-    # What most attempts never change stands here, so that making one costs little: there are millions of them.
-    stop: StopReason | None = None
-    _is_told = False
-    _masked_outside: str | None = None
-    _turns: tuple[Turn, ...] | None = None
-    _ran: list[Trace] | None = None
-    _parts: tuple[Program | ParseFailure, ...] | None = None
-    _parsed: Program | ParseFailure | None = None
-    _whole: Program | None = None
-    _validation: Validation | None = None
-
     def __init__(
         self,
         task: Task,
@@ -70,6 +59,15 @@ class Attempt:
             self._completions = (completion,)
         else:
             self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
+        self.stop: StopReason | None = None
+        self._is_told = False
+        self._masked_outside: str | None = None
+        self._turns: tuple[Turn, ...] | None = None
+        self._ran: list[Trace] | None = None
+        self._parts: tuple[Program | ParseFailure, ...] | None = None
+        self._parsed: Program | ParseFailure | None = None
+        self._whole: Program | None = None
+        self._validation: Validation | None = None
         self._traces: dict[ExecutionRules, Trace] = {}
 
     @classmethod
@@ -147,7 +145,11 @@ class Attempt:
         """What the parser made of each completion. Raises :class:`callwright.errors.ComponentError` if it raises."""
         parts = self._parts
         if parts is None:
-            parts = self._parts = tuple(parsed(self.parser, one, self.task) for one in self._completions)
+            if len(self._completions) == 1:
+                parts = (self.parsed,)
+            else:
+                parts = tuple(parsed(self.parser, one, self.task) for one in self._completions)
+            self._parts = parts
         return parts
 
     @property
@@ -156,8 +158,11 @@ class Attempt:
         found = self._parsed
         if found is None:
             if self._parts is None and len(self._completions) == 1:  # nearly all, so without a detour
-                found = parsed(self.parser, self._completions[0], self.task)
-                self._parts = (found,)
+                completion = self._completions[0]
+                try:
+                    found = self.parser.parse(completion.text)
+                except Exception as error:
+                    raise parser_bug(self.parser, completion, self.task, error) from error
             elif len(self.parts) == 1:
                 found = self.parts[0]
             else:
@@ -235,13 +240,14 @@ class Attempt:
         Raises :class:`callwright.errors.Abstention` for a told attempt in which a reference came to nothing: what other
         rules than the strict ones would have made of it is not known.
         """
-        if not isinstance(self._parsed or self.parsed, Program):
+        program = self._parsed or self.parsed
+        if not isinstance(program, Program):
             return None
         trace = self._traces.get(rules)
         if trace is None:
-            if rules is STRICT:
-                return self.whole_trace
-            if rules == STRICT or (self._is_told and not any(map(_came_to_nothing, self.whole_trace.records))):
+            if self._turns is None and len(self._completions) == 1:  # nearly all, so without a detour
+                trace = self._run_one(program, rules)
+            elif rules == STRICT or (self._is_told and not any(map(_came_to_nothing, self.whole_trace.records))):
                 trace = self.whole_trace  # where every reference came to something, all rules give the same
             elif self._is_told:
                 raise Abstention(
@@ -265,9 +271,8 @@ class Attempt:
         A session that fails in a single turn does not: all that the model was to write is there, and a call of its own
         that failed before the machinery did decides what it is worth.
         """
-        reason = self._masked_outside
-        if reason is None and self._completions:
-            reason = self._completions[-1].masked
+        written = self._completions
+        reason = self._masked_outside or (written[-1].masked if written else None)
         if reason is None and self.stop == "machinery" and not self.conditions.limits.single:
             reason = self.masked
         return reason
@@ -294,10 +299,27 @@ class Attempt:
         """The trace of each turn that is a program, under the strict rules; those of a written attempt run once."""
         if self._ran is None:
             if self._turns is None:
-                self._ran = self._run(STRICT)
+                known = self._traces.get(STRICT) if len(self._completions) == 1 else None
+                self._ran = self._run(STRICT) if known is None else [known]
             else:
                 self._ran = [turn.trace for turn in self._turns if turn.trace is not None]
         return self._ran
+
+    def _run_one(self, program: Program, rules: ExecutionRules) -> Trace:
+        task, conditions = self.task, self.conditions
+        return execute(
+            program,
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=self._limited(rules) if conditions.time_limit else rules,
+            caller=conditions.caller,
+        )
+
+    def _limited(self, rules: ExecutionRules) -> ExecutionRules:
+        limit = self.conditions.time_limit
+        return evolve(rules, time_limit=limit) if limit and not rules.time_limit else rules
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
@@ -332,7 +354,12 @@ def parsed(parser: Parser, completion: Completion, task: Task) -> Program | Pars
     try:
         return parser.parse(completion.text)
     except Exception as error:
-        raise ComponentError(
-            f"parser {parser.name!r} raised {type(error).__name__}: {error} (task {task.id!r}). "
-            f"This is a bug of the parser; the completion was: {completion.text[:400]!r}"
-        ) from error
+        raise parser_bug(parser, completion, task, error) from error
+
+
+def parser_bug(parser: Parser, completion: Completion, task: Task, error: Exception) -> ComponentError:
+    """The error about a parser that raised."""
+    return ComponentError(
+        f"parser {parser.name!r} raised {type(error).__name__}: {error} (task {task.id!r}). "
+        f"This is a bug of the parser; the completion was: {completion.text[:400]!r}"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from attrs import frozen
@@ -87,7 +87,7 @@ class Execution:
             session = self._session
             if session is None:
                 session = self._session = self._environment.open(*self._opens)
-            return _in_session(program, session, self._tools, self._rules, self._caller, not self._environment.pure)
+            return _run(program, session, self._tools, self._rules, self._caller, not self._environment.pure)
         except InfrastructureFailure as error:
             return _never_begun(program, error)
 
@@ -116,23 +116,11 @@ def execute(
     except InfrastructureFailure as error:
         return _never_begun(program, error)
     try:
-        return _in_session(program, session, tools, rules, caller or call_session, not environment.pure)
+        return _run(program, session, tools, rules, caller or call_session, not environment.pure)
     except InfrastructureFailure as error:
         return _never_begun(program, error)
     finally:
         _close(session)
-
-
-def _in_session(
-    program: Program,
-    session: Session,
-    tools: Mapping[str, ToolSpec],
-    rules: ExecutionRules,
-    caller: Caller,
-    copied: bool,
-) -> Trace:
-    before = session.digest()
-    return Trace(tuple(_run(program, session, tools, rules, caller, copied)), program.returns, before)
 
 
 def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
@@ -154,7 +142,9 @@ def _run(
     rules: ExecutionRules,
     caller: Caller,
     copied: bool,
-) -> list[CallRecord]:
+) -> Trace:
+    """Every call of a program in an open session. Raises what its first digest raises."""
+    before = session.digest()
     if rules.time_limit:
         caller = _limited(caller, rules.time_limit)
     results: dict[int, Outcome] = {}
@@ -166,8 +156,9 @@ def _run(
         arguments: dict[str, Any] = {}
         holding = 0
         try:
-            if call.located:
-                holding = _holding(call, held)
+            located = call.located
+            if located:
+                holding = _holding(located, held)
                 arguments = {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
             else:
                 arguments = dict(call.arguments)
@@ -200,16 +191,16 @@ def _run(
         records.append(CallRecord(call.id, call.tool, arguments, outcome, state))
         if outcome.kind == "infrastructure_error":
             break
-    return records
+    return Trace(tuple(records), program.returns, before)
 
 
-def _holding(call: Call, held: Mapping[int, int]) -> int:
+def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int]) -> int:
     """How often earlier results stand in the arguments of a call, those that may be inside of results counted again.
 
     Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
     """
     holding = 0
-    for _, reference in call.located:
+    for _, reference in located:
         holding += 1 + held.get(reference.call, 0)
     if holding > _MOST_COPIES:
         raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")

@@ -28,7 +28,7 @@ class CallRecord:
     state: str = field(default="", repr=False)
 
 
-@frozen
+@frozen(slots=False)  # which attrs makes faster, and one is made for every rollout
 class Trace:
     """A record for each call, in the order in which the calls were written, and what they hand to the user.
 
