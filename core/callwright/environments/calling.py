@@ -172,7 +172,7 @@ def call_tool(
     finally:
         if turn is not None:
             turn.release()
-    if tool.read_only and (type(value) is not dict or not value or "items" in value) and is_nothing(value):
+    if tool.read_only and (not value or (type(value) is dict and value.get("items") == [])) and is_nothing(value):
         return Outcome("empty", value)
     return Outcome("ok", value)
 

@@ -29,7 +29,7 @@ EXECUTED: frozenset[str] = frozenset({"ok", "empty", "partial"})
 FAILED: frozenset[str] = frozenset({"unknown_tool", "schema_error", "execution_error", "refused"})
 
 
-@frozen
+@frozen(slots=False)  # which attrs makes faster, and one is made for every call
 class Outcome:
     """What one call came to: a kind, the value (JSON), and for failures a stable code and a sentence.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callwright.language.program import Path
@@ -89,6 +89,10 @@ def schema_at(schema: Any, path: Path) -> Mapping[str, Any] | None:
     return schema if isinstance(schema, Mapping) else None
 
 
+#: A value as JSON for a message; made once, because ``json.dumps`` makes an encoder for each text that is not ASCII.
+in_json: Final[Callable[[Any], str]] = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
 def describe_schema(schema: Mapping[str, Any] | None) -> str:
     """What a schema accepts, in a few words, for evidence."""
     if schema is not None and schema.get(TABLE):
@@ -100,4 +104,4 @@ def describe_value(value: Any) -> str:
     """A value and its type, shortened, for evidence."""
     if value is None:
         return "null"
-    return f"{json_type(value)} {shortened(json.dumps(value, ensure_ascii=False, default=str), 60)}"
+    return f"{json_type(value)} {shortened(in_json(value), 60)}"

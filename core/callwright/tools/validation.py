@@ -7,9 +7,9 @@ which the paper does not grade.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import frozen
@@ -18,7 +18,7 @@ from callwright.language.program import Call, Path, Program, Reference, join_pat
 from callwright.language.shortening import shortened
 from callwright.tools.compiled import MARK, Checker, CompiledTool, listed, mark_references
 from callwright.tools.reading import TABLE as TABLE
-from callwright.tools.reading import accepts, compatible, describe_value, json_types, schema_at
+from callwright.tools.reading import accepts, compatible, describe_value, in_json, json_types, schema_at
 from callwright.tools.reading import describe_schema as describe_schema
 
 if TYPE_CHECKING:
@@ -196,20 +196,25 @@ def _expected_value(error: Any) -> str:
     if name == "uniqueItems":
         return "items that all differ"
     if name in _ASKED:
-        return _ASKED[name].format(shortened(_json(error.kind.value), _LONGEST_MESSAGE))
+        return _ASKED[name].format(shortened(in_json(error.kind.value), _LONGEST_MESSAGE))
     return shortened(error.message.replace(MARK, ""), _LONGEST_MESSAGE)
 
 
 def allowed_values(values: Sequence[Any]) -> str:
     """Allowed values in words: JSON, the first twenty of them."""
-    shown = [shortened(_json(value), _LONGEST_VALUE) for value in values[:_MOST_VALUES]]
+    return _texts_in_words(tuple(values)) if set(map(type, values)) == {str} else _in_words(values)
+
+
+@lru_cache(maxsize=1024)  # a model that errs, errs again; texts alone, because 1 and True are one key
+def _texts_in_words(values: tuple[str, ...]) -> str:
+    return _in_words(values)
+
+
+def _in_words(values: Sequence[Any]) -> str:
+    shown = [shortened(in_json(value), _LONGEST_VALUE) for value in values[:_MOST_VALUES]]
     if len(values) > _MOST_VALUES:
         shown.append(f"{len(values) - _MOST_VALUES} others")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _near(branches: list[list[Any]], depth: int) -> list[list[Any]]:
