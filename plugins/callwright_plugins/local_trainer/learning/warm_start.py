@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import evolve, frozen
 
+from callwright.episodes.token_line import TokenLine
 from callwright.errors import UsageError
 from callwright.language.program import Program
 from callwright.training.reporter import SILENT, Reporter
@@ -19,7 +20,7 @@ from callwright_plugins.local_trainer.learning.steps import clipped_step, learni
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import WarmStart
 from callwright_plugins.local_trainer.randomness import python_generator
-from callwright_plugins.local_trainer.sampling.episodes import demonstrate
+from callwright_plugins.local_trainer.sampling.episodes import demonstrate, shown_ids
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -57,16 +58,20 @@ def examples(
     """
     encoded = []
     codec = policy.codec()
-    if limits.single:  # what is shown may be longer than what is sampled
-        limits = evolve(limits, turn_tokens=None, context_tokens=None)
     conditions = evolve(pipeline.conditions, limits=limits)
     for task, program in demonstrations(pipeline, options, seed):
         messages = () if policy.form == "compact" else pipeline.messages(task)
-        episode = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
-        demonstrate(episode, policy, program)
-        if episode.masked is None or limits.single:  # nothing that the machinery said is shown in a single turn
-            example = Example(episode.prompt_ids, episode.response_ids, episode.mask)
-            encoded.append(_short_enough(example, task, options))
+        if limits.single:  # nothing follows the program, so nothing has to be executed to show it
+            line = TokenLine(codec.prompt_ids(messages, task))
+            line.sampled(shown_ids(policy, task, pipeline.parser.render(program)))
+        else:
+            episode = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
+            demonstrate(episode, policy, program)
+            line = episode.line
+            if episode.masked is not None:
+                reporter.advance()
+                continue
+        encoded.append(_short_enough(Example(line.prompt_ids, line.response_ids, line.mask), task, options))
         reporter.advance()
     if not encoded:
         raise UsageError("there is nothing to start from: the corpus has no demonstrations and its tasks no programs")

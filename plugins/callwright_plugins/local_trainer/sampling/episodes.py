@@ -166,12 +166,7 @@ def demonstrate(rollout: TokenEpisode, policy: Policy, program: Program) -> None
     """
     following = rollout.parser.render(program)
     while not rollout.over:
-        ids = policy.completion_ids(following)
-        if policy.text(ids) != following:
-            raise UsageError(
-                f"the tokenizer does not give back the demonstration of task {rollout.task.id!r}: {following!r} became "
-                f"{policy.text(ids)!r}"
-            )
+        ids = shown_ids(policy, rollout.task, following)
         room = rollout.room
         if room is not None and len(ids) > room:
             raise UsageError(
@@ -180,3 +175,17 @@ def demonstrate(rollout: TokenEpisode, policy: Policy, program: Program) -> None
             )
         rollout.accept(EngineOutput(ids))
         following = rollout.parser.render(Program())
+
+
+def shown_ids(policy: Policy, task: Task, text: str) -> tuple[int, ...]:
+    """The ids of a completion that is to be shown.
+
+    Raises :class:`callwright.UsageError` if the tokenizer does not give the text back.
+    """
+    ids = tuple(policy.completion_ids(text))
+    back = policy.text(ids)
+    if back != text:
+        raise UsageError(
+            f"the tokenizer does not give back the demonstration of task {task.id!r}: {text!r} became {back!r}"
+        )
+    return ids
