@@ -77,20 +77,19 @@ def converse(
         [pipeline.conversation(request.task, request.messages, conditions, role) for _ in range(n)]
         for request in requests
     ]
-    place = {id(one): (group, copy) for group in groups for copy, one in enumerate(group)}
+    copy_of = {id(one): copy for group in groups for copy, one in enumerate(group)}
 
     def ask(live: list[Conversation]) -> list[Completion]:
-        """Whoever starts a group together shares a prompt and is asked for together; later each has its own."""
+        """Groups that begin share a prompt and are asked for together; later each conversation has its own."""
         answers: dict[int, Completion] = {}
-        together = [group for group in groups if not any(one.history or one.retried or one.over for one in group)]
-        whole = {id(one) for group in together for one in group}
-        _ask(sampler, together, n, conditions.seed, temperature, answers)
-        for copy in range(n):
-            alone = [[one] for one in live if id(one) not in whole and place[id(one)][1] == copy]
-            turns = sorted({len(one[0].history) for one in alone})
-            for turn in turns:
-                some = [one for one in alone if len(one[0].history) == turn]
-                _ask(sampler, some, 1, turn_seed(conditions.seed, turn, copy), temperature, answers)
+        beginning = [group for group in groups if not any(one.history or one.retried or one.over for one in group)]
+        _ask(sampler, beginning, n, conditions.seed, temperature, answers)
+        going_on: dict[tuple[int, int], list[list[Conversation]]] = {}
+        for one in live:
+            if id(one) not in answers:
+                going_on.setdefault((copy_of[id(one)], len(one.history)), []).append([one])
+        for (copy, turn), some in sorted(going_on.items()):
+            _ask(sampler, some, 1, turn_seed(conditions.seed, turn, copy), temperature, answers)
         return [answers[id(one)] for one in live]
 
     drive([one for group in groups for one in group], ask, retries=retries)
