@@ -18,7 +18,6 @@ to each micro-batch, else each micro-batch by itself.
 
 from __future__ import annotations
 
-import torch
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
@@ -26,19 +25,24 @@ from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
+from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 
 
 @frozen(kw_only=True)
-class BatchNormalisedGRPO:
+class BatchNormalisedGRPO(PlacesKL):
     """GRPO with a token-level loss over the batch. TRL calls the loss ``loss_type="bnpo"``.
 
     ``epsilon`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio below and above; left out, ``epsilon_high`` is
-    ``epsilon``. ``kl_weight`` >= 0 is the paper's lambda; ``unbiased_kl`` multiplies the KL term by the ratio, as TRL
-    1.16 does by default and the paper does not. ``std`` says what the deviation of rewards is taken over: ``"group"``
-    (the paper), ``"batch"`` (all rewards of the batch) or ``"none"`` (no division). ``std_epsilon`` >= 0 is added to
-    the deviation. ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). Raises
-    :class:`callwright.UsageError` for an option out of its range.
+    ``epsilon``. ``kl_weight`` >= 0 is the paper's lambda. ``kl_in`` says whether the divergence stands in the
+    ``"loss"`` (the paper) or in the ``"reward"``, where it comes off before the group is normalised
+    (:mod:`.kl_placement`); ``kl_estimator`` how it is estimated: ``"k1"`` (the default in the reward, and only there),
+    ``"k2"`` or ``"k3"`` (the default in the loss). ``unbiased_kl`` multiplies the KL term by the ratio, as TRL 1.16
+    does by default and the paper does not. ``std`` says what the deviation of rewards is taken over: ``"group"``
+    (divisor n - 1, as TRL), ``"population"`` (the group with the divisor n), ``"batch"`` (all rewards of the batch) or
+    ``"none"`` (no division). ``std_epsilon`` >= 0 is added to the deviation. ``entropy_weight`` >= 0 rewards the
+    entropy of each token (0 in the paper). Raises :class:`callwright.UsageError` for an option out of its range, or
+    for those of the KL term that contradict one another.
     """
 
     epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
@@ -46,8 +50,10 @@ class BatchNormalisedGRPO:
         default=None, converter=optional_conversion(real), validator=optional(number(above=0))
     )
     kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
+    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
+    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
     unbiased_kl: bool = field(default=False, validator=switch)
-    std: loss_terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
+    std: loss_terms.Std = field(default="group", validator=one_of("group", "population", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="bn-grpo", init=False)
@@ -58,12 +64,11 @@ class BatchNormalisedGRPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = loss_terms.readable_rewards(rewards, valid)
-        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R - mean_G
-        if self.std != "none":
-            advantages = advantages / (loss_terms.deviation(rewards, valid, self.std) + self.std_epsilon)
-        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
-        return torch.where(teaches, advantages, 0)
+        return self.normalised(*loss_terms.readable_rewards(rewards, valid))
+
+    def normalised(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """A, ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        return loss_terms.normalised_rewards(rewards, valid, self.std, self.std_epsilon)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B]`` bool: every group with a valid sample. There is no dynamic sampling."""
@@ -81,10 +86,16 @@ class BatchNormalisedGRPO:
             self.name,
             low=self.epsilon,
             high=high,
-            kl_weight=self.kl_weight,
+            kl_weight=weight_in_loss(self),
+            kl_estimator=estimator(self),
             unbiased_kl=self.unbiased_kl,
             entropy_weight=self.entropy_weight,
         )
         tokens = term.active.sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # sum_i T_i
         loss = term.loss.sum() / tokens
         return LossOutput(loss, loss_terms.diagnostics(batch, term.active, term.ratio, self.epsilon, high))
+
+
+@frozen(kw_only=True)
+class BatchNormalisedGRPOWithKLInReward(KLInReward, BatchNormalisedGRPO):
+    """What ``BatchNormalisedGRPO(kl_in="reward")`` makes: the same for rewards that have paid for their divergence."""

@@ -21,7 +21,6 @@ There is no KL term; a weight above 0 adds the k3 estimate, as in GRPO.
 
 from __future__ import annotations
 
-import torch
 from attrs import field, frozen
 from attrs.validators import optional
 from torch import Tensor
@@ -29,26 +28,32 @@ from torch import Tensor
 from callwright.errors import UsageError
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
-from callwright_plugins.policy_gradient.options import count, number, real, switch
+from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
+from callwright_plugins.policy_gradient.options import count, number, one_of, real, switch
 
 
 @frozen(kw_only=True)
-class DAPO:
+class DAPO(PlacesKL):
     """DAPO with all four of its parts. TRL's ``loss_type="dapo"`` is the third, and with ``epsilon_high`` the first.
 
-    ``epsilon_low`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio. ``kl_weight`` >= 0 and ``unbiased_kl`` are
-    those of GRPO. ``std_epsilon`` >= 0 is added to the group's deviation (the paper adds nothing, TRL 1e-4).
-    ``dynamic_sampling`` leaves groups of equal rewards out. ``overlong_buffer`` is L_cache in tokens: left out, a fifth
-    of the limit (the paper's 4,096 of 20,480); 0 for no shaping. ``overlong_penalty`` >= 0 scales the punishment (the
-    paper's rewards are -1 and 1: for rewards in [0, 1] a penalty of 0.5 weighs as much). ``entropy_weight`` >= 0
-    rewards the entropy of each token (0 in the paper). Raises :class:`callwright.UsageError` for an option out of its
-    range.
+    ``epsilon_low`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio. ``kl_weight`` >= 0, ``kl_in``,
+    ``kl_estimator``, ``unbiased_kl`` and ``std`` are those of GRPO; a divergence in the ``"reward"`` comes off after
+    the overlong shaping, and dynamic sampling does not look at it. ``std_epsilon`` >= 0 is added to the deviation (the
+    paper adds nothing, TRL 1e-4). ``dynamic_sampling`` leaves groups of equal rewards out. ``overlong_buffer`` is
+    L_cache in tokens: left out, a fifth of the limit (the paper's 4,096 of 20,480); 0 for no shaping.
+    ``overlong_penalty`` >= 0 scales the punishment (the paper's rewards are -1 and 1: for rewards in [0, 1] a penalty
+    of 0.5 weighs as much). ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). Raises
+    :class:`callwright.UsageError` for an option out of its range, or for those of the KL term that contradict one
+    another.
     """
 
     epsilon_low: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
     epsilon_high: float = field(default=0.28, converter=real, validator=number(above=0))
     kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
+    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
     unbiased_kl: bool = field(default=False, validator=switch)
+    std: loss_terms.Std = field(default="group", validator=one_of("group", "population", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     dynamic_sampling: bool = field(default=True, validator=switch)
@@ -75,11 +80,11 @@ class DAPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from (shaped) rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = loss_terms.readable_rewards(rewards, valid)
-        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R_i - mean(R)
-        advantages = advantages / (loss_terms.deviation(rewards, valid, "group") + self.std_epsilon)
-        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
-        return torch.where(teaches, advantages, 0)
+        return self.normalised(*loss_terms.readable_rewards(rewards, valid))
+
+    def normalised(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """A_i, ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        return loss_terms.normalised_rewards(rewards, valid, self.std, self.std_epsilon)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B]`` bool: the groups whose valid rewards ``[B, G]`` are not all equal.
@@ -101,7 +106,8 @@ class DAPO:
             self.name,
             low=self.epsilon_low,
             high=self.epsilon_high,
-            kl_weight=self.kl_weight,
+            kl_weight=weight_in_loss(self),
+            kl_estimator=estimator(self),
             unbiased_kl=self.unbiased_kl,
             entropy_weight=self.entropy_weight,
         )
@@ -110,3 +116,8 @@ class DAPO:
         return LossOutput(
             loss, loss_terms.diagnostics(batch, term.active, term.ratio, self.epsilon_low, self.epsilon_high)
         )
+
+
+@frozen(kw_only=True)
+class DAPOWithKLInReward(KLInReward, DAPO):
+    """What ``DAPO(kl_in="reward")`` makes: the same for rewards that have paid for their divergence."""

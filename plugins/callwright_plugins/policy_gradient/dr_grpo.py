@@ -15,7 +15,6 @@ There is no KL term; a weight above 0 adds the k3 estimate, as in GRPO.
 
 from __future__ import annotations
 
-import torch
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
@@ -23,17 +22,21 @@ from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
-from callwright_plugins.policy_gradient.options import count_from_one, number, real
+from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
+from callwright_plugins.policy_gradient.options import count_from_one, number, one_of, real
 
 
 @frozen(kw_only=True)
-class DrGRPO:
+class DrGRPO(PlacesKL):
     """GRPO without its two biases. TRL calls the loss ``loss_type="dr_grpo"``, with ``scale_rewards="none"``.
 
     ``max_length`` is L_max in tokens; left out, it is the width of the mask that :meth:`normaliser` is given, which
     trainers make as wide as a completion may be long. ``epsilon`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio
     below and above; left out, ``epsilon_high`` is ``epsilon``. ``kl_weight`` and ``entropy_weight`` >= 0 are 0 in the
-    paper. Raises :class:`callwright.UsageError` for an option out of its range.
+    paper. ``kl_in`` says whether the divergence stands in the ``"loss"`` or in the ``"reward"``, where it comes off
+    before the mean of the group (:mod:`.kl_placement`); ``kl_estimator`` how it is estimated: ``"k1"`` (the default in
+    the reward, and only there), ``"k2"`` or ``"k3"`` (the default in the loss). Raises :class:`callwright.UsageError`
+    for an option out of its range, or for those of the KL term that contradict one another.
     """
 
     max_length: int | None = field(default=None, validator=optional(count_from_one))
@@ -42,6 +45,8 @@ class DrGRPO:
         default=None, converter=optional_conversion(real), validator=optional(number(above=0))
     )
     kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
+    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="dr-grpo", init=False)
 
@@ -51,10 +56,11 @@ class DrGRPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = loss_terms.readable_rewards(rewards, valid)
-        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R_i - mean(R)
-        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
-        return torch.where(teaches, advantages, 0)
+        return self.normalised(*loss_terms.readable_rewards(rewards, valid))
+
+    def normalised(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """A_i, ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        return loss_terms.normalised_rewards(rewards, valid, "none", 0.0)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B]`` bool: every group with a valid sample. There is no dynamic sampling."""
@@ -73,7 +79,8 @@ class DrGRPO:
             self.name,
             low=self.epsilon,
             high=high,
-            kl_weight=self.kl_weight,
+            kl_weight=weight_in_loss(self),
+            kl_estimator=estimator(self),
             entropy_weight=self.entropy_weight,
         )
         longest = max(1, term.active.shape[1] if self.max_length is None else self.max_length)  # L_max
@@ -81,3 +88,8 @@ class DrGRPO:
         whole = sequences * longest if batch.normaliser is None else batch.normaliser
         loss = term.loss.sum() / whole
         return LossOutput(loss, loss_terms.diagnostics(batch, term.active, term.ratio, self.epsilon, high))
+
+
+@frozen(kw_only=True)
+class DrGRPOWithKLInReward(KLInReward, DrGRPO):
+    """What ``DrGRPO(kl_in="reward")`` makes: the same for rewards that have paid for their divergence."""

@@ -13,11 +13,19 @@ the loss is a mean over the tokens of each sequence, then a mean over sequences,
 same and the tokens of a short one weigh more:
 
     L = -1/N sum_i 1/|o_i| sum_t [ min(rho_it A_i, clip(rho_it, 1-epsilon, 1+epsilon_high) A_i) - kl_weight KL_it ]
+
+ToolRL (arXiv 2504.13958, section 3.4) prints another objective under the name, with the ratio of whole responses, which
+no length divides:
+
+    L = -1/N sum_i min(rho_i A_i, clip(rho_i, 1-epsilon, 1+epsilon_high) A_i),      rho_i = prod_t rho_it
+
+Its mean and deviation are those of a population: the divisor is n, where the deviation of others divides by n - 1.
 """
 
 from __future__ import annotations
 
-import torch
+from typing import Literal
+
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
@@ -25,30 +33,39 @@ from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
+from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
 
 
 @frozen(kw_only=True)
-class GRPO:
+class GRPO(PlacesKL):
     """GRPO with the loss of its paper. TRL calls the loss ``loss_type="grpo"``.
 
     ``epsilon`` in (0, 1) and ``epsilon_high`` > 0 bound the ratio below and above; left out, ``epsilon_high`` is
-    ``epsilon``. ``kl_weight`` >= 0 is the paper's beta; ``unbiased_kl`` multiplies the KL term by the ratio, which
-    makes its gradient that of the divergence itself (DeepSeek-V3.2; the default of TRL 1.16, and not of the paper).
-    ``std`` says what the deviation of rewards is taken over: ``"group"`` (the paper), ``"batch"`` (all rewards of the
-    batch, so that nearly equal groups are not blown up) or ``"none"`` (no division, so that a group's weight does not
-    depend on how hard its prompt is). ``std_epsilon`` >= 0 is added to the deviation.
+    ``epsilon``. ``ratio`` is that of each ``"token"`` (the paper) or of the whole ``"response"`` (ToolRL, 3.4).
+    ``kl_weight`` >= 0 is the paper's beta; ``kl_in`` says whether the divergence stands in the ``"loss"`` (the paper)
+    or in the ``"reward"`` (verl and ToolRL's released code: :mod:`.kl_placement`), ``kl_estimator`` how it is
+    estimated: ``"k1"`` (the default in the reward, and only there), ``"k2"`` or ``"k3"`` (the default in the loss).
+    ``unbiased_kl`` multiplies the KL term by the ratio, which makes its gradient that of the divergence itself
+    (DeepSeek-V3.2; the default of TRL 1.16, and not of the paper).
+    ``std`` says what the deviation of rewards is taken over: ``"group"`` (divisor n - 1, as all released code),
+    ``"population"`` (the group with the divisor n; ToolRL, 3.4), ``"batch"`` (all rewards of the batch, so that nearly
+    equal groups are not blown up) or ``"none"`` (no division, so that a group's weight does not depend on how hard its
+    prompt is). ``std_epsilon`` >= 0 is added to the deviation.
     ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). Raises :class:`callwright.UsageError`
-    for an option out of its range.
+    for an option out of its range, or for those of the KL term that contradict one another.
     """
 
     epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
     epsilon_high: float | None = field(
         default=None, converter=optional_conversion(real), validator=optional(number(above=0))
     )
+    ratio: Literal["token", "response"] = field(default="token", validator=one_of("token", "response"))
     kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
+    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
+    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
     unbiased_kl: bool = field(default=False, validator=switch)
-    std: loss_terms.Std = field(default="group", validator=one_of("group", "batch", "none"))
+    std: loss_terms.Std = field(default="group", validator=one_of("group", "population", "batch", "none"))
     std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="grpo", init=False)
@@ -59,12 +76,11 @@ class GRPO:
 
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]`` from rewards ``[B, G]``; masked samples and groups of equal rewards get 0."""
-        rewards, valid = loss_terms.readable_rewards(rewards, valid)
-        advantages = rewards - loss_terms.mean_reward(rewards, valid)  # R_i - mean(R)
-        if self.std != "none":
-            advantages = advantages / (loss_terms.deviation(rewards, valid, self.std) + self.std_epsilon)
-        teaches = valid & loss_terms.varied_groups(rewards, valid).unsqueeze(1)
-        return torch.where(teaches, advantages, 0)
+        return self.normalised(*loss_terms.readable_rewards(rewards, valid))
+
+    def normalised(self, rewards: Tensor, valid: Tensor) -> Tensor:
+        """A_i, ``[B, G]``; masked samples and groups of equal rewards get 0."""
+        return loss_terms.normalised_rewards(rewards, valid, self.std, self.std_epsilon)
 
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B]`` bool: every group with a valid sample. GRPO has no dynamic sampling."""
@@ -82,12 +98,19 @@ class GRPO:
             self.name,
             low=self.epsilon,
             high=high,
-            kl_weight=self.kl_weight,
+            kl_weight=weight_in_loss(self),
+            kl_estimator=estimator(self),
             unbiased_kl=self.unbiased_kl,
             entropy_weight=self.entropy_weight,
+            whole_responses=self.ratio == "response",
         )
         lengths = term.active.sum(1)  # |o_i|, [N]
         sequence_loss = term.loss.sum(1) / lengths.clamp(min=1)
         sequences = (lengths > 0).sum().clamp(min=1) if batch.normaliser is None else batch.normaliser  # N
         loss = sequence_loss.sum() / sequences
         return LossOutput(loss, loss_terms.diagnostics(batch, term.active, term.ratio, self.epsilon, high))
+
+
+@frozen(kw_only=True)
+class GRPOWithKLInReward(KLInReward, GRPO):
+    """What ``GRPO(kl_in="reward")`` makes: the same for rewards that have paid for their divergence."""

@@ -16,8 +16,9 @@ from torch import Tensor
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, TokenBatch, ValueBatch
 
-#: What the deviation of rewards is taken over: each prompt's group, all rewards of the batch, or none (no division).
-Std = Literal["group", "batch", "none"]
+#: What the deviation of rewards is taken over: each prompt's group with the divisor ``n - 1`` or, as that of a whole
+#: ``"population"``, with ``n``; all rewards of the batch (``n - 1``); or none (no division).
+Std = Literal["group", "population", "batch", "none"]
 
 #: Estimators of the KL divergence of the policy from its reference, from one sampled token (Schulman 2020).
 KL = Literal["k1", "k2", "k3"]
@@ -57,15 +58,26 @@ def mean_reward(rewards: Tensor, valid: Tensor) -> Tensor:
     return torch.where(valid, rewards, 0).sum(1, keepdim=True) / valid.sum(1, keepdim=True).clamp(min=1)
 
 
-def deviation(rewards: Tensor, valid: Tensor, over: Literal["group", "batch"]) -> Tensor:
-    """The unbiased standard deviation (divisor ``n - 1``, as ``torch.std`` and TRL) over valid samples.
+def deviation(rewards: Tensor, valid: Tensor, over: Literal["group", "population", "batch"]) -> Tensor:
+    """The standard deviation over valid samples: unbiased (divisor ``n - 1``, as ``torch.std``, TRL and verl), or with
+    the divisor ``n`` for ``"population"`` (ToolRL, section 3.4).
 
     ``[B, 1]`` over groups, ``[1, 1]`` over the batch; 0 for fewer than two valid samples.
     """
     if over == "batch":
         return deviation(rewards.reshape(1, -1), valid.reshape(1, -1), "group")
     squares = torch.where(valid, rewards - mean_reward(rewards, valid), 0).square()
-    return (squares.sum(1, keepdim=True) / (valid.sum(1, keepdim=True) - 1).clamp(min=1)).sqrt()
+    count = valid.sum(1, keepdim=True) - (0 if over == "population" else 1)
+    return (squares.sum(1, keepdim=True) / count.clamp(min=1)).sqrt()
+
+
+def normalised_rewards(rewards: Tensor, valid: Tensor, std: Std, std_epsilon: float) -> Tensor:
+    """``(R - mean) / (std + eps)`` ``[B, G]``, the mean being that of each group; masked samples and groups of equal
+    rewards get exactly 0. ``rewards`` and ``valid`` are those of :func:`readable_rewards`."""
+    advantages = rewards - mean_reward(rewards, valid)
+    if std != "none":
+        advantages = advantages / (deviation(rewards, valid, std) + std_epsilon)
+    return torch.where(valid & varied_groups(rewards, valid).unsqueeze(1), advantages, 0)
 
 
 def varied_groups(rewards: Tensor, valid: Tensor) -> Tensor:
@@ -174,7 +186,7 @@ class PolicyTerm:
 
     #: ``-min(rho A, clip(rho, 1 - low, 1 + high) A) + kl_weight KL - entropy_weight H``, ``[N, L]``; 0 where inactive.
     loss: Tensor
-    #: ``rho = pi_theta / pi_old`` ``[N, L]``, without gradient.
+    #: ``rho = pi_theta / pi_old`` ``[N, L]``, of each token or of its whole response, without gradient.
     ratio: Tensor
     #: ``[N, L]`` bool.
     active: Tensor
@@ -187,25 +199,30 @@ def policy_term(
     low: float,
     high: float,
     kl_weight: float,
+    kl_estimator: KL = "k3",
     unbiased_kl: bool = False,
     entropy_weight: float,
+    whole_responses: bool = False,
 ) -> PolicyTerm:
     """The clipped surrogate of each token, turned into a loss, with a KL term and an entropy bonus where they weigh.
 
-    ``rho`` is clipped to ``[1 - low, 1 + high]``. ``KL`` is the k3 estimate in nats; ``unbiased_kl`` multiplies it by
-    ``rho``. ``algorithm`` is named in errors. Raises :class:`callwright.UsageError` where the batch's shapes do not
-    fit, or a weight needs what the batch has not.
+    ``rho`` is clipped to ``[1 - low, 1 + high]``. With ``whole_responses`` it is that of the response, the product over
+    its active tokens, which then all have the same surrogate: their mean is that of the response. ``KL`` is an estimate
+    in nats; ``unbiased_kl`` multiplies it by the ``rho`` of the token. ``algorithm`` is named in errors. Raises
+    :class:`callwright.UsageError` where the batch's shapes do not fit, or a weight needs what the batch has not.
     """
     active = active_tokens(batch)  # [N, L]
     logprobs = inside(batch.logprobs, active)  # log pi_theta
     old_logprobs = inside(batch.old_logprobs.detach(), active)  # log pi_old
     advantages = token_advantages(batch, active)  # A, [N, 1] or [N, L]
-    ratio = torch.exp(logprobs - old_logprobs)  # rho
+    change = logprobs - old_logprobs
+    ratio = torch.exp(change.sum(1, keepdim=True)).expand_as(change) if whole_responses else torch.exp(change)  # rho
     token_loss = -clipped_surrogate(ratio, advantages, low, high)
     if kl_weight > 0:
-        divergence = k3(logprobs, inside(reference(batch, algorithm, kl_weight), active))  # KL
+        ref_logprobs = inside(reference(batch, algorithm, kl_weight), active)
+        divergence = kl_estimate(kl_estimator, logprobs, ref_logprobs)  # KL
         if unbiased_kl:
-            divergence = ratio * divergence
+            divergence = torch.exp(change) * divergence
         token_loss = token_loss + kl_weight * divergence
     token_loss = with_entropy(token_loss, batch, active, algorithm, entropy_weight)
     return PolicyTerm(inside(token_loss, active), ratio.detach(), active)
@@ -311,7 +328,8 @@ def whiten(values: Tensor, active: Tensor, *, unbiased: bool) -> Tensor:
 def diagnostics(batch: TokenBatch, active: Tensor, ratio: Tensor, low: float, high: float) -> Mapping[str, float]:
     """What a person wants to see of a step; all means are over active tokens, and 0 where there is none.
 
-    ``ratio_mean``, ``ratio_max``: of ``pi_theta / pi_old``. ``clip_fraction_low``: tokens below ``1 - low`` with a
+    ``ratio_mean``, ``ratio_max``: of ``pi_theta / pi_old``; where it is that of whole responses, each token has its
+    response's. ``clip_fraction_low``: tokens below ``1 - low`` with a
     negative advantage, ``clip_fraction_high``: above ``1 + high`` with a positive one (those whose gradient is cut);
     ``clip_fraction``: both. ``kl`` (k3, nats) where the batch has reference log-probabilities, ``entropy`` (nats) where
     it has entropies. ``active_tokens``: the weight with which the means of micro-batches combine to those of the whole

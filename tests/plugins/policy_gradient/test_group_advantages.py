@@ -35,7 +35,7 @@ def tensors(rewards: Groups, hidden: float = math.nan) -> tuple[Any, Any]:
 
 
 def literal(rewards: Groups, std: str, epsilon: float) -> Groups:
-    """(R - mean) / (std + eps) over the samples that there are; statistics.stdev divides by n - 1."""
+    """(R - mean) / (std + eps) over the samples that there are; statistics.stdev divides by n - 1, pstdev by n."""
     everything = [r for group in rewards for r in group if r is not None]
     result: Groups = []
     for group in rewards:
@@ -45,6 +45,7 @@ def literal(rewards: Groups, std: str, epsilon: float) -> Groups:
             continue
         scale = {
             "group": lambda there=there: statistics.stdev(there) + epsilon,
+            "population": lambda there=there: statistics.pstdev(there) + epsilon,
             "batch": lambda: statistics.stdev(everything) + epsilon,
             "none": lambda: 1.0,
         }[std]()
@@ -53,9 +54,11 @@ def literal(rewards: Groups, std: str, epsilon: float) -> Groups:
     return result
 
 
+STDS: tuple[Any, ...] = ("group", "population", "batch", "none")
 ALGORITHMS = [
-    *(pytest.param(GRPO(std=std), std, 1e-4, id=f"grpo-{std}") for std in ("group", "batch", "none")),
-    *(pytest.param(BatchNormalisedGRPO(std=std), std, 1e-4, id=f"bn-{std}") for std in ("group", "batch", "none")),
+    *(pytest.param(GRPO(std=std), std, 1e-4, id=f"grpo-{std}") for std in STDS),
+    *(pytest.param(BatchNormalisedGRPO(std=std), std, 1e-4, id=f"bn-{std}") for std in STDS),
+    pytest.param(DAPO(std="population"), "population", 1e-4, id="dapo-population"),
     pytest.param(GRPO(std_epsilon=0.5), "group", 0.5, id="grpo-epsilon"),
     pytest.param(BatchNormalisedGRPO(std_epsilon=0), "group", 0.0, id="bn-epsilon"),
     pytest.param(DAPO(std_epsilon=1e-6), "group", 1e-6, id="dapo"),
