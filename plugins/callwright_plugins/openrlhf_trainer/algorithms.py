@@ -54,12 +54,28 @@ def _kl_in_loss(algorithm: Any, estimator: str) -> Translation:
     return translation(*arguments)
 
 
+def _kl_of_group(algorithm: Any) -> Translation:
+    """The KL term of GRPO and its kin. In the reward it comes off before the group is normalised, which is refused."""
+    if algorithm.kl_in == "loss":
+        return _kl_in_loss(algorithm, algorithm.kl_estimator or "k3")
+    before = Difference(
+        "algorithm.kl_in",
+        "reward",
+        "loss",
+        "OpenRLHF takes the divergence off after the rewards of a group are normalised, which is something else: in a "
+        "group of equal rewards it would be no advantage of unit size. The trainer 'local' takes it off before",
+        refused=True,
+    )
+    weight = algorithm.kl_weight
+    return translation(argument("--algo.kl.init_coef", weight), unsupported=[before] if weight else [])
+
+
 def _kl_in_reward(algorithm: Any, estimator: str) -> Translation:
     weight = algorithm.kl_weight
     return translation(argument("--algo.kl.init_coef", weight), argument("--algo.kl.estimator", estimator))
 
 
-def _group_normalised(algorithm: Any) -> Translation:
+def _group_normalised(algorithm: Any, options: Options) -> Translation:
     """Rewards less the mean of their group, over its deviation."""
     std = getattr(algorithm, "std", "group")
     if std == "none":
@@ -78,11 +94,24 @@ def _group_normalised(algorithm: Any) -> Translation:
         "fixed in OpenRLHF; relative effect std_epsilon / deviation. Rewards are rounded so that a group of equal ones "
         "still gets advantages of exactly 0",
     )
+    population = Difference(
+        "algorithm.std",
+        "population",
+        "group",
+        f"OpenRLHF divides by the deviation with the divisor n - 1: every advantage is {_shrunk(options.group):.6g} "
+        "times as large",
+    )
     return translation(
         argument(ESTIMATOR, "group_norm"),
-        approximated=[epsilon] if algorithm.std_epsilon != STD_EPSILON else [],
+        approximated=([epsilon] if algorithm.std_epsilon != STD_EPSILON else [])
+        + ([population] if std == "population" else []),
         unsupported=[whole] if std == "batch" else [],
     )
+
+
+def _shrunk(group: int) -> float:
+    """What dividing by the deviation with n - 1 instead of n makes of the advantages of a group of n."""
+    return math.sqrt((group - 1) / group)
 
 
 def _token_mean(options: Options, algorithm: Any) -> Translation:
@@ -90,7 +119,8 @@ def _token_mean(options: Options, algorithm: Any) -> Translation:
 
 
 def _grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
-    found = _group_normalised(algorithm) + _kl_in_loss(algorithm, "k3")
+    whole = algorithm.ratio == "response"
+    weights = [("kl_weight", "KL term")] if algorithm.kl_in == "loss" else []
     differences = [
         Difference(
             f"algorithm.{key}",
@@ -98,13 +128,28 @@ def _grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
             "a mean over all tokens",
             f"OpenRLHF takes only the policy's part of the loss by sequence, never the {what}",
         )
-        for key, what in (("kl_weight", "KL term"), ("entropy_weight", "entropy"))
+        for key, what in [*weights, ("entropy_weight", "entropy")]
         if getattr(algorithm, key)
     ]
-    return found + translation(
-        argument("--actor.loss_agg_mode", "seq-mean-token-mean"),
-        _clip(algorithm.epsilon, algorithm.epsilon_high),
-        approximated=differences,
+    if whole:
+        differences.append(
+            Difference(
+                "algorithm.ratio",
+                "response: a mean over responses, which no length divides",
+                "token: a mean over all tokens",
+                "OpenRLHF has the ratios of tokens (in gspo, of responses, to the power of 1 / length). Before the "
+                "policy moves, its gradient is the same but for a factor, 1 / the mean length of responses, which a KL "
+                "term or an entropy bonus does not have; afterwards other tokens are clipped",
+            )
+        )
+    return (
+        _group_normalised(algorithm, options)
+        + _kl_of_group(algorithm)
+        + translation(
+            argument("--actor.loss_agg_mode", "token-mean" if whole else "seq-mean-token-mean"),
+            _clip(algorithm.epsilon, algorithm.epsilon_high),
+            approximated=differences,
+        )
     )
 
 
@@ -120,8 +165,8 @@ def _bn_grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translatio
         options.micro_batch >= options.prompts * options.group // options.mini_batches
     )
     return (
-        _group_normalised(algorithm)
-        + _kl_in_loss(algorithm, "k3")
+        _group_normalised(algorithm, options)
+        + _kl_of_group(algorithm)
         + _token_mean(options, algorithm)
         + translation(_clip(algorithm.epsilon, algorithm.epsilon_high), approximated=[] if held_at_once else [local])
     )
@@ -168,8 +213,8 @@ def _dapo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
                 )
             )
     return (
-        _group_normalised(algorithm)
-        + _kl_in_loss(algorithm, "k3")
+        _group_normalised(algorithm, options)
+        + _kl_of_group(algorithm)
         + _token_mean(options, algorithm)
         + translation(*arguments, approximated=approximated)
     )
@@ -184,7 +229,7 @@ def _dr_grpo(algorithm: Any, options: Options, limits: TurnLimits) -> Translatio
     )
     return (
         translation(argument(ESTIMATOR, "dr_grpo"))
-        + _kl_in_loss(algorithm, "k3")
+        + _kl_of_group(algorithm)
         + _token_mean(options, algorithm)
         + translation(_clip(algorithm.epsilon, algorithm.epsilon_high), approximated=[constant])
     )

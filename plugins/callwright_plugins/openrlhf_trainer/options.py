@@ -60,7 +60,10 @@ class Options(OptionTable):
     learning_rate: float = Field(default=1e-6, gt=0, description="Of AdamW, after the warm-up.")
     warm_up: int = Field(default=0, ge=0, description="Steps in which the learning rate rises from 0.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
-        default="constant", description="After the warm-up: constant, linear, or cosine down to a tenth."
+        default="constant", description="After the warm-up: constant, linear or cosine, down to schedule_floor."
+    )
+    schedule_floor: float = Field(
+        default=0.1, ge=0, le=1, description="What a falling schedule ends at, as a share of the learning rate."
     )
     betas: tuple[float, float] = Field(default=(0.9, 0.95), description="Of AdamW, of the critic's too.")
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")

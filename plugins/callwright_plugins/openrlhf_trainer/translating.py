@@ -251,9 +251,9 @@ def _optimiser(options: Options) -> Translation:
                 "the schedules of transformers begin there; the rest is one update behind",
             )
         )
-    if options.schedule == "linear":
+    if options.schedule == "linear" and options.schedule_floor:
         approximated.append(
-            Difference("trainer.schedule", "linear, down to a tenth", "linear, down to 0", "transformers' schedule")
+            Difference("trainer.schedule_floor", options.schedule_floor, 0.0, "transformers' linear schedule ends at 0")
         )
     return translation(
         argument("--actor.adam.lr", options.learning_rate),
@@ -262,7 +262,7 @@ def _optimiser(options: Options) -> Translation:
         argument("--actor.max_norm", options.clip_norm),
         argument("--actor.lr_scheduler", _SCHEDULES[options.schedule]),
         argument("--actor.lr_warmup_ratio", warm_up_ratio(options.warm_up, options)),
-        argument("--actor.min_lr_ratio", 0.1),
+        argument("--actor.min_lr_ratio", options.schedule_floor),
         approximated=approximated,
     )
 

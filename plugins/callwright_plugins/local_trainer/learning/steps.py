@@ -16,7 +16,8 @@ def adamw(model: Any, weight_decay: float, betas: tuple[float, float]) -> torch.
 
 
 def learning_rate(step: int, steps: int, peak: float, warm_up: int, schedule: Schedule, floor: float = 0.1) -> float:
-    """The rate of ``step`` (from 0) of ``steps``: rises for ``warm_up`` steps, then stays or falls to a ``floor``."""
+    """The rate of ``step`` (from 0) of ``steps``: rises for ``warm_up`` steps, then stays, or falls to the share
+    ``floor`` of its ``peak``, which it would reach one step after the last."""
     if step < warm_up:
         return peak * (step + 1) / warm_up
     if schedule == "constant":

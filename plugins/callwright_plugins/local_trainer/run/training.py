@@ -185,7 +185,9 @@ class Training:
             limit = longest(self.limits, options)
             shaped = self.algorithm.shape_rewards(rewards, lengths, limit)
             advantages = self.algorithm.advantages(shaped, valid)
-            rate = learning_rate(step, options.steps, options.learning_rate, options.warm_up, options.schedule)
+            rate = learning_rate(
+                step, options.steps, options.learning_rate, options.warm_up, options.schedule, options.schedule_floor
+            )
             batch = make_batch(groups, advantages, valid, limit)
             prepared = prepare(self.policy, self.reference, self.algorithm, batch, options, self.critic, self.kl_weight)
             if isinstance(self.algorithm, TokenLevel):

@@ -147,3 +147,5 @@ def test_learning_rates() -> None:
     assert learning_rate(55, 100, 1.0, 10, "linear", floor=0.0) == pytest.approx(0.5)
     assert learning_rate(55, 100, 1.0, 10, "cosine", floor=0.0) == pytest.approx(0.5)
     assert learning_rate(100, 100, 2.0, 10, "linear") == pytest.approx(0.2)
+    assert learning_rate(100, 100, 2.0, 10, "cosine", 0.0) == pytest.approx(0.0)
+    assert learning_rate(100, 100, 2.0, 10, "cosine", 1.0) == learning_rate(30, 100, 2.0, 10, "cosine", 1.0) == 2.0

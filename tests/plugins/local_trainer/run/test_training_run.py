@@ -292,3 +292,14 @@ def test_depths_come_in_turn(small_corpus: Any) -> None:
 def test_unknown_options_are_unknown_names() -> None:
     with pytest.raises(UnknownName, match="'steps'"):
         LocalTrainer(stepps=3)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.1, 0.5])
+def test_a_schedule_falls_to_its_floor(
+    floor: float, tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent
+) -> None:
+    options = ("schedule='cosine'", "warm_up=0", "learning_rate=0.001", f"schedule_floor={floor}")
+    run = train(make_pipeline(*(f"trainer.{one}" for one in options), extra_rewards=[variety]), tmp_path)
+    rates = [row["learning_rate"] for row in run.rows("metrics.jsonl")]
+    left = (1, 0.853553, 0.5, 0.146447)  # (1 + cos(pi t / 4)) / 2
+    assert rates == pytest.approx([0.001 * (floor + (1 - floor) * share) for share in left], rel=1e-5)
