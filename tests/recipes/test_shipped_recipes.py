@@ -1,7 +1,7 @@
 """The shipped recipes: they are all there, load, say what the papers say, build, and the small ones run.
 
 ``PAPERS`` is transcribed from the papers (TIER: 4.1, appendices F and G; ToolRL: Tables 8 and 9; Prove: 4.1) and from
-the code that TIER released, not from the recipes.
+the code that TIER and ToolRL released, not from the recipes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
-from callwright.errors import MissingExtra
-from callwright.pipeline import build_pipeline, create_trainer
+from callwright.errors import MissingExtra, RecipeError
+from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, load_recipe, shipped_recipes
 from callwright.training.recipe_run import run_recipe
@@ -37,14 +38,18 @@ TIER = {
     "trainer.betas": [0.9, 0.99],
     "trainer.weight_decay": 0.1,
     "trainer.clip_norm": 0.1,
+    "trainer.schedule_floor": 0.1,  # ours
 }
 TABLE_8 = {
     "ir": "toolrl",
     "reward.name": "toolrl",
     "algorithm.name": "grpo",
+    "algorithm.ratio": "response",
+    "algorithm.std": "population",
     "algorithm.kl_weight": 0.0,
     "trainer.name": "openrlhf",
     "trainer.prompts": 512,
+    "trainer.evaluation_batch": 128,
     "trainer.max_prompt_tokens": 2048,
     "trainer.max_new_tokens": 1024,
     "trainer.learning_rate": 1e-6,
@@ -64,6 +69,7 @@ TABLE_9 = {
     "algorithm.kl_weight": 0.001,
     "trainer.name": "openrlhf",
     "trainer.prompts": 512,
+    "trainer.evaluation_batch": 128,
     "trainer.group": 1,
     "trainer.max_prompt_tokens": 1024,
     "trainer.max_new_tokens": 512,
@@ -77,6 +83,77 @@ TABLE_9 = {
     "trainer.evaluate_every": 5,
     "trainer.steps": 15 * (3920 // 512),
     "trainer.gpus_per_node": 2,
+}
+#: examples/grpo_trainer/run_grpo.sh, verl/trainer/config/ppo_trainer.yaml and the loop of verl/trainer/ppo of ToolRL's
+#: released code, which counts steps from 1 and ends when it has counted to 15 * 7.
+RELEASED_GRPO = {
+    "ir": "toolrl",
+    "reward.name": "toolrl-released-default",
+    "reward.first_step": 1,
+    "algorithm.name": "bn-grpo",
+    "algorithm.kl_weight": 0.001,
+    "algorithm.kl_in": "reward",
+    "algorithm.kl_estimator": "k1",
+    "algorithm.std": "group",
+    "algorithm.std_epsilon": 1e-6,
+    "algorithm.epsilon": 0.2,
+    "algorithm.entropy_weight": 0.001,
+    "trainer.name": "local",
+    "trainer.prompts": 512,
+    "trainer.group": 4,
+    "trainer.mini_batches": 512 // 128,
+    "trainer.iterations": 1,
+    "trainer.max_new_tokens": 1024,
+    "trainer.temperature": 1.0,
+    "trainer.learning_rate": 1e-6,
+    "trainer.warm_up": 0,
+    "trainer.schedule": "constant",
+    "trainer.betas": [0.9, 0.999],
+    "trainer.weight_decay": 0.01,
+    "trainer.clip_norm": 1.0,
+    "trainer.checkpoint_every": 15,
+    "trainer.evaluate_every": 5,
+    "trainer.evaluation_batch": 128,
+    "trainer.steps": 15 * (3920 // 512) - 1,
+}
+RELEASED_PPO = {
+    "ir": "toolrl",
+    "reward.name": "toolrl-released-default",
+    "reward.first_step": 1,
+    "algorithm.name": "ppo",
+    "algorithm.kl_weight": 0.001,
+    "algorithm.kl_estimator": "k1",
+    "algorithm.gamma": 1.0,
+    "algorithm.lam": 1.0,
+    "algorithm.epsilon": 0.2,
+    "algorithm.value_clip": 0.5,
+    "algorithm.entropy_weight": 0.001,
+    "algorithm.unbiased_std": True,
+    "trainer.name": "openrlhf",
+    "trainer.prompts": 512,
+    "trainer.group": 1,
+    "trainer.mini_batches": 512 // 128,
+    "trainer.micro_batch": 8 // 2,
+    "trainer.iterations": 1,
+    "trainer.max_prompt_tokens": 1024,
+    "trainer.max_new_tokens": 512,
+    "trainer.temperature": 1.0,
+    "trainer.learning_rate": 1e-6,
+    "trainer.warm_up": 0,
+    "trainer.schedule": "constant",
+    "trainer.betas": [0.9, 0.999],
+    "trainer.weight_decay": 0.01,
+    "trainer.clip_norm": 1.0,
+    "trainer.critic.learning_rate": 1e-5,
+    "trainer.critic.warm_up": 0,
+    "trainer.critic.head_start": 0,
+    "trainer.critic.weight_decay": 0.01,
+    "trainer.checkpoint_every": 15,
+    "trainer.evaluate_every": 5,
+    "trainer.evaluation_batch": 128,
+    "trainer.gpu_memory": 0.3,
+    "trainer.gpus_per_node": 2,
+    "trainer.steps": 15 * (3920 // 512) - 1,
 }
 PROVE = {
     "reward.name": "prove",
@@ -110,7 +187,14 @@ PROVE_RATES = {
 }
 CPU_KEPT = {
     "tier-cpu": {"reward.name": "tier", "algorithm.name": "bn-grpo", "algorithm.kl_weight": 0.04, "trainer.group": 8},
-    "toolrl-cpu": {"reward.name": "toolrl", "algorithm.name": "grpo", "algorithm.kl_weight": 0.0, "trainer.group": 4},
+    "toolrl-cpu": {
+        "reward.name": "toolrl",
+        "algorithm.name": "grpo",
+        "algorithm.ratio": "response",
+        "algorithm.std": "population",
+        "algorithm.kl_weight": 0.0,
+        "trainer.group": 4,
+    },
     "toolrl-cpu-ppo": {
         "reward.name": "toolrl",
         "algorithm.name": "ppo",
@@ -128,15 +212,32 @@ CPU_KEPT = {
 PAPERS: dict[str, dict[str, Any]] = {
     "tier-qwen3-8b": {**TIER, "algorithm.name": "bn-grpo", "algorithm.kl_weight": 0.04, "algorithm.std_epsilon": 1e-4},
     "tier-qwen3-8b-grpo": {**TIER, "algorithm.name": "grpo", "algorithm.kl_weight": 0.04},
-    "tier-qwen3-8b-dapo": {**TIER, "algorithm.name": "dapo", "algorithm.epsilon_high": 0.28},
+    # appendix F: hyperparameters, rollout budget and reward as in the main experiment
+    "tier-qwen3-8b-dapo": {
+        **TIER,
+        "algorithm.name": "dapo",
+        "algorithm.kl_weight": 0.04,
+        "algorithm.dynamic_sampling": False,
+        "algorithm.overlong_buffer": 0,
+    },
+    "tier-qwen3-8b-dapo-yu": {
+        **TIER,
+        "algorithm.name": "dapo",
+        "algorithm.kl_weight": 0.0,
+        "algorithm.epsilon_high": 0.28,
+        "algorithm.dynamic_sampling": True,
+    },
     "tier-qwen3-8b-released": {
         **TIER,
         "reward.name": "tier-released",
         "algorithm.name": "bn-grpo",
         "algorithm.kl_weight": 0.0,
+        "trainer.schedule_floor": 0.0,
     },
     **{f"toolrl-{name}": {**TABLE_8, "model.path": path} for name, path in TOOLRL_MODELS.items()},
     **{f"toolrl-{name}-ppo": {**TABLE_9, "model.path": path} for name, path in TOOLRL_MODELS.items()},
+    **{f"toolrl-{name}-released": {**RELEASED_GRPO, "model.path": path} for name, path in TOOLRL_MODELS.items()},
+    **{f"toolrl-{name}-ppo-released": {**RELEASED_PPO, "model.path": path} for name, path in TOOLRL_MODELS.items()},
     **{
         f"prove-{name}": {**PROVE, "model.path": path, "trainer.learning_rate": rate}
         for name, (path, rate) in PROVE_RATES.items()
@@ -157,6 +258,7 @@ CONTEXTS = {
     "tier-qwen3-8b": 12288,
     "tier-qwen3-8b-grpo": 12288,
     "tier-qwen3-8b-dapo": 12288,
+    "tier-qwen3-8b-dapo-yu": 12288,
     "tier-qwen3-8b-released": 4096,
 }
 #: Reads a file of the user's, which a test does not have.
@@ -196,7 +298,12 @@ def test_numbers_are_those_of_the_papers(name: str) -> None:
         assert trainer["max_prompt_tokens"] + trainer["max_new_tokens"] == CONTEXTS[name]
 
 
-@pytest.mark.parametrize("name", sorted(name for name in PAPERS if load_recipe(name).recipe.trainer.name == "openrlhf"))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        name for name in PAPERS if name.endswith("-released") or load_recipe(name).recipe.trainer.name == "openrlhf"
+    ),
+)
 def test_every_number_of_a_paper_recipe_has_a_source(name: str) -> None:
     """Each numeric line says where it is from, or stands below one that says so for those that follow."""
     covered = ("as all of the optimiser", "from here on assumed", "as the rest but", "as all that follows")
@@ -228,6 +335,46 @@ def test_it_builds(name: str, registry: Registry) -> None:
     assert pipeline.algorithm.kl_weight == recipe.algorithm.options.get("kl_weight", pipeline.algorithm.kl_weight)
     task = pipeline.corpus[recipe.corpus.train][0]
     assert pipeline.messages(task)
+
+
+def test_dapo_differs_from_the_main_experiment_of_tier_by_its_objective_alone() -> None:
+    """Appendix F: "The only variable across conditions is the optimization objective." """
+    main, dapo, yu = (load_recipe(f"tier-qwen3-8b{suffix}").data for suffix in ("", "-dapo", "-dapo-yu"))
+    own = {"name", "description", "algorithm"}
+    assert {key: part for key, part in dapo.items() if key not in own} == {
+        key: part for key, part in main.items() if key not in own
+    }
+    assert {key: part for key, part in yu.items() if key not in own} == {
+        key: part for key, part in main.items() if key not in own
+    }
+    assert dapo["algorithm"]["kl_weight"] == main["algorithm"]["kl_weight"]
+    assert dapo["algorithm"]["std_epsilon"] == main["algorithm"]["std_epsilon"]
+
+
+def test_a_falling_schedule_says_where_it_ends() -> None:
+    for name in shipped_recipes():
+        options = load_recipe(name).recipe.trainer.options
+        if options.get("schedule", "constant") != "constant":
+            assert "schedule_floor" in options, name
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS))
+def test_the_algorithm_can_be_changed_by_its_name(name: str, registry: Registry) -> None:
+    """What the new one has not is refused by file, line and name; with the whole table replaced nothing is."""
+    small = ["corpus=toolworld-mini-v1", "ir=json", "reward=tier"]  # ToolRL's rows are not ours
+    loaded = load_recipe(name, overrides=[*small, "algorithm.name=dapo"])
+    known = {field.name for field in attrs.fields(registry.spec("algorithm", "dapo").load()) if field.init}
+    if set(loaded.recipe.algorithm.options) <= known:
+        assert_dapo(build_pipeline(loaded, registry))
+    else:
+        with pytest.raises(RecipeError, match=rf"{name}\.toml:\d+: There is no option of the algorithm 'dapo' named"):
+            build_pipeline(loaded, registry)
+    assert_dapo(build_pipeline(load_recipe(name, overrides=[*small, "algorithm=dapo"]), registry))
+
+
+def assert_dapo(pipeline: Pipeline) -> None:
+    assert pipeline.algorithm is not None
+    assert pipeline.algorithm.name == "dapo"
 
 
 @pytest.mark.slow
