@@ -148,8 +148,8 @@ def _sensitivity(console: Console, found: Mapping[str, Any]) -> None:
         )
     console.print(rows)
     console.print(
-        "mean, std and grouped (mean std in groups) are shares of the most. signal: groups that are not flat. tau-b and "
-        "order (pairs that flip) are against the reference, over attempts at the same task; sign: attempts whose "
+        "mean, std and grouped (mean std in groups) are shares of the most. signal: groups that are not flat. tau-b "
+        "and order (pairs that flip) are against the reference, over attempts at the same task; sign: attempts whose "
         "advantage changes between above and below the mean of the group."
     )
     if len(schemes) > len(shown):
