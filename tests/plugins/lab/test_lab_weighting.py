@@ -152,7 +152,7 @@ def test_the_figures_are_those_of_scoring_again(
     assert found["schemes"][0]["tau"] == 1.0
     reference = registry.create("reward recipe", "tier")
     before = [reference.score_attempt(attempt).total for _, attempt in attempts]
-    flipped = placed = 0
+    flipped = 0
     for row in found["schemes"]:
         recipe = changed(registry, "tier", row["changes"])
         after = [(recipe.score_attempt(attempt).total or 0.0) / recipe.high for _, attempt in attempts]
@@ -173,7 +173,6 @@ def test_the_figures_are_those_of_scoring_again(
             if means[upper][1] > means[lower][1] + 1e-9 and means[upper][0] < means[lower][0] - 1e-9
         }
         assert {(one["now_above"], one["now_below"]) for one in row["changed_places"]} == expected
-        placed += len(expected)
         flipped += row["flipped"] > 0
         for example in row["examples"]:
             ends = example["now_above"], example["now_below"]
@@ -184,7 +183,27 @@ def test_the_figures_are_those_of_scoring_again(
             assert [end["kind"] for end in ends] == [kind_of(judge(attempts[i][1])) for i in (first, second)]
         assert bool(row["examples"]) is (row["flipped"] > 0)
     assert flipped, "these attempts are meant to have pairs whose order hangs on the weights"
-    assert placed, "and kinds of errors that change places"
+
+
+def test_kinds_of_errors_change_places(invoke: Invoke, registry: cw.Registry, tmp_path: Path) -> None:
+    """One missing parameter earns 0.375, two wrong types 0.35; with four times the weight on parameters they swap."""
+    parser = registry.create("parser", "json")
+    missing = Program((Call(0, "Deposit", {}),))
+    mistyped = Program((Call(0, "Deposit", {"amount": "a"}), Call(1, "Deposit", {"amount": "b"})))
+    rows = [{"id": i, "task": "t0", "completion": parser.render(one)} for i, one in enumerate((missing, mistyped))]
+    source = tmp_path / "rows.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("lab", source, "--corpus", "bank-v1", "--recipes", "tier", "--weights", "parameters=4", "--seed", 4)
+    row = json.loads(invoke(*words, "--json").stdout)["sensitivity"]["schemes"][1]
+    (change,) = row["changed_places"]
+    assert (change["now_above"], change["now_below"]) == ("wrong type", "missing parameter")
+    assert change["before"] == pytest.approx([0.35, 0.375])
+    assert change["after"] == pytest.approx([6.5 / 13, 6 / 13])
+    assert row["flips"] == [{"now_above": "wrong type", "now_below": "missing parameter", "pairs": 1}]
+    assert (row["tau"], row["flipped"], row["advantage_flips"]) == (-1.0, 1.0, 1.0)
+    said = " ".join(invoke(*words).output.split())
+    assert "parameters=4: “wrong type” earns more on average than “missing parameter” (0.500 and 0.462; before" in said
+    assert 'Deposit(amount="a")' in said
 
 
 def test_each_value_alone_then_all_combinations_where_they_are_few(registry: cw.Registry) -> None:
