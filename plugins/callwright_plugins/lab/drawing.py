@@ -121,7 +121,8 @@ def _fewer_calls(console: Console, found: Mapping[str, Any]) -> None:
         )
     if not dropping["recipes"]:
         return
-    title = f"{dropping['tried']:,} of {dropping['attempts']:,} attempts with a broken call: what would earn more"
+    tried = f"{dropping['tried']:,} of {dropping['attempts']:,}"
+    title = f"{tried} attempts with a broken call: what is wrong as well and would earn more"
     rows = table("reward", "leaving a broken call out", "mean gain", "calling nothing", right=(1, 2, 3), title=title)
     for name, row in dropping["recipes"].items():
         gain = "–" if row["mean_gain"] is None else f"{row['mean_gain']:.3f}"

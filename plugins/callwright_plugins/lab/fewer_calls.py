@@ -17,6 +17,7 @@ from attrs import define, evolve, field, frozen
 from callwright.errors import CannotExpress
 from callwright.language.program import Call, Path, Program, revive
 from callwright.pipeline import Pipeline
+from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Reward
 from callwright_plugins.lab.ledger import Entry, Ledger
@@ -168,29 +169,39 @@ class Dropping:
     def figures(
         self, pipeline: Pipeline, ledger: Ledger, advance: Callable[[], object] = lambda: None
     ) -> dict[str, Any]:
-        """Per recipe: in which share of these attempts one broken call less, or no call at all, would earn more."""
+        """Per recipe: in which share of these attempts one broken call less, or no call at all, would earn more.
+
+        Programs that are right after it do not count: they are better, and ``put_right`` says of how many attempts one
+        is. What is left is worse than the attempt, or no better, and earns more.
+        """
+        put_right = 0
         gains: dict[str, list[tuple[float, Drawn, float, str]]] = {account.name: [] for account in ledger.accounts}
         empty: dict[str, list[bool]] = {account.name: [] for account in ledger.accounts}
         for drawn in self.drawn:
             program = drawn.attempt.program
             assert program is not None
             best: dict[str, tuple[float, str]] = {}
+            mended = False
             for call in broken_calls(drawn.attempt)[:_MOST_CALLS]:
                 less = evolve(program, calls=tuple(other for other in program.calls if other.id != call))
-                for name, earned in _earned(pipeline, ledger, drawn.attempt, less).items():
+                right, totals = _earned(pipeline, ledger, drawn.attempt, less)
+                mended = mended or right
+                for name, earned in totals.items() if not right else ():
                     if name not in best or earned > best[name][0]:
                         tool = next(other.tool for other in program.calls if other.id == call)
                         best[name] = (earned, f"{call}: {tool}")
-            nothing = _earned(pipeline, ledger, drawn.attempt, evolve(program, calls=()))
+            put_right += mended
+            right, nothing = _earned(pipeline, ledger, drawn.attempt, evolve(program, calls=()))
             for name, total in drawn.totals.items():
-                if name in best and name in gains:
-                    gains[name].append((best[name][0] - total, drawn, best[name][0], best[name][1]))
-                if name in nothing and name in empty:
-                    empty[name].append(nothing[name] > total + _SAME)
+                if name in gains:
+                    earned, dropped = best.get(name, (total, ""))
+                    gains[name].append((earned - total, drawn, earned, dropped))
+                    empty[name].append(not right and nothing.get(name, total) > total + _SAME)
             advance()
         return {
             "attempts": self.seen,
             "tried": len(self.drawn),
+            "put_right": put_right,
             "recipes": {name: _row(gains[name], empty[name]) for name in gains if gains[name]},
         }
 
@@ -201,7 +212,7 @@ def _row(gains: list[tuple[float, Drawn, float, str]], empty: list[bool]) -> dic
         "n": len(gains),
         "dropping_earns_more": len(rising) / len(gains),
         "mean_gain": sum(one[0] for one in rising) / len(rising) if rising else None,
-        "calling_nothing_earns_more": sum(empty) / len(empty) if empty else None,
+        "calling_nothing_earns_more": sum(empty) / len(empty),
         "example": None,
     }
     if rising:
@@ -216,16 +227,17 @@ def _row(gains: list[tuple[float, Drawn, float, str]], empty: list[bool]) -> dic
     return row
 
 
-def _earned(pipeline: Pipeline, ledger: Ledger, attempt: Attempt, program: Program) -> dict[str, float]:
-    """The totals of another program for the task of an attempt; nothing where it cannot be written or is masked."""
+def _earned(pipeline: Pipeline, ledger: Ledger, attempt: Attempt, program: Program) -> tuple[bool, dict[str, float]]:
+    """Whether another program is right for the task of an attempt, and its totals; none where it cannot be written."""
     try:
         text = pipeline.parser.render(program)
     except CannotExpress:
-        return {}
+        return False, {}
     other = pipeline.attempt(attempt.task, text, attempt.progress)
     rewards = ledger.score(other)
-    return {
+    totals = {
         account.name: reward.total
         for account, reward in zip(ledger.accounts, rewards, strict=True)
         if reward.total is not None
     }
+    return judge(other).answer, totals

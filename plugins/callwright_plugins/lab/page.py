@@ -276,8 +276,8 @@ def _fewer_calls(found: Mapping[str, Any]) -> str:
             )
         body += f'<div class="lines">{lines}</div>' + (f'<p class="none said">{text}</p>' if text else "")
     for key, head in (
-        ("dropping_earns_more", "Leaving one broken call out would earn more"),
-        ("calling_nothing_earns_more", "Calling nothing at all would earn more"),
+        ("dropping_earns_more", "Leaving one broken call out would earn more, and the answer stays wrong"),
+        ("calling_nothing_earns_more", "Calling nothing at all would earn more, and is wrong"),
     ):
         lines = "".join(
             _line(name, row[key], f"{_percent(row[key])} of {row['n']:,}") for name, row in dropping["recipes"].items()
@@ -297,7 +297,8 @@ def _fewer_calls(found: Mapping[str, Any]) -> str:
     lead = (
         "Right answers that skip calls of the reference program, with literals where it uses their results; and "
         f"attempts with a broken call, {dropping['tried']:,} of {dropping['attempts']:,}, that would earn more without "
-        "it. TIER’s reward counts mismatches of the calls that are made, so both can pay."
+        "it and be no less wrong. TIER judges the answer and counts mismatches of the calls that are made, so both can "
+        f"pay. {dropping['put_right']:,} of these attempts are right without the call; they are not counted here."
     )
     return _section("Fewer calls", lead, body)
 

@@ -189,5 +189,7 @@ def _dropping(found: dict[str, Any]) -> Iterator[Remark]:
             names.append(name)
             parts.append(f"{row['dropping_earns_more']:.0%} under {name}")
     if names:
-        text = f"Of the attempts with a broken call, these would earn more if it were left out: {_and(parts)}."
+        text = (
+            f"Of the attempts with a broken call, these would earn more without it and still be wrong: {_and(parts)}."
+        )
         yield "dropping_pays", names, text

@@ -167,7 +167,7 @@ def test_a_broken_call_that_is_left_out_costs_nothing(
     assert row["example"]["before"] == pytest.approx(0.35)
     assert row["example"]["after"] == pytest.approx(0.375)
     assert found["recipes"]["simple"]["dropping_earns_more"] == 0.0
-    assert "Leaving one broken call out would earn more" in page.read_text()
+    assert "Leaving one broken call out would earn more, and the answer stays wrong" in page.read_text()
 
 
 def test_dropping_is_what_scoring_the_shorter_program_gives(
@@ -176,7 +176,7 @@ def test_dropping_is_what_scoring_the_shorter_program_gives(
     tasks = [task for task in registry.create("corpus", "toolworld-mini-v1")["evaluation"] if task.depth > 2][:30]
     pool = Pool.of([task.program for task in tasks])
     parser, tier = registry.create("parser", "json"), registry.create("reward recipe", "tier")
-    rows, expected = [], []
+    rows, expected, right = [], [], 0
     for task in tasks:
         for probe, program in variants(task, pool):
             if probe.name not in ("dangling reference", "wrong parameter name"):
@@ -188,15 +188,33 @@ def test_dropping_is_what_scoring_the_shorter_program_gives(
                 evolve(program, calls=tuple(other for other in program.calls if other.id != call))
                 for call in broken_calls(cw.Attempt(task, text, parser))[:6]
             )
-            expected.append(max(tier.score(task, parser.render(one)).total for one in shorter) > now + 1e-9)
+            attempts = [cw.Attempt(task, parser.render(one), parser) for one in shorter]
+            wrong = [tier.score_attempt(one).total for one in attempts if not judge(one).answer]
+            right += len(wrong) < len(attempts)
+            expected.append(any(total > now + 1e-9 for total in wrong))
     source = tmp_path / "rows.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("--corpus", "toolworld-mini-v1", "--recipes", "tier", "--json", "--probe", "gold")
     found = json.loads(invoke("lab", source, *words).stdout)["dropping"]
     assert found["tried"] == len(rows)
+    assert found["put_right"] == right
     assert found["recipes"]["tier"]["dropping_earns_more"] == sum(expected) / len(expected)
     some = json.loads(invoke("lab", source, *words, "--probe-tasks", 7).stdout)["dropping"]
     assert (some["attempts"], some["tried"]) == (len(rows), 7)
+
+
+def test_a_call_that_had_better_not_been_made_is_no_reason_to_complain(
+    invoke: Invoke, registry: cw.Registry, tmp_path: Path
+) -> None:
+    """Where nothing is to be called, leaving the broken call out puts the attempt right."""
+    text = registry.create("parser", "json").render(calls(("Deposit", {})))
+    source = tmp_path / "rows.jsonl"
+    source.write_text(json.dumps({"id": 0, "task": "t2", "completion": text}) + "\n")
+    result = invoke("lab", source, "--corpus", "bank-v1", "--recipes", "tier", "--seed", 4, "--json")
+    found = json.loads(result.stdout)["dropping"]
+    assert found["put_right"] == 1
+    row = found["recipes"]["tier"]
+    assert row["dropping_earns_more"] == row["calling_nothing_earns_more"] == 0.0
 
 
 def test_a_corpus_is_probed_without_rollouts(invoke: Invoke, tmp_path: Path) -> None:
