@@ -3,52 +3,72 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import click
+from attrs import frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.bars import reporter
-from callwright.commands.safe_text import say
-from callwright.errors import UsageError
+from callwright.errors import UnknownName, UsageError
 from callwright.training.run_folder import write_atomically
-from callwright_plugins.lab.figures import TRUTH, figures
-from callwright_plugins.lab.ledger import STAGES, Ledger, open_ledger
+from callwright.walk.tasks import Task
+from callwright_plugins.lab.fewer_calls import Dropping, Skipping
+from callwright_plugins.lab.figures import figures
+from callwright_plugins.lab.ledger import kind_of, open_ledger
+from callwright_plugins.lab.probes import PROBES, Probe, chosen
 from callwright_plugins.lab.probing import Probing, probe_tasks, spread
 from callwright_plugins.lab.reading import Source, open_source
 from callwright_plugins.lab.remarks import remarks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from callwright_plugins.lab.weighting.comparing import compare_schemes
+from callwright_plugins.lab.weighting.recording import Recording
+from callwright_plugins.lab.weighting.schemes import make_schemes, read_penalties, read_weights
 
 DEFAULT = "tier,toolrl,prove,simple"
+#: Work of at least so many pieces has a bar of its own.
+_LONG: Final = 2_000
 
 
 @click.command("lab")
-@click.argument("source", metavar="ROLLOUTS|RUN")
+@click.argument("source", metavar="[ROLLOUTS|RUN]", required=False)
 @click.option("--recipes", default=DEFAULT, show_default=True, metavar="A,B,…", help="The rewards to compare.")
-@click.option("--corpus", metavar="NAME", help="The corpus that the rows' tasks are of.")
+@click.option("--corpus", metavar="NAME", help="The corpus that the rows' tasks are of; without rows, that is probed.")
+@click.option("--split", metavar="NAME", help="Without rows: the split that is probed. Default: all.")
 @options.data_option
 @options.corpus_settings
 @options.ir_option
 @options.seed_option
 @click.option("--probe-tasks", default=200, show_default=True, metavar="N", help="Tasks that probes are made of.")
+@click.option("--probe", "probe_names", multiple=True, metavar="NAME", help="Only this probe. May be repeated.")
+@click.option(
+    "--weights",
+    "weight_specs",
+    multiple=True,
+    metavar="TERM=W,W,…",
+    help="Try these weights of a term of the first recipe. May be repeated.",
+)
+@click.option("--lambda", "penalties", metavar="L,L,…", help="Try these costs of a mismatch under the first recipe.")
 @click.option("-o", "--output", metavar="FILE.html", help="Write the page here. Default for a run: lab.html in it.")
 @click.option("--open/--no-open", "show", default=False, help="Show the page in the browser.")
 @options.json_option
 @click.pass_obj
 def lab(
     app: App,
-    source: str,
+    source: str | None,
     recipes: str,
     corpus: str | None,
+    split: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
     ir: str,
     seed: int,
     probe_tasks: int,
+    probe_names: tuple[str, ...],
+    weight_specs: tuple[str, ...],
+    penalties: str | None,
     output: str | None,
     show: bool,
     as_json: bool,
@@ -62,18 +82,26 @@ def lab(
 
     Every attempt is parsed and executed once and scored under every recipe. Then probes are made from the tasks'
     reference programs: programs that are right in another way, or wrong in one known way. A recipe that cannot score
-    the corpus is named and left out.
+    the corpus is named and left out. With --corpus and no rollouts, its tasks are probed.
+
+    --weights and --lambda show how much the first recipe hangs on its weights and on what a mismatch costs: each value
+    alone and, where they are few, all combinations, over the same attempts.
     """
     names = [name.strip() for name in recipes.split(",") if name.strip()]
     if not names:
         raise click.UsageError("--recipes names no recipe")
+    grids, costs = read_weights(weight_specs), read_penalties(penalties)
+    recording = None
+    if grids or costs:
+        if source is None:
+            raise click.UsageError("--weights and --lambda compare rewards over rollouts: give a run or their file")
+        recording = Recording(make_schemes(app.registry, names[0], grids, costs))
+    if split is not None and source is not None:
+        raise click.UsageError("--split is for probing a corpus without rollouts; rows say which tasks they are of")
     keys = options.corpus_keys(data, corpus_options)
     opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)
-    ledger, probing = examine(opened, names, probe_tasks, quiet=as_json)
-    found = figures(ledger, probing)
-    found["source"] = opened.name
-    found["corpus"] = opened.pipeline.corpus.name
-    found["bad"] = opened.bad
+    asked = Asked(names, probe_tasks, chosen(probe_names), split if source is None else None)
+    found, probing = examine(opened, asked, recording, quiet=as_json)
     found["warnings"] = remarks(found, probing)
     page = output or (str(opened.run.path / "lab.html") if opened.run is not None else None)
     if page is not None:
@@ -83,7 +111,9 @@ def lab(
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        _draw(found)
+        from callwright_plugins.lab.drawing import draw
+
+        draw(found)
         click.echo(page if page is not None else "With -o lab.html there is a page with plots.")
     if show and page is not None:
         click.launch(str(Path(page).resolve()))
@@ -91,79 +121,77 @@ def lab(
         click.get_current_context().exit(1)
 
 
-def examine(opened: Source, names: Sequence[str], count: int, *, quiet: bool = False) -> tuple[Ledger, Probing]:
-    """Score every row and every probe. Raises :class:`callwright.UsageError` if no recipe can score the corpus."""
-    ledger = open_ledger(opened.pipeline.registry, names)
+@frozen
+class Asked:
+    """What to look at: recipes, how many tasks to probe with what, and the split of a corpus without rollouts."""
+
+    names: Sequence[str]
+    count: int = 200
+    probes: Sequence[Probe] = PROBES
+    split: str | None = None
+
+
+def examine(
+    opened: Source, asked: Asked, recording: Recording | None = None, *, quiet: bool = False
+) -> tuple[dict[str, Any], Probing]:
+    """Score every row and every probe, and compute the figures.
+
+    Raises :class:`callwright.UsageError` if no recipe can score the corpus, or there is nothing to score.
+    """
+    ledger = open_ledger(opened.pipeline.registry, asked.names)
+    skipping, dropping = Skipping(), Dropping(asked.count)
     with reporter() as bars:
-        for position, sample in enumerate(opened.samples(bars.say)):
-            ledger.enter(sample)
-            if not ledger.accounts:
-                break
-            if not quiet and (position + 1) % 20_000 == 0:
-                bars.say(f"{position + 1:,} attempts scored")
-        tasks = spread(list(ledger.tasks.values()), count)
-        probing = probe_tasks(opened.pipeline, ledger, tasks)
-    if not ledger.accounts:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in ledger.skipped.items())
-        raise UsageError(f"None of these recipes can score {opened.name}. {reasons}")
-    if not ledger.stages:
-        raise UsageError(f"{opened.name} holds no rollout that can be scored")
-    return ledger, probing
+        if opened.path:
+            for position, sample in enumerate(opened.samples(bars.say)):
+                entry = ledger.enter(sample)
+                if not ledger.accounts:
+                    break
+                if entry is not None:
+                    skipping.enter(entry)
+                    dropping.enter(sample.attempt, entry.rewards)
+                    if recording is not None:
+                        name = recording.schemes.name
+                        if name not in entry.rewards:
+                            raise UsageError(f"--weights: {name} cannot score {opened.name}: {ledger.skipped[name]}")
+                        kind = kind_of(entry.verdict)
+                        recording.enter(sample.attempt, kind, sample.group, sample.row_id, entry.rewards[name])
+                if not quiet and (position + 1) % 20_000 == 0:
+                    bars.say(f"{position + 1:,} attempts scored")
+            known = list(ledger.tasks.values())
+        else:
+            known = _tasks(opened, asked.split)
+        tasks = spread(known, asked.count)
+        long = not quiet and len(tasks) * len(asked.probes) >= _LONG
+        if long:
+            bars.start("tasks probed", len(tasks))
+        probing = probe_tasks(opened.pipeline, ledger, tasks, bars.advance if long else _unheard, asked.probes)
+        if not ledger.accounts:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in ledger.skipped.items())
+            raise UsageError(f"None of these recipes can score {opened.name}. {reasons}")
+        if opened.path and not ledger.stages:
+            raise UsageError(f"{opened.name} holds no rollout that can be scored")
+        if not opened.path and not tasks:
+            raise UsageError(f"{opened.name} has no task with a reference program to make probes of")
+        found = figures(ledger, probing)
+        found["source"] = opened.name + (f", {asked.split}" if asked.split else "")
+        found["corpus"] = opened.pipeline.corpus.name
+        found["bad"] = opened.bad
+        found["skips"] = skipping.figures()
+        found["dropping"] = dropping.figures(opened.pipeline, ledger)
+        if recording is not None:
+            long = not quiet and len(recording.cells) * len(recording.schemes.all) >= 100 * _LONG
+            if long:
+                bars.start("schemes compared", len(recording.schemes.all))
+            found["sensitivity"] = compare_schemes(recording, bars.advance if long else _unheard)
+    return found, probing
 
 
-def _draw(found: dict[str, Any]) -> None:
-    from callwright.commands.terminal import percent, screen, table, text
+def _unheard() -> None:
+    """Nobody listens."""
 
-    console = screen()
-    recipes = found["recipes"]
-    for name, reason in found["skipped"].items():
-        say(f"{name} is left out: {reason}")
-    title = f"{found['attempts']:,} attempts at {found['tasks']:,} tasks of {found['corpus']}"
-    main = table(
-        "recipe", "range", "mean", "at max", "at min", "spread", "flat groups", right=(1, 2, 3, 4, 5, 6), title=title
-    )
-    for name, row in recipes.items():
-        main.add_row(
-            text(name),
-            f"{row['low']:.3g} to {row['high']:.3g}",
-            f"{row['mean']:.3f}",
-            percent(row["at_high"]),
-            percent(row["at_low"]),
-            "–" if row["groups"]["spread"] is None else f"{row['groups']['spread']:.3f}",
-            percent(row["groups"]["without_signal"]),
-        )
-    console.print(main)
-    columns = range(1, len(recipes) + 1)
-    probes = table("probe: mean reward", *recipes, right=columns, title=f"Probes of {found['probes']['tasks']} tasks")
-    for name, probe in found["probes"]["probes"].items():
-        if probe["recipes"]:
-            cells = (probe["recipes"].get(recipe) for recipe in recipes)
-            probes.add_row(f"{name} ({probe['kind']})", *("–" if c is None else f"{c['mean']:.3f}" for c in cells))
-    console.print(probes)
-    stages = table("attempts that …: mean reward", "n", *recipes, right=range(1, len(recipes) + 2))
-    for stage, count in found["stages"].items():
-        cells = (row["stages"].get(stage) for row in recipes.values())
-        stages.add_row(STAGES[stage], f"{count:,}", *("–" if cell is None else f"{cell:.3f}" for cell in cells))
-    console.print(stages)
-    parts = table("component", "mean", "of at most", "of the variance", "at its most", "shut", right=(1, 2, 3, 4, 5))
-    for name, row in recipes.items():
-        for part, cell in row["components"].items():
-            parts.add_row(
-                text(f"{name}: {part}"),
-                f"{cell['mean']:.3f}",
-                f"{cell['high']:.3g}",
-                percent(cell["variance_share"]),
-                percent(cell["full"]),
-                percent(cell["closed"]),
-            )
-    console.print(parts)
-    agreement = table("rank agreement (tau-b)", "", "in groups", "overall", right=(2, 3))
-    for pair in found["agreement"]:
-        first, second = pair["recipes"]
-        inner, outer = ("–" if tau is None else f"{tau:.2f}" for tau in (pair["tau_within"], pair["tau"]))
-        agreement.add_row(text(first), text(second if second != TRUTH else "whether the answer is right"), inner, outer)
-    console.print(agreement)
-    if found["masked"]:
-        console.print(f"{found['masked']:,} attempts are masked and left out: their tools or servers failed.")
-    for warning in found["warnings"]:
-        console.print(text(f"! {warning['text']}", "yellow"))
+
+def _tasks(opened: Source, split: str | None) -> list[Task]:
+    corpus = opened.pipeline.corpus
+    if split is not None and split not in corpus.splits:
+        raise UnknownName(f"split of {corpus.name}", split, corpus.splits)
+    return [task for name in ([split] if split is not None else corpus.splits) for task in corpus[name]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Sequence
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from callwright.errors import ComponentError, DataError, RecipeError, UsageError
 from callwright.plugins import Registry
-from callwright.training.evaluation import judge
+from callwright.training.evaluation import Verdict, judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Progress
 from callwright.walk.reward import Reward, RewardRecipe
@@ -26,6 +26,26 @@ STAGES = {
     "answer": "executes, wrong answer",
     "right": "right answer",
 }
+
+
+#: The same, told apart by what a schema did not allow.
+KINDS = {
+    "schema:unknown_tool": "unknown tool",
+    "schema:missing_parameter": "missing parameter",
+    "schema:unexpected_parameter": "unexpected parameter",
+    "schema:wrong_type": "wrong type",
+}
+
+
+def stage_of(verdict: Verdict) -> str:
+    """The stage of :data:`STAGES` at which an attempt went wrong first."""
+    stage, _, code = verdict.failure.partition(":")
+    return code if code in STAGES else stage or "right"
+
+
+def kind_of(verdict: Verdict) -> str:
+    """What went wrong first, in words."""
+    return KINDS.get(verdict.failure) or STAGES.get(stage_of(verdict), verdict.failure)
 
 
 @define(eq=False)
@@ -57,6 +77,15 @@ class Account:
                 self.full[name] += 1
 
 
+@frozen(eq=False)
+class Entry:
+    """A sample that was entered: the verdict on it and its reward under each recipe."""
+
+    sample: Sample
+    verdict: Verdict
+    rewards: dict[str, Reward]
+
+
 @define(eq=False)
 class Ledger:
     """The accounts of all recipes over the same samples.
@@ -74,8 +103,8 @@ class Ledger:
     progress: Progress | None = None
     _numbers: dict[Hashable, int] = field(factory=dict)
 
-    def enter(self, sample: Sample) -> None:
-        """Score a sample under every recipe."""
+    def enter(self, sample: Sample) -> Entry | None:
+        """Score a sample under every recipe; ``None`` for one that is masked."""
         attempt = sample.attempt
         self.progress = attempt.progress or self.progress
         rewards = self.score(attempt)
@@ -83,12 +112,13 @@ class Ledger:
         self.tasks.setdefault(attempt.task.id, attempt.task)
         if verdict.masked or any(reward.total is None for reward in rewards):
             self.masked += 1
-            return
+            return None
         for account, reward in zip(self.accounts, rewards, strict=True):
             account.add(reward)
-        stage, _, code = verdict.failure.partition(":")
-        self.stages.append(code if code in STAGES else stage or "right")
+        self.stages.append(stage_of(verdict))
         self.groups.append(self._numbers.setdefault(sample.group, len(self._numbers)))
+        named = {account.name: reward for account, reward in zip(self.accounts, rewards, strict=True)}
+        return Entry(sample, verdict, named)
 
     def score(self, attempt: Attempt) -> list[Reward]:
         """The reward under each recipe, in order; a recipe that cannot score the task is taken out first."""

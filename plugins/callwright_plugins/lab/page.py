@@ -15,30 +15,22 @@ _KINDS = {
     "gold": "The reference program",
     "valid": "Just as right: should earn the same",
     "verbose": "Right, with a call too many",
+    "shortcut": "Right, with literals in place of calls",
     "wrong": "Wrong: should earn clearly less",
 }
 _WIDTH, _HEIGHT = 300, 108
+_CHANGES = 3
 
 
 def render(found: Mapping[str, Any]) -> str:
     """The page of what :func:`callwright_plugins.lab.figures.figures` found. The same figures give the same bytes."""
     style = resources.files("callwright_plugins.lab").joinpath("style.css").read_text(encoding="utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    body = "\n".join(
-        part
-        for part in (
-            _header(found),
-            _notices(found),
-            _probes(found),
-            _distributions(found),
-            _signal(found),
-            _stages(found),
-            _agreement(found),
-            _components(found),
-            _left_out(found),
-        )
-        if part
-    )
+    parts = [_header(found), _notices(found), _probes(found)]
+    if found["attempts"]:
+        parts += [_distributions(found), _signal(found), _stages(found), _fewer_calls(found), _agreement(found)]
+        parts += [_components(found), _sensitivity(found)]
+    body = "\n".join(part for part in (*parts, _left_out(found)) if part)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -73,6 +65,10 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.0f}%"
 
 
+def _tenths(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}%"
+
+
 def _section(title: str, lead: str, body: str) -> str:
     return (
         f'<section class="part"><div class="rail"><h2>{_safe(title)}</h2><p>{lead}</p></div>'
@@ -87,8 +83,11 @@ def _header(found: Mapping[str, Any]) -> str:
         "Tasks": f"{found['tasks']:,} of {found['corpus']}",
         "Groups": f"{groups['count']:,}",
         "Right answers": _percent(found["right"]),
+        "Right ones that skip calls": _percent(found["skips"]["share_of_right"]),
         "Masked, left out": f"{found['masked']:,}",
     }
+    if not found["attempts"]:
+        facts = {"Corpus": found["source"], "Tasks probed": f"{found['probes']['tasks']:,}"}
     shown = "".join(f"<div><dt>{_safe(key)}</dt><dd>{_safe(value)}</dd></div>" for key, value in facts.items())
     names = " · ".join(_safe(name) for name in found["recipes"])
     return (
@@ -260,6 +259,107 @@ def _components(found: Mapping[str, Any]) -> str:
         )
     lead = "Which terms make the differences between rollouts: each term’s share of the variance of the total."
     return _section("Components", lead, body)
+
+
+def _fewer_calls(found: Mapping[str, Any]) -> str:
+    skips, dropping = found["skips"], found["dropping"]
+    body = ""
+    if skips["right"]:
+        lines = _line("skip calls", skips["share_of_right"], f"{skips['skipping']:,} of {skips['right']:,} right")
+        means = ", ".join(f"{_number(mean, 3)} under {_safe(name)}" for name, mean in skips["mean"].items())
+        text = f"They earn {means} on average." if means else ""
+        if skips["example"]:
+            example = skips["example"]
+            text += (
+                f" At task {_safe(example['task'])}, for instance, <code>{_safe(example['program'])}</code> without "
+                f"{_safe(', '.join(example['skipped']))}."
+            )
+        body += f'<div class="lines">{lines}</div>' + (f'<p class="none said">{text}</p>' if text else "")
+    for key, head in (
+        ("dropping_earns_more", "Leaving one broken call out would earn more, and the answer stays wrong"),
+        ("calling_nothing_earns_more", "Calling nothing at all would earn more, and is wrong"),
+    ):
+        lines = "".join(
+            _line(name, row[key], f"{_percent(row[key])} of {row['n']:,}") for name, row in dropping["recipes"].items()
+        )
+        if lines:
+            body += f'<p class="none said">{head}</p><div class="lines">{lines}</div>'
+    for name, row in dropping["recipes"].items():
+        example = row["example"]
+        if example:
+            body += (
+                f'<p class="none said">{_safe(name)}, task {_safe(example["task"])}: '
+                f"<code>{_safe(example['program'])}</code> earns {_number(example['before'], 3)}, and without call "
+                f"{_safe(example['dropped'])} it earns {_number(example['after'], 3)}.</p>"
+            )
+    if not body:
+        return ""
+    lead = (
+        "Right answers that skip calls of the reference program, with literals where it uses their results; and "
+        f"attempts with a broken call, {dropping['tried']:,} of {dropping['attempts']:,}, that would earn more without "
+        "it and be no less wrong. TIER judges the answer and counts mismatches of the calls that are made, so both can "
+        f"pay. {dropping['put_right']:,} of these attempts are right without the call; they are not counted here."
+    )
+    return _section("Fewer calls", lead, body)
+
+
+def _sensitivity(found: Mapping[str, Any]) -> str:
+    if "sensitivity" not in found:
+        return ""
+    tried = found["sensitivity"]
+    heads = ["mean", "std", "in groups", "signal", "tau-b", "order flips", "sign flips"]
+    rows = ""
+    for row in tried["schemes"]:
+        tau = row["tau"]
+        cells = "".join(
+            (
+                _cell(_number(row["mean"], 3), row["mean"]),
+                _cell(_number(row["std"], 3), row["std"]),
+                _cell(_number(row["spread"], 3), row["spread"]),
+                _cell(_percent(row["with_signal"]), row["with_signal"]),
+                _cell(_number(tau, 3), None if tau is None else abs(tau), "var(--none)" if (tau or 0) < 0 else ""),
+                _cell(_tenths(row["flipped"]), row["flipped"], "var(--second)"),
+                _cell(_tenths(row["advantage_flips"]), row["advantage_flips"], "var(--second)"),
+            )
+        )
+        rows += f'<tr><th scope="row">{_safe(row["label"])}</th>{cells}</tr>'
+    body = _heat(heads, rows) + "".join(_scheme(row) for row in tried["schemes"] if len(row["changes"]) == 1)
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in tried["schemes"][0]["weights"].items())
+    penalty = tried["schemes"][0]["penalty"]
+    cost = "" if penalty is None else f", lambda {penalty:g}"
+    lead = (
+        f"{_safe(tried['recipe'])} with other weights, on the same scores. The reference has {_safe(weights)}{cost}. "
+        "Mean and spread are shares of the most that each scheme gives. The rest compares attempts at the same task, "
+        f"{tried['pairs']:,} pairs of them, with the reference: order flips are of the pairs that it tells apart, sign "
+        "flips are attempts whose advantage changes between above and below the mean of their group."
+    )
+    if tried["thinned"]:
+        lead += " Of groups with very many different attempts, some were drawn for the pairs."
+    if tried["combinations_left_out"]:
+        lead += f" {tried['combinations_left_out']:,} combinations were too many and are left out."
+    return _section("Other weights", lead, body)
+
+
+def _scheme(row: Mapping[str, Any]) -> str:
+    """Kinds of errors that change places under a scheme, and pairs of attempts whose order flips."""
+    lines = ""
+    for change in row["changed_places"][:_CHANGES]:
+        (then_upper, then_lower), (upper, lower) = change["before"], change["after"]
+        lines += (
+            f"<li>“{_safe(change['now_above'])}” now earns more on average than “{_safe(change['now_below'])}”: "
+            f"{_number(upper, 3)} and {_number(lower, 3)}, before {_number(then_upper, 3)} and "
+            f"{_number(then_lower, 3)}</li>"
+        )
+    for example in row["examples"]:
+        ends = "".join(
+            f'<span class="end"><b>{_number(end["before"], 3)} → {_number(end["after"], 3)}</b> '
+            f"{_safe(end['kind'])} <code>{_safe(end['text'])}</code></span>"
+            for end in (example["now_above"], example["now_below"])
+        )
+        lines += f"<li>task {_safe(example['task'])}, one of {example['pairs']:,} such pairs: {ends}</li>"
+    if not lines:
+        return ""
+    return f'<figure class="recipe scheme"><b>{_safe(row["label"])}</b><ul class="plain">{lines}</ul></figure>'
 
 
 def _left_out(found: Mapping[str, Any]) -> str:

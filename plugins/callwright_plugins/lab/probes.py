@@ -11,17 +11,20 @@ from typing import Any, Final, Literal
 
 from attrs import evolve, field, frozen
 
+from callwright.errors import UnknownName
 from callwright.language.program import Call, Program, Reference, revive
+from callwright.walk.execution import execute
 from callwright.walk.tasks import Task
 
-Kind = Literal["gold", "valid", "verbose", "wrong"]
+Kind = Literal["gold", "valid", "verbose", "shortcut", "wrong"]
 
 
 @frozen
 class Probe:
     """A named way to change a reference program. ``kind`` says what its reward should be.
 
-    ``valid``: as right as the reference, and no longer; ``verbose``: right, with a call too many.
+    ``valid``: as right as the reference, and no longer; ``verbose``: right, with a call too many; ``shortcut``: right,
+    but not made out of results.
     """
 
     name: str
@@ -150,6 +153,17 @@ def _repeated(task: Task, program: Program, pool: Pool) -> Program | None:
     return in_order(program, (first, again, *program.calls[1:]))
 
 
+def _shortcut(task: Task, program: Program, pool: Pool) -> Program | None:
+    """The last call alone, with what the others gave it written out, as a policy could have it by heart."""
+    if program.returns != "one" or len(program.calls) < 2 or not program.calls[-1].located:
+        return None
+    trace = execute(program, task.environment, task.tools, scenario=task.scenario, seed=task.seed)
+    if trace.infrastructure is not None or not trace.executed:
+        return None
+    last = trace.records[-1]
+    return Program((Call(0, last.tool, dict(last.arguments)),), "one", program.thought)
+
+
 def _nothing(task: Task, program: Program, pool: Pool) -> Program | None:
     return Program((), program.returns, program.thought) if program.calls else None
 
@@ -234,6 +248,7 @@ PROBES: Final[tuple[Probe, ...]] = (
     Probe("commuted", "valid", "two filters of a conjunction exchanged", _commuted),
     Probe("extra call", "verbose", "right, after a call that nobody needs", _extra),
     Probe("repeated call", "verbose", "right, with its first call made twice", _repeated),
+    Probe("literal shortcut", "shortcut", "the last call alone, with literals for what the others give", _shortcut),
     Probe("no calls", "wrong", "calls nothing where calls are due", _nothing),
     Probe("one safe call", "wrong", "one call that executes and does not answer", _safe),
     Probe("last call dropped", "wrong", "stops one call early", _unfinished),
@@ -244,11 +259,23 @@ PROBES: Final[tuple[Probe, ...]] = (
 )
 
 
-def variants(task: Task, pool: Pool) -> Iterator[tuple[Probe, Program]]:
-    """Every probe that can be made of a task's reference program."""
+def chosen(names: Sequence[str]) -> tuple[Probe, ...]:
+    """The probes of these names, and the reference program beside them; all of them if there are no names.
+
+    Raises :class:`callwright.errors.UnknownName`.
+    """
+    known = {probe.name: probe for probe in PROBES}
+    for name in names:
+        if name not in known:
+            raise UnknownName("probe", name, known)
+    return tuple(probe for probe in PROBES if not names or probe.name in names or probe.kind == "gold")
+
+
+def variants(task: Task, pool: Pool, probes: Sequence[Probe] = PROBES) -> Iterator[tuple[Probe, Program]]:
+    """Every one of these probes that can be made of a task's reference program."""
     assert task.program is not None
     gold = evolve(task.program, calls=tuple(evolve(c, arguments=revive(dict(c.arguments))) for c in task.program.calls))
-    for probe in PROBES:
+    for probe in probes:
         made = probe.make(task, gold, pool)
         if made is not None:
             yield probe, made

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -15,6 +16,9 @@ from callwright.walk.tasks import Task
 from callwright_plugins.lab.ledger import Ledger
 from callwright_plugins.lab.probes import PROBES, Pool, Probe, variants
 
+#: So many different totals of a probe are told.
+_TOTALS: Final = 8
+
 
 @define(eq=False)
 class Probing:
@@ -23,6 +27,7 @@ class Probing:
     tasks: int = 0
     rewards: dict[str, dict[str, dict[str, float]]] = field(factory=dict)
     left_out: dict[str, dict[str, int]] = field(factory=dict)
+    probes: Sequence[Probe] = PROBES
 
     def leave_out(self, probe: Probe, reason: str) -> None:
         """Count a probe that is not used."""
@@ -39,14 +44,25 @@ class Probing:
         return sum(mine[t] for t in both) / len(both), sum(theirs[t] for t in both) / len(both), len(both)
 
     def to_json(self) -> dict[str, Any]:
-        """Tasks, per probe what it is and per recipe its mean, the reference's on the same tasks, and how many."""
+        """Tasks, per probe what it is and per recipe its mean, the reference's on the same tasks, and how many.
+
+        ``totals`` are the commonest totals with the number of tasks on which they were earned.
+        """
         found: dict[str, Any] = {}
-        for probe in PROBES:
+        for probe in self.probes:
             cells = {}
             for recipe in self.rewards:
                 pair = self.paired(recipe, probe.name)
                 if pair is not None:
-                    cells[recipe] = {"mean": pair[0], "gold": pair[1], "n": pair[2]}
+                    totals = Counter(round(total, 9) for total in self.rewards[recipe][probe.name].values())
+                    cells[recipe] = {
+                        "mean": pair[0],
+                        "gold": pair[1],
+                        "n": pair[2],
+                        "totals": [
+                            [total, count] for total, count in sorted(totals.most_common(_TOTALS), reverse=True)
+                        ],
+                    }
             left_out = self.left_out.get(probe.name, {})
             found[probe.name] = {"kind": probe.kind, "about": probe.about, "recipes": cells, "left_out": left_out}
         return {"tasks": self.tasks, "probes": found}
@@ -64,13 +80,17 @@ def spread(tasks: Sequence[Task], count: int) -> list[Task]:
 
 
 def probe_tasks(
-    pipeline: Pipeline, ledger: Ledger, tasks: Sequence[Task], advance: Callable[[], object] = lambda: None
+    pipeline: Pipeline,
+    ledger: Ledger,
+    tasks: Sequence[Task],
+    advance: Callable[[], object] = lambda: None,
+    probes: Sequence[Probe] = PROBES,
 ) -> Probing:
     """Make, execute and score the probes of some tasks. A recipe that cannot score them is taken out of the ledger."""
-    made = Probing(len(tasks))
+    made = Probing(len(tasks), probes=probes)
     pool = Pool.of([task.program for task in tasks if task.program is not None])
     for task in tasks:
-        for probe, program in variants(task, pool):
+        for probe, program in variants(task, pool, probes):
             try:
                 text = pipeline.parser.render(program)
             except CannotExpress:

@@ -119,9 +119,16 @@ def open_run(registry: Registry, path: str) -> Source:
 
 
 def open_source(
-    registry: Registry, path: str, *, corpus: str | None, options: Mapping[str, Any], ir: str, seed: int
+    registry: Registry, path: str | None, *, corpus: str | None, options: Mapping[str, Any], ir: str, seed: int
 ) -> Source:
-    """A run folder, or a file of rows ``{"id", "task", "completion"}`` with the corpus that the tasks are of."""
+    """A run folder, or a file of rows ``{"id", "task", "completion"}`` with the corpus that the tasks are of.
+
+    Without a path there is the corpus alone: tasks, and no samples.
+    """
+    if path is None:
+        if corpus is None:
+            raise click.UsageError("give a run folder, a file of rollouts, or --corpus alone to probe its tasks")
+        return Source(corpus, "", make_pipeline(registry, corpus, options, ir=ir, seed=seed))
     if path != "-" and Path(path).is_dir():
         if corpus is not None or options:
             raise click.UsageError("a run's recipe says what its corpus is; leave --corpus and its options out")

@@ -18,6 +18,10 @@ _SLIGHT: Final = 0.005
 _MISRANKED: Final = 0.01
 _FLAT: Final = 0.5
 _DOMINANT: Final = 0.8
+#: Right answers that skip calls, as a share of all right ones.
+_SKIPPED: Final = 0.05
+#: Attempts that would earn more without a broken call, as a share of those that have one.
+_DROPPED: Final = 0.25
 
 _HIDING_PLACES: Final = (
     ("no calls", "A program that calls nothing", "with a weak policy expect collapse to short programs"),
@@ -36,6 +40,9 @@ def remarks(found: dict[str, Any], probing: Probing) -> list[dict[str, Any]]:
         *_flat_groups(found),
         *_dominant(found),
         *_verbosity(found, probing),
+        *_shortcut(found, probing),
+        *_skipped(found),
+        *_dropping(found),
     ):
         said.append({"code": code, "recipes": recipes, "text": text})
     return said
@@ -151,3 +158,38 @@ def _verbosity(found: dict[str, Any], probing: Probing) -> Iterator[Remark]:
             free.append(name)
     if free:
         yield "verbosity", free, f"Under {_and(free)} a call that nobody needs costs nothing: programs may grow."
+
+
+def _shortcut(found: dict[str, Any], probing: Probing) -> Iterator[Remark]:
+    names, parts = [], []
+    for name, recipe in found["recipes"].items():
+        pair = probing.paired(name, "literal shortcut")
+        if pair is not None and _earned(recipe, pair[0], pair[1]) >= _BLIND:
+            names.append(name)
+            parts.append(f"{pair[0]:.3f} of {pair[1]:.3f} under {name} ({pair[2]} tasks)")
+    if names:
+        text = f"The last call alone, with its arguments known by heart, earns {_and(parts)}: answers can be memorised."
+        yield "literal_shortcut", names, text
+
+
+def _skipped(found: dict[str, Any]) -> Iterator[Remark]:
+    skips = found["skips"]
+    if skips["skipping"] and skips["share_of_right"] >= _SKIPPED:
+        text = (
+            f"{skips['share_of_right']:.0%} of the right answers ({skips['skipping']} of {skips['right']}) skip calls "
+            "that the reference program needs and write out what these would give."
+        )
+        yield "skipped_calls", list(found["recipes"]), text
+
+
+def _dropping(found: dict[str, Any]) -> Iterator[Remark]:
+    parts, names = [], []
+    for name, row in found["dropping"]["recipes"].items():
+        if row["dropping_earns_more"] >= _DROPPED:
+            names.append(name)
+            parts.append(f"{row['dropping_earns_more']:.0%} under {name}")
+    if names:
+        text = (
+            f"Of the attempts with a broken call, these would earn more without it and still be wrong: {_and(parts)}."
+        )
+        yield "dropping_pays", names, text

@@ -12,6 +12,7 @@ from callwright_plugins.report.drawing.markup import percent, points, safe, sect
 from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
 from callwright_plugins.report.sections.accuracy import failures
 from callwright_plugins.report.sections.completions import completions
+from callwright_plugins.report.sections.fewer_calls import fewer_calls
 from callwright_plugins.report.sections.reproduction import reproduction
 from callwright_plugins.report.verdict import Change, changes, overall, undeclared
 
@@ -74,6 +75,7 @@ def body(data: RunData) -> str:
         _header(data),
         _notices(data),
         *_accuracy(data),
+        *fewer_calls(data, VERDICTS),
         *completions(data),
         *reproduction(data, source="Settings", lead=lead),
     )

@@ -13,8 +13,9 @@ from callwright.training.run_folder import Run, write_atomically
 from callwright_plugins.report import measured
 from callwright_plugins.report.drawing.markup import attribute, cut, safe
 from callwright_plugins.report.measured import read_evaluation
-from callwright_plugins.report.reading import RunData, read_run, table
+from callwright_plugins.report.reading import ROLLOUTS, RunData, read_run, table
 from callwright_plugins.report.sections.accuracy import accuracy
+from callwright_plugins.report.sections.fewer_calls import fewer_calls
 from callwright_plugins.report.sections.learning import learning
 from callwright_plugins.report.sections.reproduction import reproduction
 from callwright_plugins.report.sections.rollouts import examples
@@ -44,6 +45,7 @@ def render(data: RunData) -> str:
             _notices(data),
             *accuracy(data),
             *learning(data),
+            *fewer_calls(data, ROLLOUTS),
             *examples(data),
             *reproduction(data),
         )

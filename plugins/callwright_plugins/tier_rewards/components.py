@@ -5,9 +5,11 @@ What the paper leaves open is decided in ``docs/divergences.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from callwright.errors import UsageError
 from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
 from callwright.walk.answers import answers_match, first_difference
@@ -72,30 +74,40 @@ class Names(RewardComponent):
 
 
 class Parameters(RewardComponent):
-    """R_param = clip(1 - 0.25 p, 0, 1), p = missing required (nested ones too) plus unexpected, over all calls."""
+    """R_param = clip(1 - lambda p, 0, 1), p = missing required (nested ones too) plus unexpected, over all calls.
+
+    ``penalty`` is lambda_p, at least 0; the paper's is 0.25. Raises :class:`callwright.UsageError` for another number.
+    """
 
     name: ClassVar[str] = "parameters"
     stage: ClassVar[str] = "parse"
 
+    def __init__(self, penalty: float = PENALTY) -> None:
+        self.penalty = checked_penalty(penalty)
+
     def score(self, attempt: Attempt) -> Score:
-        """1, 0.75, 0.5, 0.25 or 0."""
+        """With the paper's penalty 1, 0.75, 0.5, 0.25 or 0."""
         validation = attempt.validation
-        return unreadable(attempt) if validation is None else graded(validation.parameters)
+        return unreadable(attempt) if validation is None else graded(validation.parameters, self.penalty)
 
 
 class Types(RewardComponent):
-    """R_dtype = clip(1 - 0.25 p, 0, 1), p = values that are not of their parameter's JSON type, over all calls.
+    """R_dtype = clip(1 - lambda p, 0, 1), p = values that are not of their parameter's JSON type, over all calls.
 
     An integer is a number and a bool is neither; a reference has the type that the referenced result's schema states.
+    ``penalty`` is the lambda_p of :class:`Parameters`.
     """
 
     name: ClassVar[str] = "types"
     stage: ClassVar[str] = "parse"
 
+    def __init__(self, penalty: float = PENALTY) -> None:
+        self.penalty = checked_penalty(penalty)
+
     def score(self, attempt: Attempt) -> Score:
-        """1, 0.75, 0.5, 0.25 or 0."""
+        """With the paper's penalty 1, 0.75, 0.5, 0.25 or 0."""
         validation = attempt.validation
-        return unreadable(attempt) if validation is None else graded(validation.types)
+        return unreadable(attempt) if validation is None else graded(validation.types, self.penalty)
 
 
 class Execution(RewardComponent):
@@ -179,11 +191,18 @@ def masked(trace: Trace) -> Score:
     return Score(0.0, evidence=(Evidence("infrastructure_error", reason),), masked=reason)
 
 
-def graded(mismatches: tuple[Mismatch, ...]) -> Score:
-    """``clip(1 - 0.25 p, 0, 1)`` for ``p`` mismatches."""
+def graded(mismatches: tuple[Mismatch, ...], penalty: float = PENALTY) -> Score:
+    """``clip(1 - penalty p, 0, 1)`` for ``p`` mismatches."""
     if not mismatches:
         return FULL
-    return Score(max(0.0, 1.0 - PENALTY * len(mismatches)), evidence=_explain(mismatches))
+    return Score(max(0.0, 1.0 - penalty * len(mismatches)), evidence=_explain(mismatches))
+
+
+def checked_penalty(penalty: float) -> float:
+    """The penalty. Raises :class:`callwright.UsageError` unless it is a finite number of at least 0."""
+    if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
+        raise UsageError(f"penalty is {penalty!r}; what one mismatch costs is a finite number of at least 0")
+    return float(penalty)
 
 
 def _explain(mismatches: Iterable[Mismatch]) -> tuple[Evidence, ...]:

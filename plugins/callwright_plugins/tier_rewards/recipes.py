@@ -1,7 +1,8 @@
 """TIER's recipes. R_total = R_format + R_parse + R_exec + R_answer over its maximum (section 2.2), here per term.
 
 The maxima are 1, 3 (names, parameters and types with 1 each), 1 and 5. An ablation drops terms and is renormalised over
-those that are left, whether the answer is right or not (section 4.3, Table 2).
+those that are left, whether the answer is right or not (section 4.3, Table 2). ``penalty`` is lambda_p, what one
+mismatch costs of the parameters or of the types; the paper sets 0.25.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from callwright.walk.reward import RewardRecipe, Term
 from callwright_plugins.tier_rewards import released
 from callwright_plugins.tier_rewards.components import (
+    PENALTY,
     Abstention,
     Execution,
     Format,
@@ -19,15 +21,15 @@ from callwright_plugins.tier_rewards.components import (
 )
 
 
-def tier() -> RewardRecipe:
+def tier(penalty: float = PENALTY) -> RewardRecipe:
     """The full reward. A failed format closes everything; one unknown name makes R_parse 0; R_answer needs R_exec."""
     return RewardRecipe(
         "tier",
         (
             Term(Format(), 1),
             Term(Names(), 1, requires=("format",)),
-            Term(Parameters(), 1, requires=("format", "names")),
-            Term(Types(), 1, requires=("format", "names")),
+            Term(Parameters(penalty), 1, requires=("format", "names")),
+            Term(Types(penalty), 1, requires=("format", "names")),
             Term(Execution(), 1, requires=("format",)),
             Term(RightAnswer(), 5, requires=("format", "execution")),
         ),
@@ -35,7 +37,7 @@ def tier() -> RewardRecipe:
     )
 
 
-def tier_guarded() -> RewardRecipe:
+def tier_guarded(penalty: float = PENALTY) -> RewardRecipe:
     """The full reward, except that calling nothing where something was due earns the format's tenth and no more."""
     return RewardRecipe(
         "tier-guarded",
@@ -43,8 +45,8 @@ def tier_guarded() -> RewardRecipe:
             Term(Format(), 1),
             Term(Abstention(), 0, requires=("format",)),
             Term(Names(), 1, requires=("format", "abstention")),
-            Term(Parameters(), 1, requires=("format", "abstention", "names")),
-            Term(Types(), 1, requires=("format", "abstention", "names")),
+            Term(Parameters(penalty), 1, requires=("format", "abstention", "names")),
+            Term(Types(penalty), 1, requires=("format", "abstention", "names")),
             Term(Execution(), 1, requires=("format", "abstention")),
             Term(RightAnswer(), 5, requires=("format", "abstention", "execution")),
         ),
@@ -74,15 +76,15 @@ def tier_no_parse() -> RewardRecipe:
     )
 
 
-def tier_no_execution() -> RewardRecipe:
+def tier_no_execution(penalty: float = PENALTY) -> RewardRecipe:
     """Format, parse and answer. The program is still executed to see its answer, but executing earns nothing."""
     return RewardRecipe(
         "tier-no-execution",
         (
             Term(Format(), 1),
             Term(Names(), 1, requires=("format",)),
-            Term(Parameters(), 1, requires=("format", "names")),
-            Term(Types(), 1, requires=("format", "names")),
+            Term(Parameters(penalty), 1, requires=("format", "names")),
+            Term(Types(penalty), 1, requires=("format", "names")),
             Term(RightAnswer(), 5, requires=("format",)),
         ),
         summary="format 1, parse 3, answer 5, over 9",

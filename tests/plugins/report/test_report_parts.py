@@ -17,6 +17,7 @@ from callwright_plugins.report.drawing.charts import Frame, Line, chart, label, 
 from callwright_plugins.report.drawing.markup import cut, percent, points, safe
 from callwright_plugins.report.reading import read_run
 from callwright_plugins.report.sections.examples import pick
+from callwright_plugins.report.sections.fewer_calls import count, fewer_calls
 from callwright_plugins.report.verdict import Change
 
 MakeRun = Callable[..., Path]
@@ -191,3 +192,44 @@ def test_figures_that_are_no_numbers_are_absent(make_run: MakeRun) -> None:
     data = read_run(Run(path))
     assert data.series("kl") == [None, None, 0.5]  # of a step that is there twice, the later row counts
     assert data.series("scores", "format") == [None, None, None]
+
+
+def write_lines(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_right_answers_with_fewer_calls_are_counted(make_run: MakeRun) -> None:
+    run = make_run(steps=3)
+    seen = {"kind": "ok", "code": "", "value": "0", "state": ""}
+    rows: list[dict[str, object]] = [
+        {"depth": 3, "answered": True, "observations": [seen]},
+        {"depth": 3, "answered": True, "observations": [seen] * 3},
+        {"depth": 2, "answered": True, "observations": [seen] * 3},
+        {"depth": 2, "answered": True, "observations": [seen], "masked": "the server is gone"},
+        {"depth": 3, "answered": False, "observations": [seen]},
+        {"depth": 1, "answered": True, "observations": []},
+        {"depth": 4, "answered": True},  # of a version that kept no observations
+    ]
+    write_lines(run / "rollouts.jsonl", rows)
+    found = count(read_run(Run(run)), "rollouts.jsonl")
+    assert (dict(found.right), found.fewer.total(), found.fewer[3]) == ({3: 2, 2: 1}, 1, 1)
+    (page,) = fewer_calls(read_run(Run(run)), "rollouts.jsonl")
+    assert "<b>33.3%</b> of 3 right answers make fewer calls than the reference program." in page
+    assert "<td>1 of 2</td>" in page
+    write_lines(run / "rollouts.jsonl", rows[-1:])
+    assert list(fewer_calls(read_run(Run(run)), "rollouts.jsonl")) == []
+
+
+def test_an_evaluation_counts_its_calls_by_tool(make_run: MakeRun) -> None:
+    run = make_run(steps=3)
+    rows: list[dict[str, object]] = [
+        {"depth": 3, "answer": True, "calls": {"Find": 2, "Sort": 1}},
+        {"depth": 3, "answer": True, "calls": {"Sort": 1}},
+        {"depth": 3, "answer": False, "calls": {}},
+        {"depth": 3, "answer": True},
+        {"depth": 3, "answer": True, "calls": {"Sort": "one"}, "masked": True},
+    ]
+    write_lines(run / "verdicts.jsonl", rows)
+    (page,) = fewer_calls(read_run(Run(run)), "verdicts.jsonl")
+    assert "<b>50%</b> of 2 right answers" in page
+    assert "callwright lab DIR/verdicts.jsonl --corpus NAME" in page
