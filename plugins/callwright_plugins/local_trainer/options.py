@@ -136,10 +136,10 @@ class Options(OptionTable):
 
 
 class SupervisedOptions(OptionTable):
-    """Options of ``trainer = "sft"``. Exactly one of ``epochs`` and ``steps`` says how long it trains."""
+    """Options of ``trainer = "sft"``. One of ``epochs`` and ``steps`` says how long it trains, not both."""
 
-    epochs: float | None = Field(
-        default=None, gt=0, description="Passes over all demonstrations, each in an order of its own; 1.5 is allowed."
+    epochs: float = Field(
+        default=1.0, gt=0, description="Passes over all demonstrations, each in an order of its own; 1.5 is allowed."
     )
     steps: int | None = Field(default=None, ge=0, description="Optimiser steps, in place of `epochs`.")
     batch: int = Field(default=16, ge=1, description="Demonstrations a step.")
@@ -202,8 +202,8 @@ class SupervisedOptions(OptionTable):
 
     @model_validator(mode="after")
     def _consistent(self) -> SupervisedOptions:
-        if (self.epochs is None) == (self.steps is None):
-            raise ValueError("give either 'epochs' or 'steps'")
+        if self.steps is not None and "epochs" in self.model_fields_set:
+            raise ValueError("give either 'epochs' or 'steps', not both")
         if isinstance(self.warm_up, float) and self.warm_up >= 1:
             raise ValueError(f"'warm_up' is {self.warm_up}; give a whole number of steps, or a share below 1.0")
         if not all(0 <= beta < 1 for beta in self.betas):

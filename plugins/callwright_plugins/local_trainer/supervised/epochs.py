@@ -17,11 +17,8 @@ class Epochs:
 
     def __init__(self, count: int, options: SupervisedOptions, seed: int) -> None:
         self.count, self.batch, self._seed = count, options.batch, seed
-        if options.epochs is None:
-            assert options.steps is not None
-            self.shown = options.steps * options.batch
-        else:
-            self.shown = max(1, round(options.epochs * count))
+        #: How many demonstrations are shown in all, repetitions counted.
+        self.shown = max(1, round(options.epochs * count)) if options.steps is None else options.steps * options.batch
         #: How many optimiser steps there are.
         self.steps = math.ceil(self.shown / options.batch)
         warm = options.warm_up
