@@ -13,9 +13,9 @@ _Options = TypeVar("_Options", bound=BaseModel)
 
 
 class OptionTable(BaseModel):
-    """A table of options. It takes no others than it names, and does not change."""
+    """A table of options. It takes no others than it names, no number that is not finite, and does not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
 class UnknownOption(UnknownName):

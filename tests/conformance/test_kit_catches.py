@@ -20,7 +20,7 @@ import callwright as cw
 from callwright.errors import CannotExpress, UnknownName
 from callwright.language import ParseLimits
 from callwright.plugins import KINDS
-from callwright.testing import checks_for
+from callwright.testing import check_component, checks_for
 from callwright.testing.sample import SHOP, SampleForm, sample_tasks
 from callwright.tools.spec import FunctionTool
 from callwright.walk import answers_match
@@ -1177,6 +1177,58 @@ class Shuffles(Tasks):
 )
 def corpus_with_another_twin() -> Any:
     return Tasks()
+
+
+class ShowsTexts(Tasks):
+    """Demonstrates and has references, as it should."""
+
+    def reference(self, task: Any) -> Any:
+        return "a text" if task.program else None
+
+    def demonstrations(self, seed: int, count: int, options: Any = None) -> Any:
+        return [(self.tasks["train"][number % 4], [cw.Message.assistant("a text")]) for number in range(count)]
+
+
+@case("corpus", "check_demonstrations", "the reference of task 'sample-0' is 3")
+class RefersToNumbers(ShowsTexts):
+    def reference(self, task: Any) -> Any:
+        return 3
+
+
+@case("corpus", "check_demonstrations", "the reference of task 'sample-0' is another one a second time")
+class RefersToWhatComesNext(ShowsTexts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def reference(self, task: Any) -> Any:
+        self.asked += 1
+        return f"text {self.asked}"
+
+
+@case("corpus", "check_demonstrations", "asked for 4 demonstrations it makes 3")
+class ShowsTooFew(ShowsTexts):
+    def demonstrations(self, seed: int, count: int, options: Any = None) -> Any:
+        return super().demonstrations(seed, count - 1)
+
+
+@case("corpus", "check_demonstrations", "the demonstration of .* is .*the user speaks")
+class ShowsTheUser(ShowsTexts):
+    def demonstrations(self, seed: int, count: int, options: Any = None) -> Any:
+        return [(task, [cw.Message.user("the user speaks")]) for task, _ in super().demonstrations(seed, count)]
+
+
+@case("corpus", "check_demonstrations", "is another one for the same seed")
+class ShowsSomethingElse(ShowsTexts):
+    asked = 0
+
+    def demonstrations(self, seed: int, count: int, options: Any = None) -> Any:
+        self.asked += 1
+        return [(task, f"text {self.asked}") for task, _ in super().demonstrations(seed, count)]
+
+
+def test_sound_demonstrations_pass() -> None:
+    check_component("corpus", ShowsTexts())
 
 
 @case("corpus", "check_pickles_before_use", "pickling the corpus raised TypeError")

@@ -185,6 +185,25 @@ PROVE_RATES = {
     "qwen2.5-7b": ("Qwen/Qwen2.5-7B-Instruct", 3e-7),
     "granite-4.1-8b": ("ibm-granite/granite-4.1-8b-instruct", 3e-7),
 }
+#: TIER: 4.1, 4.4, 4.5 and Table 3. ToolRL: Table 8, appendix B and the names of Tables 1 to 3. Neither prints more.
+TIER_SFT = {
+    "ir": "json",
+    "reward.name": "tier",
+    "corpus.name": "depthbench-v1",
+    "model.path": "models/Qwen3-8B",
+    "trainer.name": "sft",
+    "trainer.source": "references",
+    "trainer.max_tokens": 12288,
+}
+TOOLRL_SFT = {
+    "ir": "toolrl",
+    "reward.name": "toolrl",
+    "corpus.name": "toolrl-rows",
+    "trainer.name": "sft",
+    "trainer.evaluation_batch": 128,
+    "trainer.max_new_tokens": 1024,
+}
+TOOLRL_SFT_FILES = {"sft400": "rlla_4k_raw/rlla_sft.json", "sft4k": "rlla_4k/train.parquet"}
 CPU_KEPT = {
     "tier-cpu": {"reward.name": "tier", "algorithm.name": "bn-grpo", "algorithm.kl_weight": 0.04, "trainer.group": 8},
     "toolrl-cpu": {
@@ -242,6 +261,13 @@ PAPERS: dict[str, dict[str, Any]] = {
         f"prove-{name}": {**PROVE, "model.path": path, "trainer.learning_rate": rate}
         for name, (path, rate) in PROVE_RATES.items()
     },
+    "tier-qwen3-8b-sft": TIER_SFT,
+    **{
+        f"toolrl-{name}-{data}": {**TOOLRL_SFT, "corpus.file": file, "model.path": f"models/{path.partition('/')[2]}"}
+        for name, path in TOOLRL_MODELS.items()
+        for data, file in TOOLRL_SFT_FILES.items()
+    },
+    "tier-cpu-sft": {"reward.name": "tier", "trainer.name": "sft", "trainer.source": "references"},
     **CPU_KEPT,
     "tier-gpu": CPU_KEPT["tier-cpu"],
     "toolrl-gpu": CPU_KEPT["toolrl-cpu"],
@@ -301,7 +327,10 @@ def test_numbers_are_those_of_the_papers(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     sorted(
-        name for name in PAPERS if name.endswith("-released") or load_recipe(name).recipe.trainer.name == "openrlhf"
+        name
+        for name in PAPERS
+        if name.endswith("-released")
+        or (load_recipe(name).recipe.trainer.name in ("openrlhf", "sft") and "cpu" not in name)
     ),
 )
 def test_every_number_of_a_paper_recipe_has_a_source(name: str) -> None:
@@ -405,4 +434,35 @@ def test_the_twin_on_the_cpu_runs_to_its_end(name: str, tmp_path: Path, registry
     evaluation = run.read_json("evaluation.json")
     assert [part["step"] for part in evaluation["during"]] == [1]
     assert evaluation["after"]["masked"] == 0
+    assert (run.checkpoints / "final" / "config.json").is_file()
+
+
+@pytest.mark.parametrize("name", [f"toolrl-{name}-{data}" for name in TOOLRL_MODELS for data in TOOLRL_SFT_FILES])
+def test_the_supervised_runs_of_toolrl_differ_in_model_and_data_alone(name: str) -> None:
+    """And the commands at their head begin its SFT+GRPO and SFT+PPO: recipes that exist, with another model."""
+    first, given = load_recipe("toolrl-qwen2.5-1.5b-sft400").data, load_recipe(name)
+    for table in ("reward", "trainer", "ir", "seed"):
+        assert given.data[table] == first[table]
+    commands = [line[2:].split() for line in (given.text or "").splitlines() if line.startswith("#   callwright run ")]
+    assert len(commands) == 2
+    for command, algorithm in zip(commands, ("grpo", "ppo"), strict=True):
+        assert command[3] == "--set"
+        started = load_recipe(command[2], command[4:])
+        assert started.recipe.algorithm.name == algorithm
+        assert started.recipe.model == {"path": f"runs/{name.rpartition('-')[2]}/checkpoints/final"}
+        assert command[2] in PAPERS
+        assert {**started.data, "model": {}} == {**load_recipe(command[2]).data, "model": {}}
+
+
+@pytest.mark.slow
+def test_the_supervised_twin_on_the_cpu_runs_to_its_end(tmp_path: Path, registry: Registry) -> None:
+    short = ["corpus.train_size=60", "corpus.evaluation_size=2", "trainer.epochs=1", "trainer.evaluate_every=2"]
+    try:
+        run = run_recipe("tier-cpu-sft", output=tmp_path / "run", overrides=short, registry=registry)
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    metrics = run.rows("metrics.jsonl")
+    assert [row["demonstrations"] for row in metrics] == [24, 24, 12]
+    assert metrics[-1]["loss"] < metrics[0]["loss"]
+    assert run.read_json("evaluation.json")["after"]["n"] == 14
     assert (run.checkpoints / "final" / "config.json").is_file()

@@ -116,7 +116,7 @@ def _metrics() -> Schema:
     return record(
         {
             "step": said({"type": "integer", "minimum": 1}, "counted from 1"),
-            "reward": said(nullable(NUMBER), "mean total"),
+            "reward": said(nullable(NUMBER), "mean total; null in a step that samples nothing"),
         },
         {
             "reward_std": nullable(NUMBER),
@@ -154,6 +154,8 @@ def _metrics() -> Schema:
             "value_error": NUMBER,
             "value_clip_fraction": SHARE,
             "kl_weight": NUMBER,
+            "epoch": said(NUMBER, "passes over the demonstrations that are done, of supervised training"),
+            "demonstrations": said(COUNT, "how many were learnt from"),
             "alarm": said(nullable(STRING), "what is going wrong, in words"),
         },
     )
@@ -217,7 +219,14 @@ def _result() -> Schema:
             "by_structure": table_of(cell),
             "failures": said(table_of(table_of(COUNT)), "the commonest, by depth"),
         },
-        {"n": COUNT, "masked": COUNT, "valid_overall": nullable(SHARE), "undeclared": _undeclared()},
+        {
+            "n": COUNT,
+            "masked": COUNT,
+            "valid_overall": nullable(SHARE),
+            "undeclared": _undeclared(),
+            "reward": said(nullable(NUMBER), "mean total, of supervised training"),
+            "loss": said(nullable(NUMBER), "nats a token of the reference solutions, of supervised training"),
+        },
     )
 
 

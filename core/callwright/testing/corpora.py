@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from callwright.errors import CannotExpress, UnknownName
+from callwright.language.messages import Message
 from callwright.language.program import Program, plain
 from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere
 from callwright.testing.sample import SampleForm
 from callwright.tools.validation import validate
+from callwright.training.demonstrations import Demonstrates, References
 from callwright.walk.answers import answers_match, first_difference
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import execute
@@ -146,6 +148,33 @@ def check_repeatable(corpus: Corpus, limit: int = _LIMIT, again: Corpus | None =
             )
 
 
+def check_demonstrations(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """What it shows beside programs, if it does, is a program, a text or messages of an assistant, always the same."""
+    if isinstance(corpus, References):
+        for _, task in _sample(corpus, limit):
+            what = corpus.reference(task)
+            expect(what is None or _shows(what), f"the reference of task {task.id!r} is {shown(what)}")
+            expect(corpus.reference(task) == what, f"the reference of task {task.id!r} is another one a second time")
+    if isinstance(corpus, Demonstrates):
+        first, again = (list(corpus.demonstrations(3, 4)) for _ in range(2))
+        expect(len(first) == 4, f"asked for 4 demonstrations it makes {len(first)}")
+        for (task, what), (same, repeated) in zip(first, again, strict=True):
+            expect(isinstance(task, Task) and _shows(what), f"the demonstration of {shown(task)} is {shown(what)}")
+            expect(
+                _same(task, same) and what == repeated,
+                f"the demonstration of task {task.id!r} is another one for the same seed",
+            )
+
+
+def _shows(what: object) -> bool:
+    """Whether a trainer can show it: see :data:`callwright.training.demonstrations.Shown`."""
+    if isinstance(what, Program | str):
+        return bool(what) or isinstance(what, Program)
+    if not isinstance(what, Sequence) or not all(isinstance(message, Message) for message in what):
+        return False
+    return bool(what) and what[0].role == what[-1].role == "assistant"
+
+
 def check_pickles_before_use(corpus: Corpus, limit: int = _LIMIT) -> None:
     """It and its tasks can be pickled as they were made, and are the same ones in another process."""
     copy = elsewhere(corpus, "the corpus")
@@ -193,6 +222,7 @@ CORPUS_CHECKS: Final = (
     check_reference_programs,
     check_full_reward,
     check_repeatable,
+    check_demonstrations,
     check_pickles_before_use,
     check_pickles_after_use,
 )

@@ -7,6 +7,10 @@ from callwright.training.algorithm import LossOutput as LossOutput
 from callwright.training.algorithm import TokenBatch as TokenBatch
 from callwright.training.algorithm import TokenLevel as TokenLevel
 from callwright.training.algorithm import ValueBatch as ValueBatch
+from callwright.training.demonstrations import Demonstrates as Demonstrates
+from callwright.training.demonstrations import References as References
+from callwright.training.demonstrations import Shown as Shown
+from callwright.training.demonstrations import reference_of as reference_of
 from callwright.training.evaluation import Verdict as Verdict
 from callwright.training.evaluation import evaluate as evaluate
 from callwright.training.evaluation import judge as judge

@@ -1,4 +1,4 @@
-"""The local trainer: reinforcement learning of a Hugging Face model on the CPU or one GPU, in one process."""
+"""The local trainers: reinforcement and supervised learning of a Hugging Face model, on the CPU or one GPU."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from callwright.plugins import Lazy
 
 @hookimpl
 def callwright_trainers() -> Iterable[Lazy]:
-    """Register the trainer; torch is imported when it trains."""
+    """Register the trainers; torch is imported when they train."""
     yield Lazy(
         "local",
         "callwright_plugins.local_trainer.trainer:LocalTrainer",
         summary="warm start, group sampling and policy gradient in one process, on CPU or one GPU; resumes bit for bit",
+        extra="train",
+    )
+    yield Lazy(
+        "sft",
+        "callwright_plugins.local_trainer.supervised.trainer:SupervisedTrainer",
+        summary="supervised fine-tuning on gold programs, texts or conversations, CPU or one GPU; resumes bit for bit",
         extra="train",
     )
 

@@ -138,6 +138,84 @@ class Options(OptionTable):
         return value
 
 
+class SupervisedOptions(OptionTable):
+    """Options of ``trainer = "sft"``. One of ``epochs`` and ``steps`` says how long it trains, not both."""
+
+    epochs: float = Field(
+        default=1.0, gt=0, description="Passes over all demonstrations, each in an order of its own; 1.5 is allowed."
+    )
+    steps: int | None = Field(default=None, ge=0, description="Optimiser steps, in place of `epochs`.")
+    batch: int = Field(default=16, ge=1, description="Demonstrations a step.")
+    micro_batches: int = Field(
+        default=1, ge=1, description="Parts, sorted by length, in which the gradient of a step is accumulated."
+    )
+    source: Literal["auto", "demonstrations", "references"] = Field(
+        default="auto",
+        description="What is shown: the corpus's own demonstrations, the references of the train split, or (auto) the "
+        "first where the corpus makes them, else the second.",
+    )
+    limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many demonstrations, drawn by the seed; all of them if left out. A corpus that makes its own "
+        "needs the number.",
+    )
+    demonstrations: dict[str, Any] = Field(
+        default_factory=dict, description="Options of the corpus's demonstrations, such as how sloppy they are."
+    )
+    max_tokens: int = Field(default=4096, ge=2, description="Longest demonstration, prompt included.")
+    too_long: Literal["refuse", "leave_out"] = Field(
+        default="refuse", description="What becomes of longer ones: an error, or left out and counted."
+    )
+    learning_rate: float = Field(default=1e-5, gt=0, description="Of AdamW, after the warm-up.")
+    warm_up: int | float = Field(
+        default=0, ge=0, description="Steps in which the learning rate rises from 0, or (0.1) a share of all of them."
+    )
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="linear", description="After the warm-up: constant, linear or cosine, down to `schedule_floor`."
+    )
+    schedule_floor: float = Field(
+        default=0.0, ge=0, le=1, description="Share of the peak learning rate at which the schedule ends."
+    )
+    betas: tuple[float, float] = Field(default=(0.9, 0.999), description="Of AdamW.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+    clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
+    max_new_tokens: int = Field(default=256, ge=1, description="Longest completion of an evaluation.")
+    evaluate_every: int = Field(default=0, ge=0, description="Steps between evaluations; 0: only before and after.")
+    evaluation_tasks: int | None = Field(
+        default=None, ge=1, description="Tasks per depth; all of the split if left out."
+    )
+    evaluation_batch: int = Field(default=128, ge=1, description="Tasks evaluated at a time.")
+    retries: int = Field(
+        default=1, ge=0, description="How often an evaluated attempt that the machinery failed is executed again."
+    )
+    rollouts_per_evaluation: int = Field(
+        default=16, ge=0, description="Completions of each evaluation that are written to rollouts.jsonl."
+    )
+    best: Literal["none", "accuracy", "reward", "loss"] = Field(
+        default="none", description="By what the best evaluation is chosen whose weights stay in checkpoints/best."
+    )
+    checkpoint_every: int = Field(default=100, ge=1, description="Steps between checkpoints.")
+    keep_checkpoints: int = Field(default=1, ge=1, description="How many checkpoints are kept, beside the final one.")
+    threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
+    device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
+    dtype: Precision = Field(
+        default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SupervisedOptions:
+        if self.steps is not None and "epochs" in self.model_fields_set:
+            raise ValueError("give either 'epochs' or 'steps', not both")
+        if isinstance(self.warm_up, float) and self.warm_up >= 1:
+            raise ValueError(f"'warm_up' is {self.warm_up}; give a whole number of steps, or a share below 1.0")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"'betas' are {list(self.betas)}; each is at least 0 and below 1")
+        if self.demonstrations and self.source == "references":
+            raise ValueError("'demonstrations' are options of the corpus's own, and source = 'references' shows none")
+        return self
+
+
 class Tiny(OptionTable):
     """A small Llama made from scratch. Defaults: 0.13 million parameters with a vocabulary of 250."""
 

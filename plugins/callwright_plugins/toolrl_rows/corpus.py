@@ -99,6 +99,10 @@ class ToolRLRows:
             raise UnknownName(f"task of {NAME}", task_id, [f"{name}-0" for name in self._splits])
         return tasks[int(number)]
 
+    def reference(self, task: Task) -> str:
+        """What supervised training shows: the row's own output, thought included, character for character."""
+        return str(task.facts["ground_truth"])
+
     def _task(self, task_id: str, split: str, row: Row) -> Task:
         calls = calls_of(row.truth)
         steps = tuple(Call(number, *call) for number, call in enumerate(calls))

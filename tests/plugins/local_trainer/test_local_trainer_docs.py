@@ -1,4 +1,4 @@
-"""The page about the local trainer lists every option with its default."""
+"""The pages about the local trainers list every option with its default."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from callwright_plugins.local_trainer.options import CriticOptions, Options, Stage, Tiny, WarmStart
+from callwright_plugins.local_trainer.options import (
+    CriticOptions,
+    Options,
+    Stage,
+    SupervisedOptions,
+    Tiny,
+    WarmStart,
+)
 
-PAGE = Path(__file__).parents[3] / "docs" / "local-trainer.md"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def rows(table: type[BaseModel]) -> list[str]:
@@ -25,8 +32,14 @@ def rows(table: type[BaseModel]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("table", [Options, WarmStart, CriticOptions, Stage, Tiny])
-def test_every_option_is_listed(table: type[BaseModel]) -> None:
-    page = PAGE.read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        *(("local-trainer.md", table) for table in (Options, WarmStart, CriticOptions, Stage, Tiny)),
+        ("sft.md", SupervisedOptions),
+    ],
+)
+def test_every_option_is_listed(name: str, table: type[BaseModel]) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8").splitlines()
     missing = [row for row in rows(table) if row not in page]
-    assert not missing, "docs/local-trainer.md lacks:\n" + "\n".join(missing)
+    assert not missing, f"docs/{name} lacks:\n" + "\n".join(missing)

@@ -142,6 +142,12 @@ def pick_device(wanted: str) -> torch.device:
     return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and torch.cuda.is_available()) else "cpu")
 
 
+def model_folder(path: Path) -> Path:
+    """The directory of a model: of a run folder its final checkpoint, else ``path`` itself."""
+    final = path / "checkpoints" / FINAL
+    return final if final.is_dir() else path
+
+
 def load_policy(
     folder: Path,
     *,
@@ -155,6 +161,8 @@ def load_policy(
 
     Raises :class:`callwright.errors.DataError` if it is not there or does not hold a causal language model.
     """
+    if not (folder / "config.json").is_file() and (folder / "recipe.toml").is_file():
+        raise DataError(f"{folder} is a run that has not ended: it has no checkpoints/{FINAL}. Go on with it first")
     if not (folder / "config.json").is_file():
         raise DataError(f"{folder} is not a Hugging Face model directory: it has no config.json")
     try:

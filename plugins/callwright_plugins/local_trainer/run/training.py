@@ -15,7 +15,6 @@ from attrs import evolve
 from callwright.errors import UsageError
 from callwright.options import read_options
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
-from callwright.training.evaluation import evaluate, summarise
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.walk.conditions import Progress
@@ -24,16 +23,16 @@ from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
 from callwright_plugins.local_trainer.learning.warm_start import examples, warm_start_step
-from callwright_plugins.local_trainer.models.policy import FINAL, Policy, load_policy, pick_device
+from callwright_plugins.local_trainer.models.policy import FINAL, Policy, load_policy, model_folder, pick_device
 from callwright_plugins.local_trainer.models.tiny import build_tiny
 from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
-from callwright_plugins.local_trainer.options import Model, Options
+from callwright_plugins.local_trainer.options import Model, Options, SupervisedOptions
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.alarm import collapse, undeclared
 from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
+from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
-from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
 from callwright_plugins.local_trainer.sampling.rollouts import (
     Group,
     describe,
@@ -263,26 +262,8 @@ class Training:
         self.store.write_json(EVALUATION, self.evaluation)
 
     def _evaluate(self, stage: str | None) -> dict[str, Any]:
-        options = self.options
-        tasks = per_depth(self.pipeline.tasks(self.pipeline.evaluation), options.evaluation_tasks)
-        sampler = PolicySampler(self.policy, options.max_new_tokens, options.evaluation_batch)
-        heard: Callable[[int], object] | None = None
-        if stage is not None:
-            self.reporter.start(stage, len(tasks))
-            heard = _advancer(self.reporter)
-        verdicts = evaluate(
-            self.pipeline,
-            tasks,
-            sampler,
-            seed=self.seed,
-            batch=options.evaluation_batch,
-            limits=self.limits,
-            retries=options.retries,
-            on_batch=heard,
-        )
-        if stage is not None:
-            self.reporter.finish()
-        return summarise(verdicts)
+        tasks = evaluation_tasks(self.pipeline, self.options)
+        return evaluate_policy(self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage)
 
 
 class _Clock:
@@ -304,18 +285,7 @@ class _Clock:
         }
 
 
-def _advancer(reporter: Reporter) -> Callable[[int], object]:
-    done = 0
-
-    def heard(count: int) -> None:
-        nonlocal done
-        reporter.advance(count - done)
-        done = count
-
-    return heard
-
-
-def make_policy(pipeline: Pipeline, options: Options) -> Policy:
+def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Policy:
     """The policy of the recipe's ``[model]`` table.
 
     Raises :class:`callwright.errors.RecipeError` naming file and line.
@@ -328,7 +298,7 @@ def make_policy(pipeline: Pipeline, options: Options) -> Policy:
         compact: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)
         if model.path is not None:
             return load_policy(
-                Path(model.path),
+                model_folder(Path(model.path)),
                 device=device,
                 dtype=dtype,
                 compact=compact,
@@ -359,19 +329,6 @@ def frozen_copy(policy: Policy, path: Path) -> Policy:
     checkpoints.load_weights(model, path)
     model.requires_grad_(False)
     return evolve(policy, model=model)
-
-
-def per_depth(tasks: Any, count: int | None) -> list[Task]:
-    """The first ``count`` tasks of each depth, in their order; all of them without a count."""
-    if count is None:
-        return list(tasks)
-    seen: dict[int, int] = {}
-    chosen = []
-    for task in tasks:
-        seen[task.depth] = seen.get(task.depth, 0) + 1
-        if seen[task.depth] <= count:
-            chosen.append(task)
-    return chosen
 
 
 def zero_variance(groups: list[Group]) -> float | None:

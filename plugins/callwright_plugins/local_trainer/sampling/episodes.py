@@ -20,7 +20,7 @@ from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import Sampled, continue_contexts
 from callwright_plugins.local_trainer.models.policy import Policy
-from callwright_plugins.local_trainer.options import Options
+from callwright_plugins.local_trainer.options import Options, SupervisedOptions
 from callwright_plugins.local_trainer.randomness import seed_of, torch_generator
 from callwright_plugins.local_trainer.sampling.rollouts import Group, ScoredSample
 
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
 
 
-def turn_limits(pipeline: Pipeline, policy: Policy, options: Options) -> TurnLimits:
+class DemonstrationTooLong(UsageError):
+    """A demonstration has more tokens than an option allows."""
+
+
+def turn_limits(pipeline: Pipeline, policy: Policy, options: Options | SupervisedOptions) -> TurnLimits:
     """The pipeline's limits, ``max_new_tokens`` being those of a turn and the model's positions those of the context
     where it leaves them open."""
     limits = pipeline.conditions.limits
@@ -161,15 +165,15 @@ def describe_turns(groups: Sequence[Group]) -> dict[str, Any]:
 def demonstrate(rollout: TokenEpisode, policy: Policy, program: Program) -> None:
     """Drive a rollout as a demonstration: the program first, then the answer without calls, as often as it goes on.
 
-    Raises :class:`callwright.UsageError` if the tokenizer does not give back what is to be shown, or if it is longer
-    than the limits allow.
+    Raises :class:`callwright.UsageError` if the tokenizer does not give back what is to be shown, and
+    :class:`DemonstrationTooLong` if it is longer than the limits allow.
     """
     following = rollout.parser.render(program)
     while not rollout.over:
         ids = shown_ids(policy, rollout.task, following)
         room = rollout.room
         if room is not None and len(ids) > room:
-            raise UsageError(
+            raise DemonstrationTooLong(
                 f"the demonstration of task {rollout.task.id!r} has {len(ids)} tokens where the limits of turns leave "
                 f"{room}"
             )

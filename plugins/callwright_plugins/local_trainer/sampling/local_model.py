@@ -17,7 +17,14 @@ from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import generate
-from callwright_plugins.local_trainer.models.policy import FINAL, NOTE, Policy, load_policy, pick_device, read_note
+from callwright_plugins.local_trainer.models.policy import (
+    NOTE,
+    Policy,
+    load_policy,
+    model_folder,
+    pick_device,
+    read_note,
+)
 from callwright_plugins.local_trainer.options import Device, Precision
 from callwright_plugins.local_trainer.randomness import seed_of, steady
 from callwright_plugins.local_trainer.sampling.episodes import Engine
@@ -103,9 +110,7 @@ class LocalModelSampler:
         for option, value in (("max_new_tokens", max_new_tokens), ("threads", threads), ("rows", rows)):
             if type(value) is not int or value < 1:
                 raise UsageError(f"{option!r} must be a whole number, 1 or more, not {value!r}")
-        folder = Path(model)
-        final = folder / "checkpoints" / FINAL
-        self._folder = final if final.is_dir() else folder
+        self._folder = model_folder(Path(model))
         self._threads = threads
         self._options: dict[str, Any] = {"device": device, "dtype": dtype, "form": prompt}
         self._template_options = chat_template_options or {}

@@ -60,6 +60,7 @@ def learning(data: RunData) -> Iterator[str]:
         steps = [row["step"] for row in data.metrics]
         window = smoothing_window(len(steps))
         faint = f" Strong lines are means over {window} steps, faint ones single steps." if window > 1 else ""
+        yield from _supervised(data, steps, faint)
         body = _reward_chart(data, steps)
         parts = "".join(_component_charts(data, steps))
         if parts:
@@ -67,7 +68,7 @@ def learning(data: RunData) -> Iterator[str]:
         if body:
             yield section("Reward", body, lead=f"Mean over the rollouts of each step.{faint}", key="reward")
         charts = "".join(_diagnostic(data, steps, one) for one in _DIAGNOSTICS)
-        if charts:
+        if charts and not supervised(data):
             lead = "What tells healthy training from a reward that is merely rising."
             yield section("Diagnostics", f'<div class="grid">{charts}</div>', lead=lead, key="diagnostics")
     losses = [number(row.get("loss")) for row in data.warm_start]
@@ -76,6 +77,38 @@ def learning(data: RunData) -> Iterator[str]:
         figure = _small("Loss", "nats a token of the demonstrations", steps, [Line("loss", losses)], (0.0, None))
         body = f'<div class="grid">{figure}</div>'
         yield section("Warm start", body, lead="Supervised steps before the training.", key="warm-start")
+
+
+def supervised(data: RunData) -> bool:
+    """Whether the run learnt from demonstrations: its steps have a loss, and nothing was sampled in them."""
+    return any(number(row.get("loss")) is not None for row in data.metrics) and not any(
+        number(row.get("reward")) is not None or number(row.get("rollouts")) for row in data.metrics
+    )
+
+
+def _supervised(data: RunData, steps: list[int], faint: str) -> Iterator[str]:
+    """Supervised training: the loss of what was shown, and what the evaluations between came to."""
+    if not supervised(data):
+        return
+    trained = _small(
+        "Loss", "nats a token of the demonstrations", steps, [Line("loss", data.series("loss"))], (0, None)
+    )
+    charts = [trained]
+    last = {"step": data.steps, **data.after}
+    evaluations = [row for row in ({"step": 0, **data.before}, *data.during, last) if len(row) > 1]
+    places = [int(number(row.get("step")) or 0) for row in evaluations]
+    for key, title, about in (
+        ("loss", "Held-out loss", "nats a token of the reference solutions; it rises where training overfits"),
+        ("reward", "Reward", "mean of the greedy completions of an evaluation"),
+    ):
+        values = [number(row.get(key)) for row in evaluations]
+        if len([value for value in values if value is not None]) > 1:
+            charts.append(_small(title, about, places, [Line(key, values)], (0, None)))
+    for one in _DIAGNOSTICS:
+        if one.title == "Gradient norm":
+            charts.append(_diagnostic(data, steps, one))
+    lead = f"Loss over the tokens that the policy is to write.{faint}"
+    yield section("Supervised training", f'<div class="grid">{"".join(charts)}</div>', lead=lead, key="supervised")
 
 
 def _reward_chart(data: RunData, steps: list[int]) -> str:

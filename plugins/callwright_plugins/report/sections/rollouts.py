@@ -10,6 +10,7 @@ from callwright_plugins.report.drawing.charts import label
 from callwright_plugins.report.drawing.markup import attribute, cut, safe, section
 from callwright_plugins.report.reading import RunData, number, table
 from callwright_plugins.report.sections.examples import Example, pick
+from callwright_plugins.report.sections.learning import supervised
 
 _LONGEST_COMPLETION: Final = 6000
 _LONGEST_PROMPT: Final = 4000
@@ -29,7 +30,10 @@ def examples(data: RunData) -> Iterator[str]:
         f"<h3>Depth {depth}</h3>" + "".join(_example(one, depth == unfolded and _lost(one)) for one in group)
         for depth, group in groups.items()
     )
-    lead = "Sampled completions of the last third of training, with where each point was lost."
+    whose = (
+        "Greedy completions of the last evaluations" if supervised(data) else "Sampled completions of the last third"
+    )
+    lead = f"{whose} of training, with where each point was lost."
     yield section("Rollouts", body, lead=lead, key="rollouts")
 
 

@@ -48,7 +48,22 @@ learning_rate = 0.01
 """
 
 
-@pytest.fixture(scope="module", params=["bn-grpo", "ppo"])
+#: Supervised training of several turns, with an evaluation and perhaps the best weights between any two checkpoints.
+SFT = """
+[trainer]
+name = "sft"
+source = "references"
+epochs = 2
+batch = 6
+learning_rate = 0.01
+max_new_tokens = 12
+checkpoint_every = 1
+evaluate_every = 2
+best = "loss"
+"""
+
+
+@pytest.fixture(scope="module", params=["bn-grpo", "ppo", "sft"])
 def uninterrupted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str
 ) -> tuple[Path, Path, dict[str, str]]:
@@ -60,6 +75,8 @@ def uninterrupted(
             text.replace('name = "bn-grpo"\nkl_weight = 0.1', 'name = "ppo"\nkl_weight = 0.1\nkl_target = 0.01') + PPO
         )
         assert 'name = "ppo"' in text
+    elif request.param == "sft":
+        text = text[: text.index("[trainer]")] + PPO[: PPO.index("[trainer.critic]")] + SFT
     recipe.write_text(text)
     assert start(recipe, folder / "whole", -1) == 0
     found = hashes(folder / "whole")

@@ -1,0 +1,65 @@
+"""One supervised step: the gradient of the mean log-likelihood of what the policy is to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from callwright_plugins.local_trainer.forward.batches import pad_right
+from callwright_plugins.local_trainer.forward.likelihood import FullSequences
+from callwright_plugins.local_trainer.learning.demonstrations import Example
+from callwright_plugins.local_trainer.learning.steps import clipped_step
+from callwright_plugins.local_trainer.models.policy import Policy
+
+
+def supervised_step(
+    policy: Policy,
+    optimiser: torch.optim.Optimizer,
+    batch: Sequence[Example],
+    micro_batches: int,
+    rate: float,
+    clip_norm: float,
+) -> dict[str, float]:
+    """One step on a batch: ``loss`` (nats a token), ``learning_rate``, ``gradient_norm`` (before clipping), ``tokens``.
+
+    The loss is the cross-entropy over tokens that the policy writes, divided by their number in the whole batch, so
+    that the gradient accumulated over micro-batches is that of the whole. No step is taken if it is not finite.
+    """
+    tokens = sum(example.tokens for example in batch)
+    total = 0.0
+    for part in parts(batch, -(-len(batch) // micro_batches)):
+        loss = negative_log_likelihood(policy, part) / tokens
+        loss.backward()  # type: ignore[no-untyped-call]
+        total += float(loss.detach())
+    norm = clipped_step(optimiser, policy.model, rate, clip_norm)
+    return {"loss": total, "learning_rate": rate, "gradient_norm": norm, "tokens": tokens}
+
+
+@torch.no_grad()
+def mean_loss(policy: Policy, shown: Sequence[Example], rows_at_once: int) -> float | None:
+    """The loss of all demonstrations, nats a token; ``None`` if there is nothing to measure."""
+    tokens = sum(example.tokens for example in shown)
+    summed = sum(float(negative_log_likelihood(policy, part)) for part in parts(shown, rows_at_once))
+    return summed / tokens if tokens else None
+
+
+def parts(shown: Sequence[Example], size: int) -> Iterator[list[Example]]:
+    """Demonstrations, at most ``size`` at a time, sorted by length so that little of each part is padding."""
+    ordered = sorted(shown, key=lambda example: (len(example.completion), len(example.prompt)))
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
+
+def negative_log_likelihood(policy: Policy, part: Sequence[Example]) -> Tensor:
+    """The sum over the policy's tokens of some demonstrations, in nats."""
+    sequences = FullSequences(policy, [example.prompt for example in part])
+    likelihood = sequences.likelihood(
+        range(len(part)), [example.completion for example in part], temperature=1, entropy="none"
+    )
+    mask = likelihood.mask
+    if any(example.mask is not None for example in part):
+        written, _ = pad_right([example.mask or (1,) * example.tokens for example in part], 0, policy.device)
+        mask = mask * written
+    return -(likelihood.logprobs * mask).sum()

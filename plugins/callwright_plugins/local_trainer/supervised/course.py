@@ -1,0 +1,198 @@
+"""The course of a supervised run: policy, demonstrations, evaluation, steps, evaluation, final model."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from callwright.errors import RunError, UsageError
+from callwright.training.evaluation import Verdict
+from callwright.training.reporter import Reporter
+from callwright.training.run_folder import METRICS, ROLLOUTS, Run
+from callwright.walk.attempt import Attempt
+from callwright.walk.fingerprints import observations
+from callwright_plugins.local_trainer.learning.demonstrations import Example
+from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
+from callwright_plugins.local_trainer.learning.supervised import mean_loss, supervised_step
+from callwright_plugins.local_trainer.models.policy import FINAL
+from callwright_plugins.local_trainer.options import SupervisedOptions
+from callwright_plugins.local_trainer.randomness import python_generator
+from callwright_plugins.local_trainer.run import checkpoints
+from callwright_plugins.local_trainer.run.checkpoints import State
+from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
+from callwright_plugins.local_trainer.run.training import EVALUATION, TIMINGS, make_policy
+from callwright_plugins.local_trainer.sampling.episodes import turn_limits
+from callwright_plugins.local_trainer.supervised.epochs import Epochs
+from callwright_plugins.local_trainer.supervised.material import held_out, material
+
+if TYPE_CHECKING:
+    import torch
+
+    from callwright.pipeline import Pipeline
+
+#: What was shown, counted.
+DEMONSTRATIONS: Final = "demonstrations.json"
+#: Among the checkpoints of a run: the model of its best evaluation, where the recipe asks for it.
+BEST: Final = "best"
+FILES: Final = (METRICS, ROLLOUTS, TIMINGS)
+
+
+class SupervisedTraining:
+    """One run from wherever it stands to its end."""
+
+    def __init__(self, options: SupervisedOptions, pipeline: Pipeline, run: Run, reporter: Reporter) -> None:
+        self.options = options
+        self.pipeline = pipeline
+        self.store = run
+        self.reporter = reporter
+        self.seed = pipeline.conditions.seed
+        self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
+        self.counts = dict.fromkeys(FILES, 0)
+        self.policy = make_policy(pipeline, options)
+        self.limits = turn_limits(pipeline, self.policy, options)
+        self.tasks = evaluation_tasks(pipeline, options)
+
+    def run(self) -> None:
+        """Everything that is left to do; nothing if the run is finished."""
+        if (self.store.checkpoints / FINAL).is_dir():
+            return
+        if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
+            raise UsageError("the model has no weights to train")
+        checkpoint = checkpoints.newest(self.store.checkpoints)
+        state = checkpoints.read_state(checkpoint) if checkpoint else State("train", 0, {}, self.evaluation)
+        self.counts.update(state.rows)
+        self.evaluation = copy.deepcopy(dict(state.evaluation))
+        for name in FILES:
+            self.store.truncate(name, self.counts[name])
+        shown = material(self.pipeline, self.policy, self.options, self.limits, self.reporter)
+        epochs = Epochs(len(shown.examples), self.options, self.seed)
+        passes = {"steps": epochs.steps, "epochs": round(epochs.shown / epochs.count, 4)}
+        self.store.write_json(DEMONSTRATIONS, {**shown.to_json(), **passes})
+        self._held_out = held_out(self.pipeline, self.policy, self.tasks, self.limits)
+        optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
+        if checkpoint is None:
+            self._evaluate(0, "evaluation before")
+            self._checkpoint(0, optimiser)
+        else:
+            checkpoints.restore(checkpoint, self.policy.model, optimiser)
+            self.store.write_json(EVALUATION, self.evaluation)
+        self._train(optimiser, shown.examples, epochs, state.step)
+        self._evaluate(epochs.steps, "evaluation after")
+        checkpoints.write_folder(self.store.checkpoints / FINAL, self.policy.save)
+
+    def _train(self, optimiser: torch.optim.AdamW, shown: Sequence[Example], epochs: Epochs, done: int) -> None:
+        options = self.options
+        self.reporter.start("training", epochs.steps, done)
+        for step in range(done, epochs.steps):
+            began = time.perf_counter()
+            batch = [shown[row] for row in epochs.rows(step)]
+            rate = learning_rate(
+                step, epochs.steps, options.learning_rate, epochs.warm_up, options.schedule, options.schedule_floor
+            )
+            figures = supervised_step(self.policy, optimiser, batch, options.micro_batches, rate, options.clip_norm)
+            self._finite(figures, step + 1)
+            row = {
+                "step": step + 1,
+                "reward": None,
+                "epoch": round(epochs.done(step), 6),
+                "demonstrations": len(batch),
+                **figures,
+            }
+            self._append(METRICS, [row])
+            self._append(
+                TIMINGS, [{"phase": "train", "step": step + 1, "seconds": round(time.perf_counter() - began, 6)}]
+            )
+            if self.pipeline.registry.listens("callwright_training_step"):
+                self.pipeline.registry.hook.callwright_training_step(metrics=row)
+            self.reporter.advance(loss=figures["loss"])
+            last = step + 1 == epochs.steps
+            if options.evaluate_every and (step + 1) % options.evaluate_every == 0 and not last:
+                self._evaluate(step + 1)
+            if last or (step + 1) % options.checkpoint_every == 0:
+                self._checkpoint(step + 1, optimiser)
+        self.reporter.finish()
+
+    def _finite(self, figures: Mapping[str, float], step: int) -> None:
+        for name in ("loss", "gradient_norm"):
+            if not math.isfinite(figures[name]):
+                raise RunError(
+                    f"at step {step} the {name.replace('_', ' ')} is {figures[name]}: training has diverged. Lower "
+                    "'learning_rate', or use dtype = 'float32', and begin again in another folder"
+                )
+
+    # What is measured
+
+    def _evaluate(self, step: int, stage: str | None = None) -> None:
+        """Evaluate after ``step`` steps; write it, some of its completions, and the weights if they are the best."""
+        totals: list[float] = []
+        rows: list[Mapping[str, Any]] = []
+        count = min(self.options.rollouts_per_evaluation, len(self.tasks))
+        logged = set(python_generator(self.seed, "evaluation sample", step).sample(range(len(self.tasks)), count))
+        seen = 0
+
+        def keep(attempt: Attempt, verdict: Verdict) -> None:
+            nonlocal seen
+            reward = self.pipeline.score(attempt)
+            if reward.total is not None:
+                totals.append(reward.total)
+            if seen in logged:
+                rows.append(self._row(attempt, verdict, step) | reward.to_json())
+            seen += 1
+
+        result = evaluate_policy(
+            self.pipeline, self.policy, self.tasks, self.options, self.limits, self.reporter, stage, keep
+        )
+        result["reward"] = sum(totals) / len(totals) if totals else None
+        at_once = -(-self.options.batch // self.options.micro_batches)
+        result["loss"] = mean_loss(self.policy, self._held_out, at_once)
+        best = self._is_best(result)
+        if stage is None:
+            self.evaluation["during"].append({"step": step, **result})
+        else:
+            self.evaluation["after" if self.evaluation["before"] else "before"] = result
+        self._append(ROLLOUTS, rows)
+        self.store.write_json(EVALUATION, self.evaluation)
+        if best:
+            checkpoints.write_folder(self.store.checkpoints / BEST, self.policy.save)
+
+    def _row(self, attempt: Attempt, verdict: Verdict, step: int) -> dict[str, Any]:
+        task = attempt.task
+        return {
+            "step": step,
+            "task": task.id,
+            "depth": task.depth,
+            "structure": task.structure,
+            "query": task.query,
+            "prompt": self.policy.text(self.policy.prompt_ids(task, self.pipeline.messages(task))),
+            "completion": attempt.completion.text,
+            "truncated": attempt.completion.truncated,
+            "answered": verdict.answer,
+            "failure": verdict.failure,
+            "observations": observations(attempt.trace),
+        }
+
+    def _is_best(self, result: Mapping[str, Any]) -> bool:
+        """Whether an evaluation is better than all before it, by what the recipe chooses; the first always is."""
+        name = {"accuracy": "overall"}.get(self.options.best, self.options.best)
+        if name == "none":
+            return False
+        sign = -1 if name == "loss" else 1
+        earlier = [one for one in (self.evaluation["before"], *self.evaluation["during"]) if one]
+        known = [sign * one[name] for one in earlier if one[name] is not None]
+        if result[name] is None:
+            return not earlier
+        return not known or bool(sign * result[name] > max(known))
+
+    # What is written
+
+    def _append(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            self.store.append(name, rows)
+            self.counts[name] += len(rows)
+
+    def _checkpoint(self, step: int, optimiser: torch.optim.Optimizer) -> None:
+        state = State("train", step, self.counts, self.evaluation)
+        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, self.options.keep_checkpoints)

@@ -1,0 +1,38 @@
+"""``trainer = "sft"``: what a recipe names. The work is in :mod:`.course`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callwright.options import read_options
+from callwright.training.reporter import SILENT, Reporter
+from callwright_plugins.local_trainer.options import SupervisedOptions
+from callwright_plugins.local_trainer.randomness import steady
+from callwright_plugins.local_trainer.supervised.course import SupervisedTraining
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.training.run_folder import Run
+
+
+class SupervisedTrainer:
+    """Supervised fine-tuning in this process, on the CPU or one GPU.
+
+    Options: :class:`callwright_plugins.local_trainer.options.SupervisedOptions`. Raises :class:`callwright.UsageError`
+    for an option that does not exist or has an impossible value.
+    """
+
+    name = "sft"
+
+    def __init__(self, **options: Any) -> None:
+        self.options = read_options(SupervisedOptions, options, "the trainer 'sft'")
+
+    def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
+        """Supervised steps and evaluation, from the newest checkpoint of ``run`` if there is one.
+
+        The recipe's algorithm plays no part, its reward is only measured. Raises :class:`callwright.CallwrightError` in
+        all foreseen cases. Killed at any moment, the same call ends in the same bytes as if it had not been (on the
+        CPU; ``timings.jsonl`` apart).
+        """
+        with steady(self.options.threads, pipeline.conditions.seed):
+            SupervisedTraining(self.options, pipeline, run, reporter).run()
