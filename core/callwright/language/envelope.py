@@ -41,20 +41,6 @@ _RETURNS: Final[dict[str, Returns]] = {"one": "one", "all": "all"}
 _USUAL_RETURNS: Final[dict[str, Returns]] = {' return="one"': "one", ' return="all"': "all"}
 
 
-class Enveloped:
-    """What the parsers of these forms share: the answers of :class:`callwright.language.parser.OneBlock`."""
-
-    __slots__ = ()
-
-    def second_block(self, text: str) -> Span | None:
-        """The second complete tool-call block of a completion, wherever it stands; ``None`` if there is none."""
-        return second_block(text)
-
-    def stray_text(self, text: str) -> Span | None:
-        """What stands before the think block or after the tool-call block, white space aside."""
-        return stray_text(text)
-
-
 class Envelope(NamedTuple):
     """What the two blocks hold.
 
@@ -123,6 +109,15 @@ def stray_text(text: str) -> Span | None:
             at = text.index(stray, first)
             return at, at + len(stray)
     return None
+
+
+class Enveloped:
+    """What the parsers of these forms share: the answers of :class:`callwright.language.parser.OneBlock`."""
+
+    __slots__ = ()
+
+    second_block = staticmethod(second_block)
+    stray_text = staticmethod(stray_text)
 
 
 def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:

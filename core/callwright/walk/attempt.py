@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import cast
 
 from attrs import evolve
 
@@ -194,15 +193,22 @@ class Attempt:
         """
         found = self._second
         if found is None:
-            form = self.one_block
-            spans = [form.second_block(completion.text) for completion in self._completions] if form else ()
-            self._second = found = tuple((number, span) for number, span in enumerate(spans) if span is not None)
+            form, written = self.one_block, self._completions
+            if form is None:
+                found = ()
+            elif len(written) == 1:  # nearly all, so without a detour
+                span = form.second_block(written[0].text)
+                found = () if span is None else ((0, span),)
+            else:
+                spans = [form.second_block(completion.text) for completion in written]
+                found = tuple((number, span) for number, span in enumerate(spans) if span is not None)
+            self._second = found
         return found
 
     @property
     def one_block(self) -> OneBlock | None:
         """The parser, if its completions hold one tool-call block, so that it can tell what else they hold."""
-        return cast(OneBlock, self.parser) if _has_one_block(type(self.parser)) else None
+        return self.parser if _has_one_block(type(self.parser)) else None  # type: ignore[return-value]
 
     @property
     def whole(self) -> Program:

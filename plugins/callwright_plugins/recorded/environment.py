@@ -29,6 +29,14 @@ CASSETTE: Final = "cassette.jsonl"
 _STATUS_KIND: Final[Mapping[str, OutcomeKind]] = {"ok": "ok", "missing": "unknown_tool", "raised": "execution_error"}
 
 
+class Dependent(Outcome):
+    """A recorded outcome that hangs on more of the arguments than what JSON says of them."""
+
+    def of(self, arguments: Mapping[str, Any]) -> Outcome:
+        """The outcome for these arguments, whose JSON is that of the recorded ones."""
+        raise NotImplementedError
+
+
 @frozen(eq=False)
 class Recording:
     """Everything that was recorded, ready for lookup."""
@@ -143,7 +151,7 @@ class RecordedSession(OneThread, Session):
         if found is not None:
             outcome, self._state = found
             turn.release()
-            return outcome
+            return outcome if type(outcome) is Outcome else outcome.of(arguments)  # type: ignore[attr-defined]
         turn.release()
         return Outcome(
             "infrastructure_error",

@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from callwright.environments.protocol import Outcome
 from callwright.pickling import made_by
 from callwright.tools.reading import TABLE
-from callwright_plugins.recorded.environment import RecordedEnvironment, RecordedSession, Recording
+from callwright_plugins.recorded.environment import Dependent, RecordedEnvironment
 
 #: Tools that read the scenario (the released code's ``tag``), and the parameter by which gold programs state it.
 SCENARIO_TOOLS: Final = dict.fromkeys(("GetTime", "GetDate", "GetLocation", "GetCurrentLocation"), "tag")
@@ -43,51 +43,55 @@ class OfficialBackend(RecordedEnvironment):
 
     def __init__(self, data: str | Path, definitions: str | Path) -> None:
         super().__init__(data, name="depthbench-official", definitions=definitions, scenario_tools=SCENARIO_TOOLS)
-        outcomes = {key: (as_failure(found), state) for key, (found, state) in self.recording.outcomes.items()}
+        tables = {name: table for name, spec in self.tools.items() if (table := _table(spec.parameters)) is not None}
+        known = self.recording.known
+        outcomes: dict[tuple[str, str, str, str], tuple[Outcome, str]] = {}
+        for key, (found, state) in self.recording.outcomes.items():
+            outcome = as_failure(found)
+            succeeded = isinstance(outcome.value, dict) and outcome.value.get("status_code") == 200
+            if key[2] in tables and outcome.kind == "ok" and succeeded:
+                outcome = _OfTable(
+                    "ok", outcome.value, answered=outcome, tool=key[2], parameter=tables[key[2]], known=known
+                )
+            outcomes[key] = outcome, state
         self.recording = evolve(self.recording, outcomes=outcomes)
-        self._tables = {name: tables for name, spec in self.tools.items() if (tables := _tables(spec.parameters))}
 
     def __reduce__(self) -> Any:
         """As the folder, which must be where it is unpickled."""
-        return made_by(self, OfficialBackend, self._folder, self._definitions)
-
-    def open(self, scenario: str = "", seed: int = 0) -> OfficialSession:
-        """A session of a scenario. The seed plays no part: there is one recording."""
-        return OfficialSession(self.recording, self._tables, scenario)
+        return made_by(self, open_backend, self._folder, self._definitions)
 
 
-class OfficialSession(RecordedSession):
-    """A session that knows tables without columns, and lists that are no tables."""
+def open_backend(folder: Path, definitions: Path) -> OfficialBackend:
+    """The backend of a folder; it is found again where it is unpickled."""
+    return OfficialBackend(folder, definitions)
 
-    __slots__ = ("_tables",)
 
-    def __init__(self, recording: Recording, tables: Mapping[str, tuple[str, ...]], scenario: str) -> None:
-        super().__init__(recording, SCENARIO_TOOLS, scenario)
-        self._tables = tables
+@frozen(slots=False, eq=False)
+class _OfTable(Dependent):
+    """What a filter answered a table; which kind of table or list it is given is seen when it is called."""
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """The recorded outcome, where the recording knows it."""
-        tables = self._tables.get(tool)
-        for parameter in tables or ():
-            given = arguments.get(parameter)
-            if isinstance(given, list) and not given:
-                return self._of_no_rows(tool, arguments, parameter, given)
-        return super().call(tool, arguments)
+    #: What a table with columns is answered.
+    answered: Outcome = field(default=Outcome("ok"), repr=False)
+    tool: str = ""
+    parameter: str = ""
+    #: The containers of the recording by ``id``: a table that is not among them is no tool's result.
+    known: Mapping[int, str] = field(factory=dict, repr=False)
 
-    def _of_no_rows(self, tool: str, arguments: dict[str, Any], parameter: str, given: list[Any]) -> Outcome:
+    def of(self, arguments: Mapping[str, Any]) -> Outcome:
+        """The recorded answer, unless the table is without columns or the model's own list."""
+        given = arguments.get(self.parameter)
+        if given or not isinstance(given, list):
+            return self.answered
         bare = type(given) is NoColumns
-        outcome = super().call(tool, {**arguments, parameter: []} if bare else arguments)
-        if outcome.kind != "ok" or not isinstance(outcome.value, dict) or outcome.value.get("status_code") != 200:
-            return outcome  # refused for another reason, which the backend looks at before the table, or not recorded
-        if not bare and id(given) not in self._recording.known:  # no result of a tool: the model wrote it
-            message = f"Parameter '{parameter}' must be of type DataFrame, got list"
+        if not bare and id(given) not in self.known:
+            message = f"Parameter '{self.parameter}' must be of type DataFrame, got list"
             return Outcome("ok", {"status_code": 422, "error": message})
-        if bare and tool in _COLUMNS:
-            error = {"__repr__": f"KeyError({_COLUMNS[tool]!r})"}
+        if bare and self.tool in _COLUMNS:
+            error = {"__repr__": f"KeyError({_COLUMNS[self.tool]!r})"}
             return as_failure(Outcome("ok", {"status_code": 500, "error": error}))
-        if tool == _LOSES_COLUMNS[0]:
-            return evolve(outcome, value={**outcome.value, _LOSES_COLUMNS[1]: NoColumns()})
-        return outcome
+        if self.tool == _LOSES_COLUMNS[0]:
+            return Outcome("ok", {**self.value, _LOSES_COLUMNS[1]: NoColumns()})
+        return self.answered
 
 
 def as_failure(outcome: Outcome) -> Outcome:
@@ -102,5 +106,6 @@ def as_failure(outcome: Outcome) -> Outcome:
     return Outcome("execution_error", value, raised.partition("(")[0] or "exception", raised)
 
 
-def _tables(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name, schema in parameters.get("properties", {}).items() if schema.get(TABLE))
+def _table(parameters: Mapping[str, Any]) -> str | None:
+    """The parameter that takes a table; no tool has two."""
+    return next((name for name, schema in parameters.get("properties", {}).items() if schema.get(TABLE)), None)

@@ -42,23 +42,24 @@ class Format(RewardComponent):
             start, end = failure.span
             reason = f"{failure.message} (characters {start}-{end})"
             return Score(0.0, evidence=(Evidence(failure.code, reason, found=attempt.completion.text[start:end][:80]),))
-        evidence = self._faults(attempt)
-        return Score(0.0, evidence=tuple(evidence)) if evidence else FULL
+        faults = self._faults(attempt)
+        return Score(0.0, evidence=tuple(faults)) if faults else FULL
 
     def _faults(self, attempt: Attempt) -> list[Evidence]:
         """What is wrong with completions that can be read."""
-        evidence = [
-            _misplaced(attempt, number, span, "second_block", "a second tool-call block; a completion has one")
-            for number, span in attempt.second_blocks
-        ]
-        program = attempt.program or Program()
-        previous = -1
-        for call in program.calls:
-            if call.id <= previous:
-                reason = f"call {call.id} stands after call {previous}; ids must increase"
-                evidence.append(Evidence("id_order", reason, call.id))
-            previous = call.id
-        return evidence
+        faults = []
+        for number, span in attempt.second_blocks:
+            what = "a second tool-call block; a completion has one"
+            faults.append(_misplaced(attempt, number, span, "second_block", what))
+        program = attempt.program
+        if program is not None:
+            previous = -1
+            for call in program.calls:
+                if call.id <= previous:
+                    reason = f"call {call.id} stands after call {previous}; ids must increase"
+                    faults.append(Evidence("id_order", reason, call.id))
+                previous = call.id
+        return faults
 
 
 class StrictFormat(Format):
@@ -69,18 +70,18 @@ class StrictFormat(Format):
     """
 
     def _faults(self, attempt: Attempt) -> list[Evidence]:
-        evidence = super()._faults(attempt)
+        faults = super()._faults(attempt)
         form = attempt.one_block
         for number, completion in enumerate(attempt.completions if form is not None else ()):
             span = form.stray_text(completion.text) if form is not None else None
             if span is not None:
-                evidence.append(_misplaced(attempt, number, span, "stray_text", "text outside of the two blocks"))
+                faults.append(_misplaced(attempt, number, span, "stray_text", "text outside of the two blocks"))
         program = attempt.program or Program()
         for position, path, reference in program.dangling:
             call = program.calls[position]
             reason = f"call {call.id} {call.tool}.{path} refers to {reference}, which is no earlier call"
-            evidence.append(Evidence("dangling_reference", reason, call.id, path, "an earlier call", str(reference)))
-        return evidence
+            faults.append(Evidence("dangling_reference", reason, call.id, path, "an earlier call", str(reference)))
+        return faults
 
 
 class Names(RewardComponent):
