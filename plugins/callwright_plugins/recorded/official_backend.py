@@ -21,7 +21,8 @@ from attrs import evolve, field, frozen
 from callwright.environments.protocol import Outcome
 from callwright.pickling import made_by
 from callwright.tools.reading import TABLE
-from callwright_plugins.recorded.environment import Dependent, RecordedEnvironment
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.recorded.environment import Dependent, RecordedEnvironment, Recording
 
 #: Tools that read the scenario (the released code's ``tag``), and the parameter by which gold programs state it.
 SCENARIO_TOOLS: Final = dict.fromkeys(("GetTime", "GetDate", "GetLocation", "GetCurrentLocation"), "tag")
@@ -43,22 +44,32 @@ class OfficialBackend(RecordedEnvironment):
 
     def __init__(self, data: str | Path, definitions: str | Path) -> None:
         super().__init__(data, name="depthbench-official", definitions=definitions, scenario_tools=SCENARIO_TOOLS)
-        tables = {name: table for name, spec in self.tools.items() if (table := _table(spec.parameters)) is not None}
-        known = self.recording.known
-        outcomes: dict[tuple[str, str, str, str], tuple[Outcome, str]] = {}
-        for key, (found, state) in self.recording.outcomes.items():
-            outcome = as_failure(found)
-            succeeded = isinstance(outcome.value, dict) and outcome.value.get("status_code") == 200
-            if key[2] in tables and outcome.kind == "ok" and succeeded:
-                outcome = _OfTable(
-                    "ok", outcome.value, answered=outcome, tool=key[2], parameter=tables[key[2]], known=known
-                )
-            outcomes[key] = outcome, state
-        self.recording = evolve(self.recording, outcomes=outcomes)
+        self.recording = _as_answered(self.recording, self.tools, (_recording, self._folder, self._definitions))
 
     def __reduce__(self) -> Any:
         """As the folder, which must be where it is unpickled."""
         return made_by(self, open_backend, self._folder, self._definitions)
+
+
+def _recording(folder: Path, definitions: Path) -> Recording:
+    """What a backend answers from, made again elsewhere."""
+    return OfficialBackend(folder, definitions).recording
+
+
+def _as_answered(recording: Recording, tools: Mapping[str, ToolSpec], source: tuple[Any, ...]) -> Recording:
+    """The recording with the outcomes that the backend had."""
+    tables = {name: table for name, spec in tools.items() if (table := _table(spec.parameters)) is not None}
+    outcomes: dict[tuple[str, str, str, str], tuple[Outcome, str]] = {}
+    for key, (found, state) in recording.outcomes.items():
+        outcome = as_failure(found)
+        succeeded = isinstance(outcome.value, dict) and outcome.value.get("status_code") == 200
+        if key[2] in tables and outcome.kind == "ok" and succeeded:
+            table = tables[key[2]]
+            outcome = _OfTable(
+                "ok", outcome.value, answered=outcome, tool=key[2], parameter=table, known=recording.known
+            )
+        outcomes[key] = outcome, state
+    return evolve(recording, outcomes=outcomes, source=source)
 
 
 def open_backend(folder: Path, definitions: Path) -> OfficialBackend:
