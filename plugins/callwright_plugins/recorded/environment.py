@@ -29,6 +29,14 @@ CASSETTE: Final = "cassette.jsonl"
 _STATUS_KIND: Final[Mapping[str, OutcomeKind]] = {"ok": "ok", "missing": "unknown_tool", "raised": "execution_error"}
 
 
+class Dependent(Outcome):
+    """A recorded outcome that hangs on more of the arguments than what JSON says of them."""
+
+    def of(self, arguments: Mapping[str, Any]) -> Outcome:
+        """The outcome for these arguments, whose JSON is that of the recorded ones."""
+        raise NotImplementedError
+
+
 @frozen(eq=False)
 class Recording:
     """Everything that was recorded, ready for lookup."""
@@ -37,11 +45,11 @@ class Recording:
     initial: Mapping[str, str]
     known: Mapping[int, str]
     owned: dict[Hashable, Any]
-    #: What it was read from; it is read again where it is unpickled.
-    folder: Path
+    #: The function of a module, and its arguments, that read it; they read it again where it is unpickled.
+    source: tuple[Any, ...]
 
     def __reduce__(self) -> Any:
-        return made_by(self, read_recording, self.folder)
+        return made_by(self, *self.source)
 
     def twin(self, value: Any) -> Any:
         """The recorded object that equals this value, if there is one: comparing the two is then free."""
@@ -143,7 +151,7 @@ class RecordedSession(OneThread, Session):
         if found is not None:
             outcome, self._state = found
             turn.release()
-            return outcome
+            return outcome if type(outcome) is Outcome else outcome.of(arguments)  # type: ignore[attr-defined]
         turn.release()
         return Outcome(
             "infrastructure_error",
@@ -228,7 +236,7 @@ def read_recording(folder: Path) -> Recording:
         initial.setdefault(scenario, state)
         outcome = Outcome(kind, value, code, message, str(row.get("undeclared") or ""))
         outcomes[scenario, state, tool, fingerprint(arguments, known)] = (outcome, row.get("next", state))
-    return Recording(outcomes, initial, known, owned, folder.absolute())
+    return Recording(outcomes, initial, known, owned, (read_recording, folder.absolute()))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
