@@ -352,10 +352,10 @@ def early(study: Row, runs: Sequence[Course]) -> str:
     names = ("answered", "executed", "parsed", "zero_variance", "entropy", "reward")
     among = [run for run in runs if run.row["part"] in ("rewards", "weak") and run.row["course"]]
     groups = [("all rewards, both warm starts", among)]
-    for cell in ("tier", "simple", "toolrl"):
+    for cell in ("tier", "simple", "toolrl-guarded"):
         groups.append((f"`{cell}`, both", [run for run in among if run.row["cell"] == cell]))
     plain = [run for run in among if run.row["warm_start"] == "plain"]
-    for cell in ("tier", "simple", "toolrl"):
+    for cell in ("tier", "simple", "toolrl-guarded"):
         groups.append((f"`{cell}`, plain start only", [run for run in plain if run.row["cell"] == cell]))
     lines = []
     for title, mine in groups:

@@ -8,7 +8,7 @@ it is data, and its defects are values (:class:`callwright.ParseFailure`, :class
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -35,13 +35,23 @@ class UsageError(CallwrightError):
     exit_status = 2
 
 
+def _nearest(name: str, known: Sequence[str]) -> str | None:
+    """What was meant: a name that is spelt almost so, else the one that it is a variant of, else the most similar."""
+    for cutoff in (0.8, 0.5):
+        if close := difflib.get_close_matches(name, known, n=1, cutoff=cutoff):
+            return close[0]
+        if of := [other for other in known if name.startswith(f"{other}-")]:
+            return max(of, key=len)
+    return None
+
+
 class UnknownName(UsageError):
     """A component was asked for by a name that nobody registered."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        close = difflib.get_close_matches(name, self.known, n=1, cutoff=0.5)
-        meant = f" Did you mean {close[0]!r}?" if close else ""
+        close = _nearest(name, self.known)
+        meant = f" Did you mean {close!r}?" if close else ""
         listed = ", ".join(self.known) if self.known else "none is registered"
         tail = f" {hint}" if hint else ""
         super().__init__(f"There is no {kind} named {name!r}.{meant} Known: {listed}.{tail}")

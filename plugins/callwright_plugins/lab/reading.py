@@ -68,13 +68,17 @@ class Source:
         if type(name) is not str or type(completion) is not str:
             raise BadRow("the row needs 'task', the id of a task, and 'completion', a string")
         task = self._task(name)
-        progress = _progress(row.get("step"), row.get("total_steps", self.steps))
+        progress = _progress(self._step(row.get("step")), row.get("total_steps", self.steps))
         text = Completion(completion, truncated=row.get("truncated") is True)
         group = row.get("group")
         if group is None:
             group = row.get("step")
         key = (name, group) if isinstance(group, str | int | None) else (name, repr(group))
         return Sample(row_id, self.pipeline.attempt(task, text, progress), key, row)
+
+    def _step(self, step: Any) -> Any:
+        """The step as rewards are told it. Trainers count it from 0, and a run's rows from 1, like its metrics."""
+        return step - 1 if self.run is not None and type(step) is int and step > 0 else step
 
     def _task(self, name: str) -> Task:
         task = self._tasks.get(name)

@@ -1,4 +1,4 @@
-"""ToolRL's rewards (arXiv 2504.13958): as printed, the ablations of section 5, and the released code's 16 variants."""
+"""ToolRL's rewards (arXiv 2504.13958): as printed, guarded, section 5, and the released code's 16 variants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ABLATIONS: Final = {
     "length": "toolrl plus min(words of the thought / 512, 1) (section 5.1)",
     "dynamic-length": "toolrl plus a length reward whose target grows from 512 to 1,024 words (section 5.1)",
     "equal-max": "correctness in [-1, 1] (section 5.2)",
-    "two-stage": "format [0, 1], correctness [-1, 1] until step 30, then [0, 0.5] and [-3, 3] (section 5.2)",
+    "two-stage": "30 steps with format [0, 1] and correctness [-1, 1], then [0, 0.5] and [-3, 3] (section 5.2)",
     "dynamic-scale": "format within 2 - p, correctness within 2 + p (section 5.2)",
     "finegrained": "names and parameter names must agree exactly (section 5.3)",
     "intermediate": "a call's parameters agree as a whole or not at all (section 5.3)",
@@ -52,9 +52,9 @@ def callwright_reward_components() -> Iterator[Lazy]:
 def callwright_reward_recipes() -> Iterator[Lazy]:
     """The paper's reward, its ablations, and what the released code computes."""
     yield Lazy(
-        "toolrl", f"{_HERE}.recipes:toolrl", "format [0, 1] and correctness [-3, 3], optimal matching (section 3.3)"
+        "toolrl", f"{_HERE}.recipes:toolrl", "format {0, 1} and correctness [-3, 3], optimal matching (section 3.3)"
     )
-    yield Lazy("toolrl-as-printed", f"{_HERE}.recipes:toolrl_as_printed", "toolrl with extra calls free, as printed")
+    yield Lazy("toolrl-guarded", f"{_HERE}.recipes:guarded", "toolrl with calls beyond those that are due counted")
     for change, summary in _ABLATIONS.items():
         yield Lazy(f"toolrl-{change}", f"{_HERE}.recipes:ablation", summary, options={"change": change})
     for variant in _VARIANTS:

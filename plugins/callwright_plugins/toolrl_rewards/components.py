@@ -1,19 +1,21 @@
 """The rewards of ToolRL, section 3.3, and what section 5 exchanges in them.
 
 R_correct = (max - min) R / S + min, where R = r_name + r_param + r_value under the best assignment of predicted calls P
-to true ones G, and S = 1 + |G| + sum of |keys(G_j)|. What the paper leaves open is decided here and listed, with the
-tests, in ``docs/toolrl-and-prove.md``.
+to true ones G, and S = 1 + |G| + sum of |keys(G_j)|. The intermediate granularity has S = 1 + |G| and the coarse one 1,
+as released: with the S of section 3.3 a right answer could not reach the maximum. A ratio of two empty sets is 1: that
+of the names where nothing is due and nothing is called, and that of the keys of a pair without parameters. What else
+the paper leaves open is decided here and listed, with the tests, in ``docs/toolrl-and-prove.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from attrs import field, frozen
 
 from callwright.language.program import Program
-from callwright.walk.answers import values_equal
+from callwright.walk.answers import Tolerance, values_equal
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins.toolrl_rewards.assignment import assign
@@ -25,6 +27,8 @@ from callwright_plugins.toolrl_rewards.truth import Truths
 
 Granularity = Literal["full", "finegrained", "intermediate", "coarse"]
 Kind = Literal["TC", "TR", "TCR", "T"]
+#: 1[P[k] = G[k]]: numbers of a text are compared as they are written, with no tolerance for having been computed.
+_EXACTLY: Final = Tolerance(0.0, 0.0)
 _WORDS: Final = {"T": "<think>", "C": "<tool_call>", "R": "<response>"}
 
 
@@ -96,9 +100,9 @@ class Correctness(RewardComponent):
     """R_correct (section 3.3) at a granularity of section 5.3.
 
     ``matching``: the ``optimal`` assignment, or ``greedy`` in the order of the true calls. ``pairs``: a true call may
-    be assigned to ``any`` predicted one, as printed, or to one of the ``same-name``. ``extra_calls``: ``counted``
-    multiplies the part of S that belongs to calls with max(1, |P| / |G|), so that |G| right calls among more are worth
-    less; ``free`` is S as printed. Calls that cannot be read count among P and agree with nothing.
+    be assigned to ``any`` predicted one, as printed, or to one of the ``same-name``. ``extra_calls``: ``free`` is S as
+    printed; ``counted`` multiplies the part of S that belongs to calls with max(1, |P| / |G|), so that |G| right calls
+    among more are worth less, and |P| includes calls that cannot be read. These have no name and agree with nothing.
     """
 
     name: ClassVar[str] = "correctness"
@@ -110,7 +114,7 @@ class Correctness(RewardComponent):
         granularity: Granularity = "full",
         matching: Literal["optimal", "greedy"] = "optimal",
         pairs: Literal["any", "same-name"] = "any",
-        extra_calls: Literal["counted", "free"] = "counted",
+        extra_calls: Literal["free", "counted"] = "free",
     ) -> None:
         self.scale, self.granularity = scale, granularity
         self.low, self.high = scale.low, scale.high
@@ -132,7 +136,7 @@ class Correctness(RewardComponent):
     def share(self, truth: Truth, reading: Reading) -> float:
         """R / S, in [0, 1]."""
         calls = reading.calls
-        if not truth.calls:
+        if not truth.calls:  # S = 1, and r_name is all there is: 0/0, or 0 of the names of P
             return 0.0 if reading.attempted else 1.0
         if self.granularity == "coarse":
             return 1.0 if not reading.defects and _equal_multisets(truth.calls, calls) else 0.0
@@ -157,7 +161,7 @@ class Correctness(RewardComponent):
             return 0.0
         wanted, given = mine.parameters, theirs.parameters
         if self.granularity == "intermediate":
-            return 1.0 if values_equal(wanted, given) else 0.0
+            return 1.0 if equal(wanted, given) else 0.0
         if wanted.keys() == given.keys():
             weight = 1.0
         elif self.granularity == "finegrained":
@@ -166,9 +170,14 @@ class Correctness(RewardComponent):
             both = len(wanted.keys() & given.keys())
             weight = both / (len(wanted) + len(given) - both)
         for key, value in wanted.items():
-            if key in given and values_equal(value, given[key]):
+            if key in given and equal(value, given[key]):
                 weight += 1.0
         return weight
+
+
+def equal(expected: Any, found: Any) -> bool:
+    """Equality of the values of two parameters: ``True`` is not ``1``, ``1`` is ``1.0``, and 0.1 + 0.2 is not 0.3."""
+    return values_equal(expected, found, _EXACTLY)
 
 
 def _best(weights: list[list[float]]) -> float:
@@ -203,7 +212,7 @@ def _equal_multisets(mine: Sequence[RawCall], theirs: Sequence[RawCall]) -> bool
     left = list(theirs)
     for call in mine:
         for index, other in enumerate(left):
-            if call.name == other.name and values_equal(call.parameters, other.parameters):
+            if call.name == other.name and equal(call.parameters, other.parameters):
                 del left[index]
                 break
         else:
@@ -217,7 +226,7 @@ def _explain_correctness(truth: Truth, reading: Reading) -> tuple[Evidence, ...]
         names = ", ".join(call.name[:40] for call in reading.calls[:3])
         found.append(Evidence("should_abstain", f"nothing should be called, found {names}", 0, "", "no calls", names))
     elif truth.calls:
-        found.extend(explain_calls(truth.calls, reading.calls, equal=values_equal))
+        found.extend(explain_calls(truth.calls, reading.calls, equal=equal))
     return tuple(found)
 
 

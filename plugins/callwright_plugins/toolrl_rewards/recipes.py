@@ -1,10 +1,10 @@
-"""ToolRL's recipes: what the paper prints, its ablations of section 5, and the 16 variants of the released code."""
+"""ToolRL's recipes: what the paper prints, the same guarded, section 5, and the 16 variants of the released code."""
 
 from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-from callwright.errors import UnknownName
+from callwright.errors import UnknownName, UsageError
 from callwright.walk.reward import RewardComponent, Term
 from callwright_plugins.toolrl_rewards import components as ours
 from callwright_plugins.toolrl_rewards import released as theirs
@@ -47,27 +47,55 @@ VARIANTS: Final[dict[str, Flags]] = {
 }
 
 
+#: What options of these recipes may be.
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "matching": ("optimal", "greedy"),
+    "pairs": ("any", "same-name"),
+    "names": ("multiset", "set"),
+    "extra_calls": ("free", "counted"),
+}
+
+
+def _check_options(**options: object) -> None:
+    """Raise :class:`callwright.UsageError` for a value that an option does not take."""
+    for name, value in options.items():
+        if value not in _CHOICES[name]:
+            known = " or ".join(repr(choice) for choice in _CHOICES[name])
+            raise UsageError(f"option {name!r} of a reward of ToolRL is {known}, not {value!r}")
+
+
 def released(
     variant: str = "default",
     matching: Literal["greedy", "optimal"] = "greedy",
     pairs: Literal["same-name", "any"] = "same-name",
     names: Literal["multiset", "set"] = "multiset",
+    first_step: int = 0,
 ) -> ToolRLRecipe:
-    """What the released code computes under the switches of a variant."""
+    """What the released code computes under the switches of a variant.
+
+    ``first_step`` >= 0 is what its schedules call the first step of a training: 1 in the released trainer. Callwright's
+    trainers count from 0, so this number is added to their step; 0 takes steps as they are given, as rows have them.
+    """
     flags = VARIANTS.get(variant)
     if flags is None:
         raise UnknownName("released variant", variant, VARIANTS)
-    format_scale = scales.released_format(two_stage=flags.two_stage, schedule=flags.schedule)
+    _check_options(matching=matching, pairs=pairs, names=names)
+    if type(first_step) is not int or first_step < 0:
+        raise UsageError(f"option 'first_step' of toolrl-released-{variant} is a step, 0 or more, not {first_step!r}")
+    format_scale = scales.released_format(two_stage=flags.two_stage, schedule=flags.schedule, first_step=first_step)
     correct_scale = scales.released_correct(
-        largest=1.0 if flags.equal_max else 3.0, two_stage=flags.two_stage, schedule=flags.schedule
+        largest=1.0 if flags.equal_max else 3.0,
+        two_stage=flags.two_stage,
+        schedule=flags.schedule,
+        first_step=first_step,
     )
     components: list[RewardComponent] = [
         theirs.ReleasedFormat(format_scale),
         theirs.ReleasedCorrectness(correct_scale, flags.granularity, matching, pairs, names),
     ]
     if flags.length:
-        target = scales.RELEASED_DYNAMIC_LENGTH if flags.dynamic_length else scales.RELEASED_LENGTH
-        components.append(theirs.ReleasedLength(target))
+        moving = scales.released_dynamic_length(first_step)
+        components.append(theirs.ReleasedLength(moving if flags.dynamic_length else scales.RELEASED_LENGTH))
     return ToolRLRecipe(
         f"toolrl-released-{variant}",
         tuple(Term(component) for component in components),
@@ -83,13 +111,14 @@ def _paper(
     summary: str,
     matching: Literal["optimal", "greedy"],
     pairs: Literal["any", "same-name"],
-    extra_calls: Literal["counted", "free"],
+    extra_calls: Literal["free", "counted"],
     *,
     granularity: ours.Granularity = "full",
     format_scale: Scale = scales.FORMAT,
     correct_scale: Scale = scales.CORRECT,
     target: Target | None = None,
 ) -> ToolRLRecipe:
+    _check_options(matching=matching, pairs=pairs, extra_calls=extra_calls)
     components: list[RewardComponent] = [
         ours.Format(format_scale),
         ours.Correctness(correct_scale, granularity, matching, pairs, extra_calls),
@@ -108,29 +137,31 @@ def _paper(
 
 
 def toolrl(
-    matching: Literal["optimal", "greedy"] = "optimal",
-    pairs: Literal["any", "same-name"] = "any",
-    extra_calls: Literal["counted", "free"] = "counted",
-) -> ToolRLRecipe:
-    """Section 3.3: format in [0, 1] and correctness in [-3, 3]."""
-    return _paper("toolrl", "format [0, 1] and correctness [-3, 3]", matching, pairs, extra_calls)
-
-
-def toolrl_as_printed(
     matching: Literal["optimal", "greedy"] = "optimal", pairs: Literal["any", "same-name"] = "any"
 ) -> ToolRLRecipe:
-    """Section 3.3 to the letter: extra calls cost nothing but their names."""
-    return _paper("toolrl-as-printed", "toolrl, extra calls free", matching, pairs, "free")
+    """Section 3.3 as printed: format in {0, 1} and correctness in [-3, 3]; extra calls cost nothing but their names."""
+    return _paper("toolrl", "format {0, 1} and correctness [-3, 3]", matching, pairs, "free")
+
+
+def guarded(
+    matching: Literal["optimal", "greedy"] = "optimal", pairs: Literal["any", "same-name"] = "any"
+) -> ToolRLRecipe:
+    """``toolrl`` with a maximum that grows with calls beyond those that are due. Not in the paper."""
+    return _paper("toolrl-guarded", "toolrl, extra calls counted", matching, pairs, "counted")
 
 
 def ablation(
     change: str,
     matching: Literal["optimal", "greedy"] = "optimal",
     pairs: Literal["any", "same-name"] = "any",
-    extra_calls: Literal["counted", "free"] = "counted",
+    extra_calls: Literal["free", "counted"] = "free",
     switch: int = 30,
 ) -> ToolRLRecipe:
-    """One change of section 5. ``switch`` is the step s of the two stages."""
+    """One change of section 5 to ``toolrl``, as printed.
+
+    ``extra_calls="counted"`` makes the same change to ``toolrl-guarded``; ``coarse`` takes no such option, since one
+    call too many loses everything there. ``switch`` is s of the two stages: how many steps the first one has.
+    """
     name, options = f"toolrl-{change}", (matching, pairs, extra_calls)
     if change == "length":
         return _paper(name, "toolrl + min(words / 512, 1)", *options, target=scales.LENGTH)
@@ -139,11 +170,15 @@ def ablation(
     if change == "equal-max":
         return _paper(name, "correctness in [-1, 1]", *options, correct_scale=scales.EQUAL_CORRECT)
     if change == "two-stage":
+        if type(switch) is not int or switch < 0:
+            raise UsageError(f"option 'switch' of {name} is a number of steps, 0 or more, not {switch!r}")
         first, second = scales.two_stage(switch)
-        return _paper(name, f"other scales from step {switch} on", *options, format_scale=first, correct_scale=second)
+        return _paper(name, f"other scales after {switch} steps", *options, format_scale=first, correct_scale=second)
     if change == "dynamic-scale":
         first, second = scales.DYNAMIC_FORMAT, scales.DYNAMIC_CORRECT
         return _paper(name, "scales that move with training", *options, format_scale=first, correct_scale=second)
+    if change == "coarse" and extra_calls != "free":
+        raise UsageError(f"{name} has no extra_calls={extra_calls!r}: one call too many loses everything there")
     if change in ("finegrained", "intermediate", "coarse"):
         return _paper(name, f"{change} correctness", *options, granularity=change)  # type: ignore[arg-type]
     raise UnknownName("ablation of ToolRL", change, ABLATIONS)

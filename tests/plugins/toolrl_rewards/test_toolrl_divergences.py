@@ -15,6 +15,7 @@ import callwright as cw
 from callwright.errors import DataError
 from callwright.walk import Progress
 from callwright_plugins.toolrl_rewards.reading import read_text
+from callwright_plugins.toolrl_rewards.recipes import VARIANTS
 from callwright_plugins.toolrl_rewards.truth import BadGroundTruth
 
 ONE = {"name": "get", "parameters": {"city": "Rome", "n": 1}}
@@ -41,7 +42,7 @@ def correct(recipe: str, completion: str, truth: str, **options: Any) -> float:
     return scores(recipe, completion, truth, **options)["correctness"]
 
 
-RELEASED, PAPER = "toolrl-released-default", "toolrl"
+RELEASED, PAPER, GUARDED = "toolrl-released-default", "toolrl", "toolrl-guarded"
 
 
 @pytest.mark.parametrize("recipe", [RELEASED, PAPER])
@@ -74,6 +75,15 @@ def test_one_malformed_line() -> None:
     assert [evidence.code for evidence in reward.scores["correctness"].score.evidence] == ["not_json", "missing_call"]
 
 
+def test_malformed_lines_beside_right_calls() -> None:
+    for count in (1, 200):
+        junk = text(ONE, *["{oops"] * count)
+        assert correct(RELEASED, junk, text(ONE)) == -3.0
+        assert scores(PAPER, junk, text(ONE)) == {"format": 1.0, "correctness": 3.0}  # they have no name, and S no |P|
+        assert correct(GUARDED, junk, text(ONE)) == pytest.approx(6 * 4 / 7 - 3)  # neighbouring ones are one call
+        assert correct("toolrl-coarse", junk, text(ONE)) == -3.0
+
+
 def test_blank_lines_and_calls_over_several_lines() -> None:
     spread = text(json.dumps(ONE, indent=2))
     assert correct(RELEASED, spread, text(ONE)) == -3.0
@@ -92,16 +102,30 @@ def test_true_is_not_one() -> None:
         assert correct(recipe, text(theirs), text(mine)) == 3.0
 
 
+def test_numbers_have_no_tolerance() -> None:
+    mine, theirs = ({"name": "f", "parameters": {"a": value}} for value in (0.3, 0.1 + 0.2))
+    for recipe in (RELEASED, PAPER, GUARDED):
+        assert correct(recipe, text(theirs), text(mine)) == pytest.approx(6 * 2 / 3 - 3)
+    assert correct("toolrl-coarse", text(theirs), text(mine)) == -3.0
+
+
 def test_extra_calls() -> None:
     truth = {"name": "f", "parameters": {"a": 1}}
     four = text(truth, truth, truth, truth)
     assert correct(RELEASED, four, text(truth)) == pytest.approx(1.5)  # only the names notice
-    assert correct("toolrl-as-printed", four, text(truth)) == 3.0  # a set of names does not
+    assert correct(PAPER, four, text(truth)) == 3.0  # a set of names does not, and S has no term in |P|
     # S = 1 + 2 * 4: every call has to be paid for
-    assert correct(PAPER, four, text(truth)) == pytest.approx(6 * 3 / 9 - 3)
-    falling = [correct(PAPER, text(*[truth] * count), text(truth)) for count in range(1, 8)]
+    assert correct(GUARDED, four, text(truth)) == pytest.approx(6 * 3 / 9 - 3)
+    falling = [correct(GUARDED, text(*[truth] * count), text(truth)) for count in range(1, 8)]
     assert falling == sorted(falling, reverse=True)
     assert len(set(falling)) == 7
+    # another tool beside the right call: names 1/2
+    other = text(truth, EMPTY)
+    assert correct(RELEASED, other, text(truth)) == correct(PAPER, other, text(truth)) == pytest.approx(6 * 2.5 / 3 - 3)
+    assert correct(GUARDED, other, text(truth)) == pytest.approx(6 * 2.5 / 5 - 3)
+    twenty = text(truth, *({"name": f"g{number}", "parameters": {}} for number in range(19)))
+    assert correct(PAPER, twenty, text(truth)) == pytest.approx(6 * 2.05 / 3 - 3)
+    assert correct(GUARDED, twenty, text(truth)) == pytest.approx(6 * 2.05 / 41 - 3)
 
 
 def test_greedy_and_optimal_matching() -> None:
@@ -131,10 +155,20 @@ def test_pairs_need_not_share_a_name_in_the_paper() -> None:
 
 def test_where_nothing_is_due() -> None:
     truth = text(response="No tool fits.")
-    for completion, ours in ((text(response="Sorry."), 3.0), (text(ONE), -3.0), (text("oops"), -3.0)):
-        assert correct(RELEASED, completion, truth) == 0.0
-        assert correct(PAPER, completion, truth) == ours
-    assert cw.reward(PAPER).score_pair(text(response="Sorry."), truth).total == 4.0
+    for recipe in (PAPER, GUARDED, "toolrl-finegrained", "toolrl-intermediate", "toolrl-coarse"):
+        for completion, ours in ((text(response="Sorry."), 3.0), (text(ONE), -3.0), (text("oops"), -3.0)):
+            assert correct(RELEASED, completion, truth) == 0.0
+            assert correct(recipe, completion, truth) == ours
+        assert cw.reward(recipe).score_pair(text(response="Sorry."), truth).total == 4.0
+        for nothing in ("", "zzz", "<think>so</think>", "<think>so", "<response>Sorry."):
+            assert scores(recipe, nothing, truth) == {"format": 0.0, "correctness": 3.0}
+
+
+def test_unreadable_programs_of_other_forms_were_meant_to_call() -> None:
+    parser = cw.parser("json")
+    task = cw.Task("t", "", {}, cw.Answer(), cw.environment("none", tools=[]), program=cw.Program())
+    assert cw.reward(PAPER).score(task, parser.render(cw.Program())).total == 4.0
+    assert cw.reward(PAPER).score(task, "zzz").total == -3.0
 
 
 def test_order_of_calls() -> None:
@@ -186,8 +220,10 @@ def test_words_that_look_like_a_chat_template() -> None:
 
 
 def test_calls_without_parameters() -> None:
-    for recipe in (RELEASED, PAPER):
+    for recipe in (RELEASED, PAPER, GUARDED):
         assert correct(recipe, text(EMPTY), text(EMPTY)) == 3.0
+    bare = {"name": "other", "parameters": {}}
+    assert correct(PAPER, text(bare), text(EMPTY)) == pytest.approx(6 * 1 / 2 - 3)  # names 0, and 0/0 of the keys is 1
 
 
 def test_length() -> None:
@@ -219,8 +255,11 @@ def test_dynamic_length_targets() -> None:
     ("recipe", "step", "format_range", "correct_range"),
     [
         ("toolrl-equal-max", 0, (0, 1), (-1, 1)),
+        ("toolrl-two-stage", 0, (0, 1), (-1, 1)),
         ("toolrl-two-stage", 29, (0, 1), (-1, 1)),
         ("toolrl-two-stage", 30, (0, 0.5), (-3, 3)),
+        ("toolrl-released-twostage", 29, (0, 1), (-1, 1)),
+        ("toolrl-released-twostage", 30, (0, 0.5), (-3, 3)),
         ("toolrl-dynamic-scale", 0, (-2, 2), (-2, 2)),
         ("toolrl-dynamic-scale", 42, (-1.6, 1.6), (-2.4, 2.4)),
         ("toolrl-dynamic-scale", 105, (-1, 1), (-3, 3)),
@@ -236,6 +275,54 @@ def test_scales(recipe: str, step: int, format_range: tuple[float, float], corre
     for name, (low, high) in (("format", format_range), ("correctness", correct_range)):
         assert (worst[name].score.value, best[name].score.value) == pytest.approx((low, high))
         assert (best[name].score.low, best[name].score.high) == pytest.approx((low, high))
+
+
+def test_the_first_step() -> None:
+    """The released trainer calls its first step 1, ours 0; a row's step is taken as it is given."""
+    truth, half = text(ONE), text(ONE, thought="word " * 100)
+    for variant in VARIANTS:
+        name = f"toolrl-released-{variant}"
+        as_given, from_one = cw.reward(name), cw.reward(name, first_step=1)
+        for step in (0, 28, 29, 30, 74, 104, 149):
+            for completion in (half, text(OTHER), "nothing"):
+                shifted = from_one.score_pair(completion, truth, progress(step))
+                given = as_given.score_pair(completion, truth, progress(step + 1))
+                assert {name: weighted.score for name, weighted in shifted.scores.items()} == {
+                    name: weighted.score for name, weighted in given.scores.items()
+                }
+    twice = cw.reward("toolrl-released-twostage", first_step=1)
+    stages = [twice.score_pair(truth, truth, progress(step)).total for step in range(105)]
+    assert (stages.count(2.0), stages.count(3.5)) == (29, 76)
+    printed = cw.reward("toolrl-two-stage")
+    stages = [printed.score_pair(truth, truth, progress(step)).total for step in range(105)]
+    assert (stages.count(2.0), stages.count(3.5)) == (30, 75)  # "in the first s training steps"
+    with pytest.raises(cw.UsageError, match="'first_step' of toolrl-released-default is a step, 0 or more, not -1"):
+        cw.reward("toolrl-released-default", first_step=-1)
+
+
+def test_options_are_what_they_may_be() -> None:
+    for name, options, said in (
+        (PAPER, {"matching": "best"}, "'matching' of a reward of ToolRL is 'optimal' or 'greedy', not 'best'"),
+        (GUARDED, {"pairs": "some"}, "'any' or 'same-name', not 'some'"),
+        (RELEASED, {"names": "list"}, "'multiset' or 'set', not 'list'"),
+        ("toolrl-length", {"extra_calls": "dear"}, "'free' or 'counted', not 'dear'"),
+        ("toolrl-coarse", {"extra_calls": "counted"}, "one call too many loses everything there"),
+        ("toolrl-two-stage", {"switch": -1}, "'switch' of toolrl-two-stage is a number of steps, 0 or more, not -1"),
+        (PAPER, {"extra_calls": "counted"}, "no option of the reward recipe 'toolrl' named 'extra_calls'"),
+    ):
+        with pytest.raises(cw.UsageError, match=re.escape(said)):
+            cw.reward(name, **options)
+    with pytest.raises(cw.UsageError, match=re.escape("named 'toolrl-as-printed'. Did you mean 'toolrl'?")):
+        cw.reward("toolrl-as-printed")
+
+
+def test_ablations_of_the_guarded_reward() -> None:
+    truth = {"name": "f", "parameters": {"a": 1}}
+    twice = text(truth, truth)
+    for change, guarded in (("finegrained", 6 * 3 / 5 - 3), ("intermediate", 6 * 2 / 3 - 3), ("equal-max", 1 / 5)):
+        assert correct(f"toolrl-{change}", twice, text(truth)) == (1.0 if change == "equal-max" else 3.0)
+        assert correct(f"toolrl-{change}", twice, text(truth), extra_calls="counted") == pytest.approx(guarded)
+    assert correct("toolrl-coarse", twice, text(truth)) == -3.0
 
 
 @pytest.mark.parametrize(
@@ -255,6 +342,8 @@ def test_granularities() -> None:
     assert correct("toolrl-finegrained", text(wrong), truth) == pytest.approx(6 * 1 / 4 - 3)
     assert correct("toolrl-intermediate", text(wrong), truth) == pytest.approx(6 * 1 / 2 - 3)
     assert correct("toolrl-coarse", text(wrong), truth) == -3.0
+    for recipe in (PAPER, "toolrl-finegrained", "toolrl-intermediate", "toolrl-coarse"):
+        assert correct(recipe, text(ONE), text(ONE)) == 3.0  # S = 1 + |G| and 1: a right answer reaches the maximum
     assert correct("toolrl-finegrained", text(ONE), text(ONE, OTHER)) == pytest.approx(6 * 3 / 6 - 3)
     assert correct("toolrl-intermediate", text(ONE), text(ONE, OTHER)) == pytest.approx(6 * 1.5 / 3 - 3)
 
@@ -303,7 +392,7 @@ def test_programs_in_other_forms_are_scored_too() -> None:
         "x" * 500_000,
     ],
 )
-@pytest.mark.parametrize("recipe", [RELEASED, PAPER, "toolrl-released-intermediate", "toolrl-coarse"])
+@pytest.mark.parametrize("recipe", [RELEASED, PAPER, GUARDED, "toolrl-released-intermediate", "toolrl-coarse"])
 def test_no_text_of_a_model_raises(recipe: str, completion: str) -> None:
     reward = cw.reward(recipe).score_pair(completion, text(ONE, OTHER))
     assert reward.total is not None

@@ -68,7 +68,7 @@ def test_the_paper_recipe_reads_what_the_released_one_refuses(rows: list[dict[st
             assert recipe.score_pair(row["completion"], row["ground_truth"]).total == 4.0
 
 
-@pytest.mark.parametrize("name", ["toolrl", "toolrl-as-printed", *(f"toolrl-{change}" for change in ABLATIONS)])
+@pytest.mark.parametrize("name", ["toolrl", "toolrl-guarded", *(f"toolrl-{change}" for change in ABLATIONS)])
 def test_paper_recipes_stay_in_range_and_explain_every_lost_point(name: str, rows: list[dict[str, Any]]) -> None:
     recipe = cw.reward(name)
     kinds: Counter[str] = Counter()
