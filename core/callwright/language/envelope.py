@@ -10,6 +10,11 @@ The rules, each decided by a scan from left to right, so that reading is linear 
   So a thought may hold anything else: ``<``, ``&``, the words ``<tool_call>`` or ``</think>`` in passing.
 * The body is raw text, not XML, up to the first ``</tool_call>``. What stands after that is ignored.
 * Tags may carry XML attributes in quotes. Of those of ``<tool_call>`` only ``return`` means something.
+
+Reading takes the first block. :func:`second_block` and :func:`stray_text` say what else a completion holds, for rewards
+that mind. A *complete block* is a well-formed ``<tool_call …>`` tag and the first ``</tool_call>`` after it, wherever
+they stand, the thought included; blocks are counted from left to right and do not overlap. So a tag that is only
+mentioned begins no block of its own, and a completion that is quoted in a thought is one.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import re
 from typing import Final, NamedTuple
 
 from callwright.errors import CannotExpress
-from callwright.language.parser import FailureStage, ParseFailure, ParseLimits
+from callwright.language.parser import FailureStage, ParseFailure, ParseLimits, Span
 from callwright.language.program import Program, Returns
 from callwright.language.shortening import excerpt
 
@@ -28,11 +33,26 @@ _ATTRIBUTES: Final = r"""((?:\s++[A-Za-z_][\w.:\-]*+\s*+=\s*+(?:"[^"<]*+"|'[^'<]
 _ATTRIBUTE: Final = re.compile(r"""([A-Za-z_][\w.:\-]*+)\s*+=\s*+(?:"([^"<]*+)"|'([^'<]*+)')""")
 _THINK: Final = re.compile("<think" + _ATTRIBUTES)
 _JOINT: Final = re.compile(r"</think>\s*+(<tool_call" + _ATTRIBUTES + ")")
+_TOOL_CALL: Final = re.compile("<tool_call" + _ATTRIBUTES)
 _TOOL_CALL_START: Final = re.compile(r"<tool_call(?![\w.:\-])")
 _THINK_END: Final = "</think>"
 _TOOL_CALL_END: Final = "</tool_call>"
 _RETURNS: Final[dict[str, Returns]] = {"one": "one", "all": "all"}
 _USUAL_RETURNS: Final[dict[str, Returns]] = {' return="one"': "one", ' return="all"': "all"}
+
+
+class Enveloped:
+    """What the parsers of these forms share: the answers of :class:`callwright.language.parser.OneBlock`."""
+
+    __slots__ = ()
+
+    def second_block(self, text: str) -> Span | None:
+        """The second complete tool-call block of a completion, wherever it stands; ``None`` if there is none."""
+        return second_block(text)
+
+    def stray_text(self, text: str) -> Span | None:
+        """What stands before the think block or after the tool-call block, white space aside."""
+        return stray_text(text)
 
 
 class Envelope(NamedTuple):
@@ -78,6 +98,33 @@ def read_envelope(text: str, limits: ParseLimits, *, return_required: bool = Tru
     return Envelope(text[opened.end() : joint.start()].strip(), returns, text[start:end], start)
 
 
+def second_block(text: str) -> Span | None:
+    """The second complete block of a text, from its opening to its closing tag; ``None`` if it holds one or none."""
+    end = text.find(_TOOL_CALL_END)
+    if end < 0 or text.find(_TOOL_CALL_END, end + len(_TOOL_CALL_END)) < 0:  # nearly all
+        return None
+    first = _block(text, 0)
+    return first and _block(text, first[1])
+
+
+def stray_text(text: str) -> Span | None:
+    """What stands before the think block or after the tool-call block that is read, without white space around it.
+
+    ``None`` if there is nothing, or if the two blocks are not there to begin with.
+    """
+    opened = _THINK.search(text)
+    joint = _find_joint(text, opened.end()) if opened is not None else None
+    end = text.find(_TOOL_CALL_END, joint.end()) if joint is not None else -1
+    if opened is None or end < 0:
+        return None
+    for first, last in ((0, opened.start()), (end + len(_TOOL_CALL_END), len(text))):
+        stray = text[first:last].strip()
+        if stray:
+            at = text.index(stray, first)
+            return at, at + len(stray)
+    return None
+
+
 def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
     """The completion with this body and the program's thought; the inverse of :func:`read_envelope`.
 
@@ -114,6 +161,13 @@ def _find_joint(text: str, start: int) -> re.Match[str] | None:
             return joint
         at = text.find(_THINK_END, at + len(_THINK_END))
     return None
+
+
+def _block(text: str, start: int) -> Span | None:
+    """The first complete block at or after a position."""
+    opened = _TOOL_CALL.search(text, start)
+    end = text.find(_TOOL_CALL_END, opened.end()) if opened is not None else -1
+    return (opened.start(), end + len(_TOOL_CALL_END)) if opened is not None and end >= 0 else None
 
 
 def _read_return(joint: re.Match[str]) -> Returns | ParseFailure | None:

@@ -11,6 +11,8 @@ from callwright.language.program import Program
 #: Where reading stopped. ``arguments``: the tree of ids and tool names is well formed, but the arguments of a call are
 #: not a table of names and values, so nothing can be checked against a schema or executed.
 FailureStage = Literal["limit", "envelope", "syntax", "structure", "arguments"]
+#: A half-open range of characters of a completion.
+Span = tuple[int, int]
 
 
 @frozen
@@ -24,7 +26,7 @@ class ParseFailure:
     stage: FailureStage
     code: str
     message: str
-    span: tuple[int, int]
+    span: Span
 
 
 @frozen
@@ -59,3 +61,18 @@ class Parser(Protocol):
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form, all five scenarios of TIER's appendix C included."""
+
+
+@runtime_checkable
+class OneBlock(Protocol):
+    """What a parser adds whose completion is one tool-call block: where a text holds more than that.
+
+    ``parse`` reads the first block, whatever else there is; a reward that minds asks here. Both methods are total on
+    ``str``, linear in its length and pure. Forms in which several blocks are one answer do not have them.
+    """
+
+    def second_block(self, text: str) -> Span | None:
+        """The second complete tool-call block of a completion, wherever it stands; ``None`` if there is none."""
+
+    def stray_text(self, text: str) -> Span | None:
+        """What stands before or after the blocks that are read, white space aside; ``None`` if nothing does."""

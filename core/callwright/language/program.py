@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
@@ -18,8 +18,9 @@ Returns = Literal["one", "all"]
 Structure = Literal["none", "single", "parallel", "linear", "funnel", "tree", "conjunctive", "mixed"]
 
 PREFIX = "API_RESPONSE_"
+#: The ``call`` of a reference that is spelt so that it names no call.
+NO_CALL: Final = -1
 #: ``API_RESPONSE_3``, ``API_RESPONSE_3.field``, ``API_RESPONSE_3.items[0].sku``
-REFERENCE_PATTERN = r"API_RESPONSE_[0-9]{1,9}(?:\.[^.\[\]]+|\[[0-9]{1,9}\])*"
 _REFERENCE = re.compile(r"API_RESPONSE_([0-9]{1,9})((?:\.[^.\[\]]+|\[[0-9]{1,9}\])*)", re.DOTALL)
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
 
@@ -48,6 +49,8 @@ class Reference:
 
     ``call`` is the id of the call; ``path`` the keys (``str``) and indices (``int``) to follow inside its result. An
     empty path is a *bare* reference, which stands for the tool's ``result_field`` where it declares one.
+
+    A misspelt reference names no call: its ``call`` is :data:`NO_CALL`, and ``path`` holds the text after the prefix.
     """
 
     call: int
@@ -55,16 +58,22 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> Reference | None:
-        """Read ``API_RESPONSE_<id>[.key | [index]]*``; ``None`` if the whole text is not of that form."""
+        """Read ``API_RESPONSE_<id>[.key | [index]]*``; ``None`` for a text that does not begin with ``API_RESPONSE_``.
+
+        A text that begins so is meant as a reference. If it is not of the form (an id of more than nine digits, a word
+        for an id, ``..``), it is a misspelt one, which names no call: no tool is given the text.
+        """
         if not text.startswith(PREFIX):
             return None
         match = _REFERENCE.fullmatch(text)
         if match is None:
-            return None
+            return cls(NO_CALL, (text[len(PREFIX) :],))
         path = tuple(key if key else int(index) for key, index in _SEGMENT.findall(match[2])) if match[2] else ()
         return cls(int(match[1]), path)
 
     def __str__(self) -> str:
+        if self.call == NO_CALL:
+            return PREFIX + "".join(map(str, self.path))
         tail = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
         return f"{PREFIX}{self.call}{tail}"
 
@@ -181,7 +190,7 @@ _HOLDERS = frozenset({Reference, dict, list})
 
 
 def revive(value: Any) -> Any:
-    """A copy of a JSON value in which strings of the reference form have become :class:`Reference` leaves."""
+    """A copy of a JSON value in which strings that begin as a reference have become :class:`Reference` leaves."""
     if isinstance(value, str):
         return (Reference.parse(value) or value) if value.startswith(PREFIX) else value
     if isinstance(value, dict):

@@ -13,11 +13,13 @@ was executed, and as the answer what the last turn with calls returned; of a sin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import cast
 
 from attrs import evolve
 
 from callwright.errors import Abstention, ComponentError
-from callwright.language.parser import ParseFailure, Parser
+from callwright.language.parser import OneBlock, ParseFailure, Parser, Span
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
@@ -30,6 +32,7 @@ from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
 
 _NOTHING = Completion("")
+_has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
 
 
 class Attempt:
@@ -69,6 +72,7 @@ class Attempt:
         self._whole: Program | None = None
         self._validation: Validation | None = None
         self._traces: dict[ExecutionRules, Trace] = {}
+        self._second: tuple[tuple[int, Span], ...] | None = None
 
     @classmethod
     def of(
@@ -181,6 +185,24 @@ class Attempt:
         """Why the first turn that is not a program is none, or ``None`` if all are."""
         found = self._parsed or self.parsed
         return found if isinstance(found, ParseFailure) else None
+
+    @property
+    def second_blocks(self) -> tuple[tuple[int, Span], ...]:
+        """Completions, by number, that hold a second complete tool-call block, with the place of it.
+
+        Empty for forms in which several blocks are one answer (:class:`callwright.language.parser.OneBlock`).
+        """
+        found = self._second
+        if found is None:
+            form = self.one_block
+            spans = [form.second_block(completion.text) for completion in self._completions] if form else ()
+            self._second = found = tuple((number, span) for number, span in enumerate(spans) if span is not None)
+        return found
+
+    @property
+    def one_block(self) -> OneBlock | None:
+        """The parser, if its completions hold one tool-call block, so that it can tell what else they hold."""
+        return cast(OneBlock, self.parser) if _has_one_block(type(self.parser)) else None
 
     @property
     def whole(self) -> Program:

@@ -26,8 +26,8 @@ class ExecutionRules:
 
     ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
     ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
-    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as
-    ``null`` if it is bare, as its text if it has a path.
+    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what the
+    call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
     ``time_limit`` is in seconds per call; a call over it is an infrastructure error and ends the session.
     """
 
@@ -265,7 +265,7 @@ def _dereference(
         if rules.unresolved == "literal":
             return str(reference)
         raise _Unresolved("unresolved_reference", f"{reference} names no earlier call")
-    if not outcome.executed:
+    if not outcome.executed and (rules.after_failure == "fail" or outcome.value is None):
         if rules.after_failure == "pass":
             return str(reference) if reference.path else None
         raise _Unresolved("failed_dependency", f"{reference} is the result of a call that failed ({outcome.kind})")

@@ -59,6 +59,26 @@ class Score:
         """Whether the value is at its maximum."""
         return self.value >= self.high
 
+    @property
+    def told_by(self) -> str | None:
+        """The term of the recipe that tells why points are lost, if it is not this one."""
+        return None
+
+
+@frozen
+class Deferred(Score):
+    """The score of a term that was not looked at, because another one, ``told``, tells why points are lost.
+
+    It shuts off the terms that require it, but not that one.
+    """
+
+    told: str = ""
+
+    @property
+    def told_by(self) -> str | None:
+        """The term that tells."""
+        return self.told or None
+
 
 class RewardComponent(ABC):
     """One verifiable property of an attempt.
@@ -280,7 +300,7 @@ class RewardRecipe:
         attempt that lacks what it needs; these pass through.
         """
         scores: dict[str, WeightedScore] = {}
-        shut: set[str] = set()
+        shut: dict[str, str | None] = {}
         stage = len(STAGES)
         total = 0.0
         masked = attempt.cut_short  # which a recipe that executes nothing would not notice
@@ -288,7 +308,7 @@ class RewardRecipe:
             blocking = None
             if shut:
                 for required in requires:
-                    if required in shut:
+                    if required in shut and shut[required] != name:
                         blocking = required
                         break
             if blocking is None:
@@ -298,10 +318,10 @@ class RewardRecipe:
                 score = _closed(component, blocking)
             value = score.value
             if value < score.high:
-                shut.add(name)
+                shut[name] = score.told_by
                 if blocking is None and position < stage:
                     stage = position
-            closed = blocking is not None
+            closed = blocking is not None or (value < score.high and score.told_by is not None)
             if value < score.high and not closed:
                 scores[name] = WeightedScore(score, weight)
             else:  # full and closed scores are mostly shared objects, so their weighted forms are too

@@ -36,7 +36,8 @@ class CallReader:
             return value
         if isinstance(value, Duplicated):
             stage: FailureStage = "structure" if value.depth == 1 else "arguments"
-            failure = ParseFailure(stage, "duplicate_key", f"the key {excerpt(value.key)} is used twice", value.span)
+            message = f"duplicate {'key' if value.depth == 1 else 'argument key'} {excerpt(value.key)}"
+            failure = ParseFailure(stage, "duplicate_key", message, value.span)
             if stage == "structure":
                 return failure
             self.unusable = self.unusable or failure

@@ -9,31 +9,32 @@ from typing import Any, ClassVar, Final
 from attrs import frozen
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import read_envelope, write_envelope
+from callwright.language.envelope import Enveloped, read_envelope, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
-from callwright.language.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference, Returns
 from callwright.language.shortening import excerpt
 from callwright.language.wording import tier_instructions
 from callwright.language.writable import SURROGATE, check_program
-from callwright_plugins.direct_ir.scanner import NAME, Scanner, Stop
+from callwright_plugins.direct_ir.scanner import NAME, REFERENCE, Scanner, Stop
 
 _NAME: Final = re.compile(NAME)
-_BARE_REFERENCE: Final = re.compile(r"API_RESPONSE_[0-9]++(?:\.[\w\-]++|\[[0-9]++\])*+")
+_BARE_REFERENCE: Final = re.compile(REFERENCE)
 
 
 @frozen
-class DirectParser:
+class DirectParser(Enveloped):
     """TIER's direct call list.
 
     Calls are numbered by their position, from 0. Values are Python's literals for what JSON knows (text in single or
     double quotes, decimal numbers, ``True``, ``False``, ``None``, lists, dictionaries with text as keys) or JSON's
     ``true``, ``false`` and ``null``. A reference is a bare word such as ``API_RESPONSE_0.items[2].sku``, or a string of
     that form. Names of tools and parameters are runs of letters, digits and ``_ $ @ . - / :``. The tag may leave out
-    ``return``; then it means ``one``. Also read is the list of quoted calls, ``["f(a=1)", "g()"]``, that TIER's
+    ``return``, as in the paper; then it means ``all`` if no argument of several calls is a reference, else ``one``. So
+    ``all`` of calls that depend on one another needs the attribute, which ``render`` always writes. Also read is the list of quoted calls, ``["f(a=1)", "g()"]``, that TIER's
     released code takes. Not read: positional arguments, tuples, sets, hexadecimal numbers, arithmetic, ``\\N{…}``
     escapes, prefixed, tripled or adjacent strings, comments.
 
-    Cannot be expressed: ids other than 0, 1, 2 …; names with other characters; a literal string of the form of a
+    Cannot be expressed: ids other than 0, 1, 2 …; names with other characters; a literal string that begins like a
     reference; references with a path of keys that hold ``.``, ``[`` or ``]``; numbers that are not finite; halves of
     surrogate pairs; a thought with ``</think>`` directly before a tool-call tag; anything beyond the limits.
     """
@@ -68,7 +69,7 @@ class DirectParser:
         if scanner.unusable is not None:
             return scanner.unusable
         calls = tuple(Call(number, tool, arguments) for number, (tool, arguments) in enumerate(found))
-        return Program(calls, envelope.returns or "one", envelope.thought)
+        return Program(calls, envelope.returns or _usual_returns(calls), envelope.thought)
 
     def render(self, program: Program) -> str:
         """Write a completion with the calls on one line. Raises :class:`callwright.errors.CannotExpress`."""
@@ -84,6 +85,11 @@ class DirectParser:
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
         return tier_instructions(self, _RULES)
+
+
+def _usual_returns(calls: tuple[Call, ...]) -> Returns:
+    """What a list of calls returns that does not say it: all results, unless some are only on the way to others."""
+    return "all" if len(calls) > 1 and not any(call.located for call in calls) else "one"
 
 
 def _name(name: str) -> str:

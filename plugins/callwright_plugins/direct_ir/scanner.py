@@ -16,6 +16,8 @@ from callwright.language.shortening import excerpt
 from callwright.language.writable import LONGEST_NUMBER, SURROGATE
 
 NAME: Final = r"[\w$@][\w$@.\-/:]*+"
+#: A reference outside quotes. What it names, or that it names nothing, is for the program to say.
+REFERENCE: Final = r"API_RESPONSE_\w*+(?:\.[\w\-]*+|\[[\w\-]*+\])*+"
 _BLANK: Final = r"[ \t\r\n\f]*+"
 _SPACE: Final = re.compile(_BLANK)
 _CALL: Final = re.compile(rf"({NAME}){_BLANK}\({_BLANK}")
@@ -23,7 +25,7 @@ _KEYWORD: Final = re.compile(rf"({NAME}){_BLANK}=(?!=){_BLANK}")
 _VALUE: Final = re.compile(
     r"""(?P<string>'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")"""
     r"|(?P<number>[+-]?+(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+)(?![\w.])"
-    r"|(?P<reference>API_RESPONSE_[0-9]{1,9}+(?:\.[\w\-]++|\[[0-9]{1,9}+\])*+)(?![\w.\[])"
+    rf"|(?P<reference>{REFERENCE})"
     r"|(?P<word>[^\W\d]\w*+)"
     r"|(?P<open>[\[{])",
     re.DOTALL,
@@ -98,7 +100,7 @@ class Scanner:
                 self.keep("positional_argument", message, first, self.at)
             else:
                 if keyword[1] in arguments:
-                    message = f"the parameter {excerpt(keyword[1])} is given twice"
+                    message = f"duplicate argument key {excerpt(keyword[1])}"
                     self.keep("duplicate_key", message, *keyword.span(1))
                 arguments[keyword[1]] = value
             self.separator(")")
@@ -172,7 +174,7 @@ class Scanner:
                 self.stop("syntax", "missing_colon", "a key is followed by : and its value", self.at)
             value = self.value(level + 1)
             if key in values:
-                self.keep("duplicate_key", f"the key {excerpt(key)} is used twice", first, match.end())
+                self.keep("duplicate_key", f"duplicate argument key {excerpt(key)}", first, match.end())
             values[key] = value
             self.separator("}")
         return values

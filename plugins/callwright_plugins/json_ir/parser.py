@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
-from callwright.language.envelope import read_envelope, write_envelope
+from callwright.language.envelope import Enveloped, read_envelope, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import PREFIX, Call, Program, Reference
 from callwright.language.shortening import excerpt
@@ -20,13 +20,13 @@ _USUAL_IDS: Final = {str(number): number for number in range(100)}
 
 
 @frozen
-class JsonParser:
+class JsonParser(Enveloped):
     """TIER's JSON form.
 
     Calls run in the order of their ids, whatever the order of the members; ids may start anywhere and leave gaps.
-    A string of the form of a reference is a reference, at any depth of the arguments.
+    A string that begins with ``API_RESPONSE_`` is a reference, at any depth of the arguments.
 
-    Cannot be expressed: ids that do not ascend from call to call; a literal string of the form of a reference;
+    Cannot be expressed: ids that do not ascend from call to call; a literal string that begins like a reference;
     references with a path of keys that hold ``.``, ``[`` or ``]``; numbers that are not finite; halves of surrogate
     pairs; a thought with ``</think>`` directly before a tool-call tag; anything beyond the limits.
     """
@@ -111,7 +111,7 @@ _parse_short = functools.lru_cache(maxsize=1024)(Reference.parse)
 
 
 def _refer(values: Any) -> None:
-    """Replace strings of the form of a reference by references, in an object or list that nobody else holds yet."""
+    """Replace strings that begin like a reference by references, in an object or list that nobody else holds yet."""
     for key, value in values.items() if isinstance(values, dict) else enumerate(values):
         if isinstance(value, str):
             if value.startswith(PREFIX):
@@ -139,7 +139,7 @@ def _duplicate(tree: Duplicated) -> ParseFailure:
     if tree.depth == 2:
         message = f"one call names the tool {excerpt(tree.key)} twice"
         return ParseFailure("structure", "several_tools", message, tree.span)
-    return ParseFailure("arguments", "duplicate_key", f"the key {excerpt(tree.key)} is used twice", tree.span)
+    return ParseFailure("arguments", "duplicate_key", f"duplicate argument key {excerpt(tree.key)}", tree.span)
 
 
 def _failure(

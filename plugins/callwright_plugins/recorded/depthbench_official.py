@@ -17,10 +17,8 @@ from callwright.errors import DataError, UnknownName
 from callwright.language.program import Call, Program, Returns, revive
 from callwright.pickling import made_by
 from callwright.walk.tasks import Answer, Task
-from callwright_plugins.recorded.environment import RecordedEnvironment, find_file, read_json
-
-#: Tools that read the scenario (the released code's ``tag``), and the parameter by which gold programs state it.
-SCENARIO_TOOLS: Final = dict.fromkeys(("GetTime", "GetDate", "GetLocation", "GetCurrentLocation"), "tag")
+from callwright_plugins.recorded.environment import find_file, read_json
+from callwright_plugins.recorded.official_backend import OfficialBackend
 
 #: The released split puts a query with calls into train if all its tools are among these, else into validation.
 TRAINING_TOOLS: Final = frozenset(
@@ -67,12 +65,7 @@ class DepthBenchOfficial:
         if not isinstance(self._rows, dict) or not all(isinstance(row, dict) for row in self._rows.values()):
             raise DataError(f"{queries}: expected an object id -> query")
         self._path = queries
-        self._environment = RecordedEnvironment(
-            folder,
-            name="depthbench-official",
-            definitions=_find_definitions(folder),
-            scenario_tools=SCENARIO_TOOLS,
-        )
+        self._environment = OfficialBackend(folder, _find_definitions(folder))
         self._made: dict[str, Task] = {}
         self._data = root.absolute()
 
@@ -86,7 +79,7 @@ class DepthBenchOfficial:
         return "depthbench-official"
 
     @property
-    def environment(self) -> RecordedEnvironment:
+    def environment(self) -> OfficialBackend:
         """The recorded backend."""
         return self._environment
 

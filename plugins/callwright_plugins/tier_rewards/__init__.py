@@ -19,6 +19,9 @@ def callwright_reward_components() -> Iterator[Lazy]:
     yield Lazy("types", f"{_HERE}.components:Types", "every value has its parameter's type (R_dtype)")
     yield Lazy("execution", f"{_HERE}.components:Execution", "every call executes (R_exec)")
     yield Lazy("answer", f"{_HERE}.components:RightAnswer", "the returned values are the expected ones (R_answer)")
+    yield Lazy(
+        "strict-format", f"{_HERE}.components:StrictFormat", "well formed, nothing around the blocks, nothing dangling"
+    )
     yield Lazy("abstention", f"{_HERE}.components:Abstention", "calls nothing only where that is right")
 
 
@@ -26,6 +29,7 @@ def callwright_reward_components() -> Iterator[Lazy]:
 def callwright_reward_recipes() -> Iterator[Lazy]:
     """The full reward, Table 2's ablations, and what the released code computes."""
     yield Lazy("tier", f"{_HERE}.recipes:tier", "format 1, parse 3, execution 1, answer 5, over 10 (section 2.2)")
+    yield Lazy("tier-strict", f"{_HERE}.recipes:tier_strict", "tier, and nothing around the blocks, nothing dangling")
     yield Lazy("tier-guarded", f"{_HERE}.recipes:tier_guarded", "tier with format credit only for a wrong abstention")
     yield Lazy("tier-released", f"{_HERE}.recipes:tier_released", "what the released code computes, defects included")
     yield Lazy("simple", f"{_HERE}.recipes:simple", "format and answer (Table 2, first row)")

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from callwright.language.parser import Span
 from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
 from callwright.walk.answers import answers_match, first_difference
 from callwright.walk.attempt import Attempt
-from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright.walk.reward import Deferred, Evidence, RewardComponent, Score
 from callwright.walk.tasks import Answer
 from callwright.walk.trace import Trace
 
@@ -23,10 +24,11 @@ FULL: Final = Score(1.0)
 
 
 class Format(RewardComponent):
-    """R_format in {0, 1}: a well-formed envelope and tree, increasing ids, references only to earlier calls.
+    """R_format in {0, 1}: a well-formed envelope and tree, increasing ids, and no second tool-call block in any turn.
 
-    A tree whose calls are well formed except that some arguments are not a table of names and values keeps its format:
-    what it loses is everything that a schema could have confirmed.
+    A reference to no earlier call is well formed and parsable (section 2.2): it fails where it is resolved, in
+    execution. A tree whose calls are well formed except that some arguments are not a table of names and values keeps
+    its format too: what it loses is everything that a schema could have confirmed.
     """
 
     name: ClassVar[str] = "format"
@@ -35,30 +37,57 @@ class Format(RewardComponent):
     def score(self, attempt: Attempt) -> Score:
         """1 or 0."""
         failure = attempt.failure
-        if failure is not None:
-            if failure.stage == "arguments":
-                return FULL
+        if failure is not None and failure.stage != "arguments":
             start, end = failure.span
             reason = f"{failure.message} (characters {start}-{end})"
             return Score(0.0, evidence=(Evidence(failure.code, reason, found=attempt.completion.text[start:end][:80]),))
+        evidence = self._faults(attempt)
+        return Score(0.0, evidence=tuple(evidence)) if evidence else FULL
+
+    def _faults(self, attempt: Attempt) -> list[Evidence]:
+        """What is wrong with completions that can be read."""
+        evidence = [
+            _misplaced(attempt, number, span, "second_block", "a second tool-call block; a completion has one")
+            for number, span in attempt.second_blocks
+        ]
         program = attempt.program
-        assert program is not None
-        evidence = []
         previous = -1
-        for call in program.calls:
+        for call in program.calls if program is not None else ():
             if call.id <= previous:
                 reason = f"call {call.id} stands after call {previous}; ids must increase"
                 evidence.append(Evidence("id_order", reason, call.id))
             previous = call.id
-        for position, path, reference in program.dangling:
+        return evidence
+
+
+class StrictFormat(Format):
+    """R_format in {0, 1}, stricter than the paper: also references only to earlier calls, and nothing but the blocks.
+
+    White space may stand before the think block, between the two blocks and after the tool-call block; other text
+    closes the gate.
+    """
+
+    def _faults(self, attempt: Attempt) -> list[Evidence]:
+        evidence = super()._faults(attempt)
+        form = attempt.one_block
+        for number, completion in enumerate(attempt.completions if form is not None else ()):
+            span = form.stray_text(completion.text) if form is not None else None
+            if span is not None:
+                evidence.append(_misplaced(attempt, number, span, "stray_text", "text outside of the two blocks"))
+        program = attempt.program
+        for position, path, reference in program.dangling if program is not None else ():
             call = program.calls[position]
             reason = f"call {call.id} {call.tool}.{path} refers to {reference}, which is no earlier call"
             evidence.append(Evidence("dangling_reference", reason, call.id, path, "an earlier call", str(reference)))
-        return Score(0.0, evidence=tuple(evidence)) if evidence else FULL
+        return evidence
 
 
 class Names(RewardComponent):
-    """R_name in {0, 1}: every called tool is one of those offered in the task."""
+    """R_name in {0, 1}: every called tool is one of those offered in the task.
+
+    Where the arguments of a call are no table of names and values, nothing of R_parse can be confirmed. Then this is 0
+    too, and the term ``parameters`` tells why.
+    """
 
     name: ClassVar[str] = "names"
     stage: ClassVar[str] = "parse"
@@ -67,7 +96,10 @@ class Names(RewardComponent):
         """1 or 0."""
         validation = attempt.validation
         if validation is None:
-            return unreadable(attempt)
+            failure, score = attempt.failure, unreadable(attempt)
+            if failure is not None and failure.stage == "arguments":
+                return Deferred(0.0, evidence=score.evidence, told=Parameters.name)
+            return score
         return Score(0.0, evidence=_explain(validation.names)) if validation.names else FULL
 
 
@@ -168,9 +200,21 @@ class Abstention(RewardComponent):
 def unreadable(attempt: Attempt) -> Score:
     """Nothing to look at: the completion is not a program."""
     failure = attempt.failure
-    reason = failure.message if failure is not None else "there is no program"
-    code = failure.code if failure is not None else "no_program"
-    return Score(0.0, evidence=(Evidence(code, reason),))
+    if failure is None:
+        return Score(0.0, evidence=(Evidence("no_program", "there is no program"),))
+    reason = failure.message
+    if failure.stage == "arguments":
+        start, end = failure.span
+        reason = f"the arguments cannot be read: {reason} (characters {start}-{end})"
+    return Score(0.0, evidence=(Evidence(failure.code, reason),))
+
+
+def _misplaced(attempt: Attempt, number: int, span: Span, code: str, what: str) -> Evidence:
+    """Evidence about a place in a completion; which of several it is, is said."""
+    start, end = span
+    turn = f"turn {number + 1} has " if len(attempt.completions) > 1 else "there is "
+    found = attempt.completions[number].text[start:end]
+    return Evidence(code, f"{turn}{what} (characters {start}-{end})", found=brief(found, 80, keep=77))
 
 
 def masked(trace: Trace) -> Score:

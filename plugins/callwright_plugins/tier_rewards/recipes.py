@@ -15,6 +15,7 @@ from callwright_plugins.tier_rewards.components import (
     Names,
     Parameters,
     RightAnswer,
+    StrictFormat,
     Types,
 )
 
@@ -33,6 +34,12 @@ def tier() -> RewardRecipe:
         ),
         summary="format 1, parse 3, execution 1, answer 5, over 10",
     )
+
+
+def tier_strict() -> RewardRecipe:
+    """The full reward, whose format also takes nothing around the two blocks and references only to earlier calls."""
+    terms = tuple(Term(StrictFormat(), 1) if term.name == "format" else term for term in tier().terms)
+    return RewardRecipe("tier-strict", terms, summary="tier with nothing around the blocks and no dangling reference")
 
 
 def tier_guarded() -> RewardRecipe:

@@ -120,7 +120,7 @@ class Execution(RewardComponent):
     """0 or 1: no call raised, and what is returned can be written as JSON.
 
     Unknown tools return ``None`` in the released code, so they fail only where that is returned; so do results with
-    status 500, which hold an exception.
+    status 500, which hold an exception (an ``execution_error`` here, with the result as its value).
     """
 
     name: ClassVar[str] = "execution"
@@ -138,7 +138,7 @@ class Execution(RewardComponent):
                 return masked(trace)
             if kind == "unknown":
                 unknown = step
-            elif kind not in ("ok", "empty", "partial", "unknown_tool"):
+            elif kind not in ("ok", "empty", "partial", "unknown_tool") and not _holds_exception(step.outcome.value):
                 reason = f"call {step.call} {step.tool} raised: {step.outcome.message}"
                 return Score(0.0, evidence=(Evidence(step.outcome.code, reason, step.call),))
         if unknown is not None:

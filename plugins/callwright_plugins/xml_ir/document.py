@@ -1,10 +1,11 @@
 """From text to elements, and from an element back to its place in the text.
 
 Expat does the reading (through :mod:`xml.etree.ElementTree`, which builds the tree in C). It cannot be made to expand
-or fetch anything: the body is placed inside an element of ours, where no DTD can stand, and every body that holds
-``<!`` or ``<?`` is refused before the parser sees it. In well-formed XML those four characters only ever begin a
-declaration, a comment, a CDATA section or a processing instruction, none of which this form has. What is left are
-elements, attributes, text, the five entities that XML predefines and character references.
+or fetch anything: the body is placed inside an element of ours, where no DTD can stand, and a body with ``<!`` or
+``<?`` outside of comments and CDATA sections is refused before the parser sees it. In well-formed XML those characters
+only ever begin a declaration or a processing instruction there, neither of which this form has. What is left are
+elements, attributes, text (CDATA sections included), comments, which are skipped, the five entities that XML
+predefines and character references.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from callwright.language.writable import SURROGATE
 WHITE_SPACE: Final = " \t\r\n"
 #: Characters that no XML document may hold, not even as a character reference.
 NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_MARKUP: Final = re.compile(r"<(?:!\[CDATA\[|!--|[!?][A-Za-z]*+)")
-_START_TAG: Final = re.compile(r"""<[^/"'<>](?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>""")
+_PASSED: Final = r"<!--(?s:.*?)-->|<!\[CDATA\[(?s:.*?)\]\]>"
+# One that is never closed is the last match, so that the rest of the text is looked through once.
+_MARKUP: Final = re.compile(_PASSED + r"|(<!--|<!\[CDATA\[|<[!?][A-Za-z]*+)")
+_START_TAG: Final = re.compile(_PASSED + r"""|(<[^/"'<>](?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>)""")
 
 
 def read_document(body: str, start: int) -> Element | ParseFailure:
@@ -33,10 +36,12 @@ def read_document(body: str, start: int) -> Element | ParseFailure:
     Failures, of stage ``syntax``: ``forbidden_markup``, ``lone_surrogate`` and ``invalid_xml``.
     """
     if "<!" in body or "<?" in body:
-        found = _MARKUP.search(body)
-        assert found is not None
-        message = f"{excerpt(found[0])} is not allowed: no declarations, comments, CDATA or processing instructions"
-        return ParseFailure("syntax", "forbidden_markup", message, (start + found.start(), start + found.end()))
+        found = next((markup for markup in _MARKUP.finditer(body) if markup[1]), None)
+        if found is not None:
+            message = f"{excerpt(found[0])} is not allowed: no declarations or processing instructions"
+            if found[0] in ("<!--", "<![CDATA["):
+                message = f"{found[0]} begins what is never closed"
+            return ParseFailure("syntax", "forbidden_markup", message, (start + found.start(), start + found.end()))
     if not body.isascii():
         half = SURROGATE.search(body)
         if half is not None:
@@ -52,7 +57,7 @@ def read_document(body: str, start: int) -> Element | ParseFailure:
 
 def find_start_tag(body: str, number: int) -> tuple[int, int]:
     """The span of the start tag with this number, counted from 0 in document order, of a body that was read."""
-    for position, tag in enumerate(_START_TAG.finditer(body)):
+    for position, tag in enumerate(tag for tag in _START_TAG.finditer(body) if tag[1]):
         if position == number:
             return tag.span()
     return 0, len(body)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from callwright.language.envelope import read_envelope, write_envelope
+from callwright.language.envelope import Enveloped, read_envelope, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 from callwright.language.wording import tier_instructions
@@ -17,7 +17,7 @@ from callwright_plugins.xml_ir.writer import write_body
 
 
 @frozen
-class XmlParser:
+class XmlParser(Enveloped):
     """TIER's XML form.
 
     The body is a sequence of ``<api id="N">`` elements, or a single ``<none/>``. Each has one ``<name>`` and any number
@@ -26,8 +26,10 @@ class XmlParser:
     ``null``, ``array`` (``list``) and ``object`` (``dict``). A reference is
     ``<response api_id="0" api_name="TOOL" field="path" type="placeholder"/>`` in place of a value; ``field`` may be
     left out, and so may the type of the element around it. Calls run in the order of their ids. White space around
-    a value does not count, except in a string with ``xml:space="preserve"``. The XML is read strictly: a bare ``&`` or
-    ``<`` in a value is a failure, and so are comments, CDATA sections, declarations and processing instructions.
+    a value does not count, except in a string with ``xml:space="preserve"``. Comments are skipped and CDATA sections
+    are text. The XML is read strictly: a bare ``&`` or ``<`` in a value is a failure, and so are declarations and
+    processing instructions. A number under ``integer`` is read as that number, ``255.0`` as 255: the tool's schema says
+    whether it fits. A ``<response>`` whose ``api_name`` is not the tool of its ``api_id`` names no call.
 
     Cannot be expressed: ids that do not ascend; references to ids that no call has, because a reference names its tool;
     references with a path of keys that hold ``.``, ``[`` or ``]``; text with characters that XML does not have (most
@@ -45,8 +47,7 @@ class XmlParser:
         ``forbidden_markup``, ``invalid_xml``, ``lone_surrogate`` (``syntax``); ``empty_body``, ``none_and_calls``,
         ``unexpected_element``, ``unexpected_text``, ``unexpected_attribute``, ``missing_attribute``, ``missing_type``,
         ``missing_response``, ``invalid_id``, ``duplicate_id``, ``empty_call``, ``several_tools`` (``structure``);
-        ``invalid_value``, ``unknown_type``, ``duplicate_key``, ``invalid_reference``, ``reference_mismatch``
-        (``arguments``); ``too_many_calls``, ``too_deep``, ``number_too_long`` (``limit``).
+        ``invalid_value``, ``unknown_type``, ``duplicate_key``, ``invalid_reference`` (``arguments``); ``too_many_calls``, ``too_deep``, ``number_too_long`` (``limit``).
         """
         envelope = read_envelope(text, self.limits)
         if isinstance(envelope, ParseFailure):
@@ -57,6 +58,9 @@ class XmlParser:
         reader = Reader(root, self.limits)
         try:
             calls = reader.calls()
+            if reader.contradicted:  # the names of later calls are known only now
+                reader = Reader(root, self.limits, {call.id: call.tool for call in calls})
+                calls = reader.calls()
         except RecursionError:  # only with a limit on nesting far beyond the default
             span = (envelope.start, envelope.start + len(envelope.body))
             return ParseFailure("limit", "too_deep", "values are nested too deep", span)
@@ -81,8 +85,7 @@ class XmlParser:
 
 
 _RULES = (
-    "The body is well-formed XML without comments, declarations or CDATA. Inside a value & is written &amp; and < is "
-    "written &lt;.",
+    "The body is well-formed XML without declarations. Inside a value & is written &amp; and < is written &lt;.",
     'Each call is one <api id="…"> element. Number them 0, 1, 2 and so on, each id once, in the order in which the '
     "calls must run.",
     "An <api> element holds one <name> with the exact name of the tool, and one <param> element for each argument.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 from callwright.language.parser import FailureStage, ParseLimits
-from callwright.language.program import PREFIX, Call, Reference
+from callwright.language.program import NO_CALL, PREFIX, Call, Reference
 from callwright.language.shortening import excerpt
 from callwright.language.writable import LONGEST_NUMBER
 from callwright_plugins.xml_ir.document import WHITE_SPACE
@@ -38,12 +39,17 @@ class Reader:
 
     Faults of the grammar are raised; faults that concern only the arguments of a call are kept, the first of them in
     ``unusable``, and reading goes on, because they count only if the grammar is kept everywhere.
+
+    ``tools`` are the names of calls by id, if they are known from an earlier reading: a reference that says another one
+    names no call. Without them such references are taken by their id, and ``contradicted`` says that there are some.
     """
 
-    def __init__(self, root: Element, limits: ParseLimits) -> None:
+    def __init__(self, root: Element, limits: ParseLimits, tools: Mapping[int, str] | None = None) -> None:
         self.root, self.limits = root, limits
         self.unusable: Fault | None = None
-        self._references: list[tuple[Element, int, str]] = []
+        self.contradicted = False
+        self._tools = tools or {}
+        self._references: list[tuple[int, str]] = []
 
     def calls(self) -> tuple[Call, ...]:
         """The calls by id. Raises :class:`Fault`."""
@@ -68,10 +74,7 @@ class Reader:
         _only_elements(root)
         if not calls:
             raise Fault(root, "empty_body", "the body is empty; no call is written <none/>")
-        for element, number, tool in self._references:
-            if number in calls and calls[number].tool != tool:
-                message = f"api_name is {excerpt(tool)}, but call {number} is of {excerpt(calls[number].tool)}"
-                self._keep(Fault(element, "reference_mismatch", message, "arguments"))
+        self.contradicted = any(number in calls and calls[number].tool != tool for number, tool in self._references)
         return tuple(calls[number] for number in sorted(calls))
 
     def _call(self, element: Element) -> Call:
@@ -100,7 +103,7 @@ class Reader:
             raise Fault(element, "missing_attribute", f"<{element.tag}> needs the attribute name")
         value = self._value(element, level)
         if key in table:
-            message = f"the name {excerpt(key)} is used twice"
+            message = f"duplicate argument key {excerpt(key)}"
             self._keep(Fault(element, "duplicate_key", message, "arguments"))
         table[key] = value
 
@@ -156,8 +159,11 @@ class Reader:
             self._member(child, table, level + 1)
         return table
 
-    def _reference(self, element: Element) -> Reference | None:
-        """The ``<response/>`` that is the only content of ``element``; the type around it says nothing more."""
+    def _reference(self, element: Element) -> Reference:
+        """The ``<response/>`` that is the only content of ``element``; the type around it says nothing more.
+
+        One whose id, name or field leads nowhere is a misspelt reference, not a misspelt element.
+        """
         if len(element) > 1:
             raise Fault(element[1], "unexpected_element", f"<{element[1].tag}> stands beside a <response>")
         _only_elements(element)
@@ -166,20 +172,25 @@ class Reader:
         self._leaf(response, "response")
         if (response.text or "").strip(WHITE_SPACE):
             raise Fault(response, "unexpected_text", "<response> holds text; it is an empty element")
-        number = _id(response, attributes, "api_id")
+        number = attributes.get("api_id")
+        if number is None:
+            raise Fault(response, "missing_attribute", "<response> needs the attribute api_id")
         tool = attributes.get("api_name")
         if tool is None:
             raise Fault(response, "missing_attribute", "<response> needs the attribute api_name")
         if attributes.get("type", PLACEHOLDER) != PLACEHOLDER:
             message = f'<response> has type="placeholder", not {excerpt(attributes["type"])}'
             self._keep(Fault(response, "invalid_reference", message, "arguments"))
-        self._references.append((response, number, tool))
         field = attributes.get("field", "")
         joint = "" if not field or field.startswith("[") else "."
-        reference = Reference.parse(f"{PREFIX}{number}{joint}{field}")
-        if reference is None:
-            message = f"{excerpt(field)} is not a path of fields and indices"
-            self._keep(Fault(response, "invalid_reference", message, "arguments"))
+        written = f"{number}{joint}{field}"
+        reference = Reference.parse(PREFIX + written)
+        assert reference is not None
+        if reference.call == NO_CALL:
+            return reference
+        if not number.isdigit() or self._tools.get(reference.call, tool) != tool:
+            return Reference(NO_CALL, (f"{written} of {tool}",))
+        self._references.append((reference.call, tool))
         return reference
 
     def _leaf(self, element: Element, tag: str) -> None:

@@ -19,9 +19,11 @@ STRINGS: Final = frozenset({"string", "str"})
 PLACEHOLDER: Final = "placeholder"
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | float:
+    """An integer, also one that is written as ``255.0``. Another number stays what it is, for the schema to judge."""
     if _INTEGER.fullmatch(text) is None:
-        raise ValueError
+        value = _real(text)
+        return int(value) if value.is_integer() else value
     if len(text.lstrip("+-")) > LONGEST_NUMBER:
         raise OverflowError
     return int(text)

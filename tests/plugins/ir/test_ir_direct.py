@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callwright.errors import CannotExpress
 from callwright.language.parser import ParseFailure
-from callwright.language.program import Call, Program, Reference
+from callwright.language.program import NO_CALL, Call, Program, Reference
 from callwright_plugins.direct_ir.parser import DirectParser
 
 PARSER = DirectParser()
@@ -43,6 +43,30 @@ def test_example_of_the_appendix() -> None:
     assert calls("\n[\n]\n") == ()
 
 
+@pytest.mark.parametrize(
+    ("body", "returns"),
+    [
+        ("[]", "one"),
+        ("[f()]", "one"),
+        ("[f(), g()]", "all"),
+        ("[f(a=1), g(a='x'), h()]", "all"),
+        ("[f(), g(a=API_RESPONSE_0)]", "one"),
+        ("[f(), g(), h(a=[{'k': 'API_RESPONSE_0.b'}])]", "one"),
+        ("[f(a=API_RESPONSE_9), g()]", "one"),
+        ("['f()', 'g()']", "all"),
+    ],
+)
+def test_without_return_all_results_unless_a_call_refers_to_another(body: str, returns: str) -> None:
+    program = PARSER.parse(complete(body))
+    assert isinstance(program, Program)
+    assert program.returns == returns
+    for stated in ("one", "all"):
+        program = PARSER.parse(complete(body, f' return="{stated}"'))
+        assert isinstance(program, Program)
+        assert program.returns == stated
+        assert f'<tool_call return="{stated}">' in PARSER.render(program)
+
+
 def test_quoted_calls() -> None:
     expected = (Call(0, "f", {"a": "it's", "b": Reference(0, ("x",))}), Call(1, "g.h", {}))
     assert calls("""["f(a=\\"it's\\", b='API_RESPONSE_0.x')", 'g.h()',]""") == expected
@@ -58,6 +82,10 @@ def test_quoted_calls() -> None:
         ("'API_RESPONSE_0.unit price'", Reference(0, ("unit price",))),
         ("[API_RESPONSE_0, {'k': 'API_RESPONSE_1'}]", [Reference(0), {"k": Reference(1)}]),
         ("'use API_RESPONSE_0'", "use API_RESPONSE_0"),
+        ("API_RESPONSE_1234567890.b", Reference(NO_CALL, ("1234567890.b",))),
+        ("API_RESPONSE_x", Reference(NO_CALL, ("x",))), ("API_RESPONSE_", Reference(NO_CALL, ("",))),
+        ("API_RESPONSE_0..b", Reference(NO_CALL, ("0..b",))), ("API_RESPONSE_0[x].", Reference(NO_CALL, ("0[x].",))),
+        ("[API_RESPONSE_0.]", [Reference(NO_CALL, ("0.",))]), ("'API_RESPONSE_0 '", Reference(NO_CALL, ("0 ",))),
         ("true", True), ("False", False), ("null", None), ("None", None),
         ("12345678901234567890123", 12345678901234567890123), ("-7", -7), ("+7", 7), ("-0.5", -0.5), ("1e3", 1000.0),
         ("5.", 5.0), (".5", 0.5), ("0", 0), ("00.5", 0.5),
@@ -140,7 +168,6 @@ def test_string_literals_as_python_reads_them(inner: str, quote: str) -> None:
         ("[f(a=«Paris»)]", "syntax", "bare_word"),
         ("[f(a=«__import__»('os'))]", "syntax", "bare_word"),
         ("[f(a=«nan»)]", "syntax", "bare_word"),
-        ("[f(a=«API_RESPONSE_1234567890»)]", "syntax", "bare_word"),
         ("[f(a=«b»'x')]", "syntax", "bare_word"),
         ("[f(a=«'»Paris)]", "syntax", "unclosed_string"),
         ("[f(a=«'»Par\nis')]", "syntax", "unclosed_string"),

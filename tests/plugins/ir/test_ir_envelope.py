@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import Envelope, read_envelope, write_envelope
+from callwright.language.envelope import Envelope, read_envelope, second_block, stray_text, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 
@@ -112,3 +114,82 @@ def test_what_cannot_be_enclosed() -> None:
         write_envelope(Program(thought=f"then </think> {CALL}"), "BODY", DEFAULT_LIMITS)
     with pytest.raises(CannotExpress, match="body"):
         write_envelope(Program(), f"BODY{END}", DEFAULT_LIMITS)
+
+
+DIRECT = "<tool_call>[]</tool_call>"
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        f"{THINK}{CALL}BODY{END}«{CALL}OTHER{END}»",
+        f"{THINK}{CALL}BODY{END} and then «{DIRECT}»",
+        f"{THINK}{CALL}BODY{END}«<tool_call>{CALL}x{END}»",
+        f"{CALL}BODY{END}{THINK}«{CALL}BODY{END}»{CALL}BODY{END}",
+        f"<think><think>a</think>{CALL}A{END}</think>«{CALL}B{END}»",
+        f"<think>I write <tool_call> and {END} after</think>\n«{CALL}BODY{END}»",
+        f"<think>I write <tool_call></think>\n{CALL}BODY{END}«<tool_call>{CALL}B{END}»",
+        f"{THINK}{CALL}BODY{END}</tool_call>«{CALL}{END}»{END}",
+    ],
+)
+def test_a_second_complete_block_is_found_wherever_it_stands(marked: str) -> None:
+    text = marked.replace("«", "").replace("»", "")
+    assert second_block(text) == (marked.index("«"), marked.index("»") - 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        f"{THINK}{CALL}BODY{END}",
+        f"<think>in a <tool_call> block</think>{CALL}BODY{END}",
+        f"<think>as <tool_call return='one'> says, after {END[:-1]}</think>{CALL}BODY{END}",
+        f"{THINK}{CALL}BODY{END}{CALL}OTHER",
+        f"{THINK}{CALL}BODY{END}{END}{END}",
+        f"{THINK}{CALL}BODY{END} <tool_call return=one>no well-formed tag{END}",
+        f"{THINK}{CALL}BODY{END} <tool_calls>[]{END} <tool_call/>{END}",
+        f"{END}{END}",
+        f"{CALL}{CALL}{CALL}{END}",
+    ],
+)
+def test_a_tag_that_is_mentioned_is_no_second_block(text: str) -> None:
+    assert second_block(text) is None
+
+
+@pytest.mark.parametrize(
+    ("marked", "stray"),
+    [
+        (f" \n{THINK}{CALL}BODY{END}\n ", False),
+        (f"«Sure.»\n{THINK}{CALL}BODY{END}", True),
+        (f"{THINK}{CALL}BODY{END}\n«Done <think>{CALL}»", True),
+        (f"{THINK}{CALL}BODY{END} «{END}»", True),
+        ("no blocks", False),
+        (f"x {CALL}BODY{END}", False),
+        ("<think></think> x", False),
+        (f"x <think></think>{CALL}", False),
+    ],
+)
+def test_what_stands_around_the_blocks(marked: str, stray: bool) -> None:
+    text = marked.replace("«", "").replace("»", "")
+    assert stray_text(text) == ((marked.index("«"), marked.index("»") - 1) if stray else None)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<tool_call ", "<tool_call>", END, CALL + END, "<tool_call a='", "<tool_call\n\n", "</think><tool_call ", "<think>",
+     "<think></think>" + CALL, "</think> "],
+)  # fmt: skip
+def test_what_else_a_text_holds_is_found_in_linear_time(piece: str) -> None:
+    def least(length: int) -> float:
+        text = f"{piece * (length // len(piece))}{END}{END}"
+        took = []
+        for _ in range(5):
+            before = time.process_time()
+            second_block(text)
+            stray_text(text)
+            took.append(time.process_time() - before)
+        return min(took)
+
+    short, long = least(50_000), least(400_000)
+    assert long < 0.2
+    assert long < 24 * max(short, 0.0004)  # eight times the text

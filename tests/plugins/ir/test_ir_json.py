@@ -9,7 +9,7 @@ import pytest
 
 from callwright.errors import CannotExpress
 from callwright.language.parser import ParseFailure, ParseLimits
-from callwright.language.program import Call, Program, Reference
+from callwright.language.program import NO_CALL, Call, Program, Reference
 from callwright_plugins.json_ir.parser import JsonParser
 
 PARSER = JsonParser()
@@ -64,7 +64,8 @@ def test_calls_are_ordered_by_number_whatever_the_order_of_the_members() -> None
         ('[{"b": ["API_RESPONSE_1[0]"]}]', [{"b": [Reference(1, (0,))]}]),
         ('"\\u0041PI_RESPONSE_0"', Reference(0)),
         ('"use API_RESPONSE_0"', "use API_RESPONSE_0"),
-        ('"API_RESPONSE_"', "API_RESPONSE_"),
+        ('"API_RESPONSE_"', Reference(NO_CALL, ("",))),
+        ('"API_RESPONSE_1234567890.a"', Reference(NO_CALL, ("1234567890.a",))),
         ('"api_response_0"', "api_response_0"),
         ('{"API_RESPONSE_0": 1}', {"API_RESPONSE_0": 1}),
         (f'"API_RESPONSE_0.{"x" * 60}"', Reference(0, ("x" * 60,))),

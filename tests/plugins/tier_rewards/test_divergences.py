@@ -157,14 +157,142 @@ def test_wrong_field_does_not_execute() -> None:
     assert value(score(task(BEST), nested), "execution") == 1
 
 
-@pytest.mark.parametrize("reference", ["API_RESPONSE_1", "API_RESPONSE_2", "API_RESPONSE_42"])
-def test_dangling_reference_is_malformed(reference: str) -> None:
-    calls = {"0": {"Locate": {}}, "1": {"Find": {"place": reference}}}
-    reward = score(task(BEST), calls)
-    assert reward.total == 0
-    assert reward.stage == "format"
-    assert reward.scores["format"].score.evidence[0].code == "dangling_reference"
+@pytest.mark.parametrize(
+    "reference",
+    ["API_RESPONSE_1", "API_RESPONSE_2", "API_RESPONSE_42", "API_RESPONSE_42.a", "API_RESPONSE_1000000000"],
+)
+@pytest.mark.parametrize("into", ["Find", "Filter"])  # a text, a table
+def test_dangling_reference_does_not_execute(reference: str, into: str) -> None:
+    arguments = {"place": reference} if into == "Find" else {"rows": reference, "least": 1}
+    calls = {"0": {"Locate": {}}, "1": {into: arguments}}
+    for of, returns in ((task(BEST), "one"), (task([*BEST, {"place": "Rome"}], "all"), "all")):
+        reward = score(of, calls, returns)
+        assert reward.total == pytest.approx(0.4)
+        assert reward.stage == "execution"
+        assert [value(reward, name) for name in ("format", "names", "parameters", "types")] == [1, 1, 1, 1]
+        (evidence,) = reward.scores["execution"].score.evidence
+        assert (evidence.code, evidence.call) == ("unresolved_reference", 1)
+        assert reference in evidence.reason
+        for recipe, total in (("tier-guarded", 0.4), ("tier-no-parse", 1 / 7), ("tier-no-execution", 4 / 9)):
+            assert score(of, calls, returns, recipe).total == pytest.approx(total)
+        strict = score(of, calls, returns, "tier-strict")
+        assert (strict.total, strict.stage) == (0, "format")
+        assert strict.scores["format"].score.evidence[0].code == "dangling_reference"
     assert score(task(BEST), calls, recipe="tier-released").scores["format"].score.full
+
+
+@pytest.mark.parametrize("text", ["API_RESPONSE_", "API_RESPONSE_x", "API_RESPONSE_0 ", "API_RESPONSE_0..place"])
+def test_misspelt_reference_does_not_execute(text: str) -> None:
+    for arguments in ({"Find": {"place": text}}, {"Filter": {"rows": text, "least": 1}}):
+        assert score(task(BEST), {"0": {"Locate": {}}, "1": arguments}).total == pytest.approx(0.4)
+    said = {"0": {"Locate": {}}, "1": {"Find": {"place": "api_response_0"}}}
+    assert score(task(BEST), said).total == pytest.approx(0.5)  # a text like any other, and no city of that name
+    table = {"0": {"Locate": {}}, "1": {"Filter": {"rows": "api_response_0", "least": 1}}}
+    assert value(score(task(BEST), table), "types") == 0.75
+
+
+def test_a_dangling_reference_meets_other_damage() -> None:
+    """It costs execution and nothing else, whatever else is wrong."""
+    calls = {"0": {"Locate": {"x": 1}}, "1": {"Filter": {"rows": "API_RESPONSE_1", "least": "much"}}}
+    reward = score(task(BEST), calls)
+    assert [value(reward, name) for name in ("parameters", "types", "execution")] == [0.75, 0.75, 0]
+    assert reward.total == pytest.approx(0.35)
+    unknown = score(task(BEST), {"0": {"Locat": {}}, "1": {"Find": {"place": "API_RESPONSE_7"}}})
+    assert unknown.total == pytest.approx(0.1)
+
+
+def test_each_turn_refers_to_its_own_calls() -> None:
+    first = text({"0": {"Locate": {}}})
+    for reference, total in (("API_RESPONSE_0", 1.0), ("API_RESPONSE_1", 0.4), ("API_RESPONSE_1000000000", 0.4)):
+        turn = {"0": {"Locate": {}}, "1": {"Find": {"place": reference}}}
+        if reference == "API_RESPONSE_1":
+            turn = {"0": turn["1"]}  # the first turn has a call 0, and the joined program a call 1: this one
+        attempt = cw.Attempt(task([{"rows": ROWS["Rome"]}]), [first, text(turn)], cw.parser("json"))
+        assert cw.reward("tier").score_attempt(attempt).total == pytest.approx(total)
+    for late in ("API_RESPONSE_0", "API_RESPONSE_x", "API_RESPONSE_9"):
+        turns = [first, text({"0": {"Find": {"place": late}}}), text({"0": {"Locate": {}}})]
+        attempt = cw.Attempt(task([{"place": "Rome"}]), turns, cw.parser("json"))
+        assert cw.reward("tier").score_attempt(attempt).total == pytest.approx(0.4)
+        assert attempt.program is not None
+        assert len(attempt.program.dangling) == 1
+
+
+def test_a_second_block_closes_the_format() -> None:
+    best, wrong = text(GOOD), text({"0": {"Locate": {}}})
+    two = best + "\n" + wrong[wrong.index("<tool_call") :]
+    quoted = best.replace("so", f"I could write {wrong} but")
+    for completion in (two, quoted, best + best):
+        for recipe in ("tier", "tier-guarded", "tier-strict", "simple", "tier-no-parse", "tier-no-execution"):
+            reward = cw.reward(recipe).score(task(BEST), completion)
+            assert (reward.total, reward.stage) == (0, "format")
+            assert reward.scores["format"].score.evidence[0].code == "second_block"
+    assert cw.reward("tier-released").score(task(BEST), two).scores["answer"].score.full
+    unusable = text({"0": {"Locate": "x"}})
+    assert cw.reward("tier").score(task(BEST), unusable + two).total == 0
+    turns = cw.Attempt(task(BEST), [text({}), two], cw.parser("json"))
+    reward = cw.reward("tier").score_attempt(turns)
+    assert "turn 2" in reward.explain()
+    assert reward.total == 0
+
+
+def test_several_blocks_are_one_answer_where_the_form_says_so() -> None:
+    call = '<tool_call>\n{"name": "Locate", "arguments": {}}\n</tool_call>'
+    of = task([{"place": "Rome"}, {"place": "Rome"}], "all")
+    for recipe in ("tier", "tier-strict"):
+        assert cw.reward(recipe).score(of, f"Two of them.\n{call}\n{call}", ir="hermes").total == 1.0
+
+
+@pytest.mark.parametrize(
+    ("completion", "strict"),
+    [
+        (text(GOOD).replace("so", "I write a <tool_call> block"), 1.0),
+        (f" \n{text(GOOD)}\n\n", 1.0),
+        (f"Sure.\n{text(GOOD)}", 0.0),
+        (f"{text(GOOD)}\nDone!", 0.0),
+        (f"{text(GOOD)} as a <tool_call> block", 0.0),
+    ],
+)
+def test_text_around_the_blocks(completion: str, strict: float) -> None:
+    assert cw.reward("tier").score(task(BEST), completion).total == 1.0
+    reward = cw.reward("tier-strict").score(task(BEST), completion)
+    assert reward.total == strict
+    if not strict:
+        assert reward.scores["format"].score.evidence[0].code == "stray_text"
+
+
+@pytest.mark.parametrize(
+    ("ir", "body"),
+    [
+        ("json", '{"0": {"Find": {"place": "Rome", "place": "Oslo"}}}'),
+        ("xml", '<api id="0"><name>Find</name><param name="place" type="string">Rome</param>'
+                '<param name="place" type="string">Oslo</param></api>'),
+        ("direct", "[Find(place='Rome', place='Oslo')]"),
+    ],
+)  # fmt: skip
+def test_duplicate_argument_key(ir: str, body: str) -> None:
+    for recipe in ("tier", "tier-guarded", "tier-strict"):
+        reward = cw.reward(recipe).score(task(BEST), text(body), ir=ir)
+        assert reward.total == pytest.approx(0.1)
+        assert reward.stage == "parse"
+        (evidence,) = reward.scores["parameters"].score.evidence
+        assert evidence.code == "duplicate_key"
+        assert "duplicate argument key 'place'" in evidence.reason
+        assert "parameters 0/1: " in reward.explain()
+        assert "names 0/1" not in reward.explain()
+        assert [value(reward, name) for name in ("names", "types", "execution", "answer")] == [0, 0, 0, 0]
+
+
+def test_direct_form_without_return() -> None:
+    both = task([{"rows": ROWS["Rome"]}, {"rows": ROWS["Oslo"]}], "all")
+    body = "[Find(place='Rome'), Find(place='Oslo')]"
+    bare = f"<think>so</think><tool_call>{body}</tool_call>"
+    chained = "<think>so</think><tool_call>[Locate(), Find(place=API_RESPONSE_0)]</tool_call>"
+    tier = cw.reward("tier")
+    assert tier.score(both, bare, ir="direct").total == tier.score(both, text(body, "all"), ir="direct").total == 1.0
+    assert tier.score(task([{"rows": ROWS["Rome"]}]), chained, ir="direct").total == 1.0
+    every = task([{"place": "Rome"}, {"rows": ROWS["Rome"]}], "all")
+    assert tier.score(every, chained, ir="direct").total == pytest.approx(0.5)  # which needs the attribute
+    assert tier.score(every, chained.replace("call>[", 'call return="all">['), ir="direct").total == 1.0
 
 
 def test_ids() -> None:
