@@ -442,11 +442,12 @@ def _response(node: Any) -> Ref:
     attributes = _attributes(node)
     if _text(node).strip(" \t\r\n") or "api_id" not in attributes or "api_name" not in attributes:
         raise Malformed
-    number = number_of(attributes["api_id"])
+    # Ours: it is misspelt where the same text is misspelt in the other forms, and then names no call.
     field = attributes.get("field", "")
-    found = reference(f"API_RESPONSE_{number}{'' if not field or field.startswith('[') else '.'}{field}")
-    if attributes.get("type", "placeholder") != "placeholder" or found is None:
+    found = reference(f"API_RESPONSE_{attributes['api_id']}{'' if not field or field.startswith('[') else '.'}{field}")
+    if attributes.get("type", "placeholder") != "placeholder":
         raise _Unusable
+    assert found is not None
     return Ref(found.call, found.path, says=attributes["api_name"])
 
 
@@ -556,7 +557,7 @@ def _direct_value(source: str, node: ast.expr, level: int) -> Any:
         return _WORDS[text]
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         found = reference(text)  # A.3 prints it bare
-        if found is None or not re.fullmatch(r"API_RESPONSE_[0-9]{1,9}(?:\.[\w\-]+|\[[0-9]{1,9}\])*", text):
+        if found is None or not re.fullmatch(r"API_RESPONSE_\w*(?:\.\w+|\[[0-9]+\])*", text):
             raise Malformed
         return found
     if isinstance(node, ast.List | ast.Dict) and level > NESTING:

@@ -112,6 +112,8 @@ def strict_format_reward(facts: Facts) -> int:
     """``tier-strict`` (ours): nothing before or after the block, and every reference names an earlier call."""
     if facts.stray or not format_reward(facts):
         return 0
+    if any(call.arguments is None for call in facts.calls):  # ours: of what cannot be read nothing is said
+        return 1
     return int(not any(dangles for call in in_order(facts) for _, dangles in references(call, facts)))
 
 
@@ -167,7 +169,7 @@ def kind_of(value: Any) -> str:
         return "integer"
     if isinstance(value, float):
         return "number"
-    return {str: "string", list: "array", dict: "object"}[type(value)]
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 def mismatches(value: Any, schema: Mapping[str, Any], source: Callable[[Ref], set[str] | None]) -> tuple[int, int]:
@@ -315,6 +317,8 @@ def same(expected: Any, found: Any) -> bool:
     """Equal by value (ours): key order is nothing, lists are ordered, True is not 1, 1 is 1.0, floats within 1e-9."""
     if expected is NOTHING or found is NOTHING:
         return False
+    if isinstance(expected, list):
+        return isinstance(found, list) and len(expected) == len(found) and all(map(same, expected, found))
     kinds = {type(expected), type(found)}
     if kinds <= {int, float}:
         if kinds == {int}:
@@ -325,8 +329,6 @@ def same(expected: Any, found: Any) -> bool:
         return False
     if isinstance(expected, dict):
         return expected.keys() == found.keys() and all(same(expected[name], found[name]) for name in expected)
-    if isinstance(expected, list):
-        return len(expected) == len(found) and all(map(same, expected, found))
     return bool(expected == found)
 
 
