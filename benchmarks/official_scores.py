@@ -2,6 +2,7 @@
 
     python benchmarks/official_scores.py --data DIR            # the folder with the official depthbench files
     python benchmarks/official_scores.py --data DIR --json
+    python benchmarks/official_scores.py --data DIR --reasons   # rows by the reason that docs/divergences.md gives
 
 ``tier`` is compared with the literal reading of the paper (``paper_text_total``), ``tier-released`` with the released
 code's components (``scores.paper``), both to 1e-9. Masked rows are those whose calls are not in the recording.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any
 
 import callwright as cw
 
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "divergences.md"
 FORMS = ("json", "xml", "direct")
 #: This project's component names and the official columns.
 COLUMNS = {
@@ -70,14 +73,35 @@ def compare(data: Path) -> dict[str, Any]:
     return {"rows": rows, "differing": differing, "masked": masked}
 
 
+def by_reason(found: dict[str, Any], page: Path) -> Counter[tuple[str, str]]:
+    """Rows that differ or are masked, by recipe and the reason on the page; an empty reason where it gives none."""
+    row = re.compile(r"^\| (tier|tier-released) \| (\w+) \| (\w+) \| \d+ \| \d+ \| (.+) \|$", re.MULTILINE)
+    reasons = {tuple(key): why for *key, why in row.findall(page.read_text(encoding="utf-8"))}
+    counts: Counter[tuple[str, str]] = Counter()
+    for part in ("differing", "masked"):
+        for key, number in found[part].items():
+            counts[key[0], reasons.get(key, "")] += number
+    return counts
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--data", type=Path, required=True)
     arguments.add_argument("--json", action="store_true")
+    arguments.add_argument("--reasons", action="store_true")
     options = arguments.parse_args()
     found = compare(options.data)
     if options.json:
         print(json.dumps({part: [[*key, count] for key, count in found[part].items()] for part in found}))
+        return
+    if options.reasons:
+        total = sum(found["rows"].values())
+        counts = by_reason(found, PAGE)
+        for recipe in ("tier", "tier-released"):
+            listed = [(number, why) for (of, why), number in counts.most_common() if of == recipe]
+            print(f"\n{recipe}: {total} rows, {total - sum(number for number, _ in listed)} equal")
+            for number, why in listed:
+                print(f"  {number:4}  {why or 'no reason is given'}")
         return
     for recipe in ("tier", "tier-released"):
         for form in FORMS:

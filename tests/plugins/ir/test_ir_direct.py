@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import callwright as cw
 from callwright.errors import CannotExpress
 from callwright.language.parser import ParseFailure
 from callwright.language.program import NO_CALL, Call, Program, Reference
@@ -241,3 +243,23 @@ def test_rendered_text() -> None:
         "[f(a=\"it's\", b=API_RESPONSE_0.x[1], c='API_RESPONSE_0.x y', d=[True, None, {'k': 1.5}]), "
         "g(a='\\x3c/tool_call>')]\n</tool_call>"
     )
+
+
+def test_tasks_whose_direct_form_needs_the_return_attribute() -> None:
+    """All results of calls that depend on one another: the figures of docs/intermediate-representations.md."""
+    corpus = cw.corpus("depthbench-v1")
+    bare = re.compile(r'<tool_call return="\w+">')
+    needed = {}
+    for split in corpus.splits:
+        differing = 0
+        for task in corpus[split]:
+            assert task.program is not None
+            read = PARSER.parse(bare.sub("<tool_call>", PARSER.render(task.program)))
+            assert isinstance(read, Program)
+            assert read.calls == task.program.calls
+            if read.returns != task.program.returns:
+                assert task.program.returns == "all"
+                assert task.program.edges
+                differing += 1
+        needed[split] = (differing, corpus.splits[split])
+    assert needed == {"validation": (28, 766), "train": (81, 944)}

@@ -226,7 +226,8 @@ def test_a_second_block_closes_the_format() -> None:
             reward = cw.reward(recipe).score(task(BEST), completion)
             assert (reward.total, reward.stage) == (0, "format")
             assert reward.scores["format"].score.evidence[0].code == "second_block"
-    assert cw.reward("tier-released").score(task(BEST), two).scores["answer"].score.full
+    released = cw.reward("tier-released")
+    assert released.score(task(BEST), two).total == released.score(task(BEST), best).total  # it reads the first
     unusable = text({"0": {"Locate": "x"}})
     assert cw.reward("tier").score(task(BEST), unusable + two).total == 0
     turns = cw.Attempt(task(BEST), [text({}), two], cw.parser("json"))
