@@ -37,8 +37,34 @@ from callwright.errors import CannotExpress
 
 FORMS = ("json", "xml", "direct")
 ORACLE = ("tier", "tier-guarded", "tier-strict", "simple", "tier-no-parse", "tier-no-execution")
-LITERALS: list[Any] = [1, 2, 255, 255.0, 255.5, 4.5, True, None, "Rome", "Oslo", "255", "a&b <c>", [], [255], {}, {"n": "b"}]
-RIGHT = {"place": "Rome", "code": 255, "number": 255, "text": "R&D <b>", "least": 4.5, "limit": 2, "radius": 2.5}
+LITERALS: list[Any] = [
+    1,
+    2,
+    255,
+    255.0,
+    255.5,
+    4.5,
+    True,
+    None,
+    "Rome",
+    "Oslo",
+    "255",
+    "a&b <c>",
+    [],
+    [255],
+    {},
+    {"n": "b"},
+]
+RIGHT = {
+    "name": "Ada",
+    "place": "Rome",
+    "code": 255,
+    "number": 255,
+    "text": "R&D <b>",
+    "least": 4.5,
+    "limit": 2,
+    "radius": 2.5,
+}
 BUYER = {"name": "Ada", "city": "Rome"}
 
 
@@ -153,7 +179,9 @@ def near(case: Case) -> st.SearchStrategy[Facts]:
             at = draw(st.integers(0, len(calls) - 1))
             arguments = dict(calls[at].arguments or {})
             if arguments and draw(st.booleans()):
-                arguments[draw(st.sampled_from(sorted(arguments)))] = draw(st.sampled_from([*LITERALS, Ref(at), Ref(0)]))
+                arguments[draw(st.sampled_from(sorted(arguments)))] = draw(
+                    st.sampled_from([*LITERALS, Ref(at), Ref(0)])
+                )
             elif arguments:
                 del arguments[draw(st.sampled_from(sorted(arguments)))]
             calls[at] = replace(calls[at], arguments=arguments)
@@ -162,7 +190,8 @@ def near(case: Case) -> st.SearchStrategy[Facts]:
     return damaged()
 
 
-cases = st.sampled_from(sorted(CASES)).map(CASES.__getitem__)
+#: Not where null is the answer: a call that failed has null for a value, which the table of completions is about.
+cases = st.sampled_from(sorted(CASES.keys() - {"null"})).map(CASES.__getitem__)
 tried = cases.flatmap(lambda case: st.tuples(st.just(case), st.one_of(completions(), near(case))))
 
 
@@ -248,7 +277,9 @@ def checks(facts: Facts, case: Case) -> dict[str, Fraction]:
     ),
     st.sampled_from(FORMS),
 )
-def test_who_passes_every_check_that_another_passes_never_earns_less(drawn: tuple[Case, Facts, Facts], form: str) -> None:
+def test_who_passes_every_check_that_another_passes_never_earns_less(
+    drawn: tuple[Case, Facts, Facts], form: str
+) -> None:
     case, one, other = drawn
     mine, theirs = checks(one, case), checks(other, case)
     if all(theirs[name] >= mine[name] for name in mine):
@@ -264,7 +295,9 @@ def test_more_damage_can_earn_more(form: str) -> None:
     case = CASES["parallel"]
     broken = [AbstractCall(at, "Lookup", {"code": str(at)}) for at in range(2)]
     both, dropped, nothing = (Facts(tuple(broken[:count]), "all") for count in (2, 1, 0))
-    assert [earned(facts, case, "tier", form) for facts in (both, dropped, nothing)] == pytest.approx([0.35, 0.375, 0.5])
+    assert [earned(facts, case, "tier", form) for facts in (both, dropped, nothing)] == pytest.approx(
+        [0.35, 0.375, 0.5]
+    )
     assert [score(facts, case.question).totals["tier"] for facts in (both, dropped, nothing)] == [
         Fraction(35, 100),
         Fraction(375, 1000),
@@ -362,9 +395,7 @@ def test_a_legal_order_costs_toolrl_what_the_formula_says(form: str) -> None:
     """A funnel whose two independent calls change places: S is 1 + 3 + 2 = 6, and ``buyer`` no longer agrees."""
     import adversarial_world as world
 
-    case = world.case(
-        "funnel", program_of(FUNNEL), {"order": {"buyer": {"name": "title 7", "city": "Rome"}}}
-    )
+    case = world.case("funnel", program_of(FUNNEL), {"order": {"buyer": {"name": "title 7", "city": "Rome"}}})
     other = reordered(FUNNEL, [1, 0, 2])
     assert [earned(facts, case, "tier", form) for facts in (FUNNEL, other)] == pytest.approx([1, 1])
     assert [earned(facts, case, "toolrl", form) for facts in (FUNNEL, other)] == pytest.approx([4, 3])
@@ -405,5 +436,7 @@ def test_the_schema_of_the_oracle_counts_what_it_says() -> None:
     assert members({}, order, nobody) == (1, 0)
     assert members({"buyer": {}}, order, nobody) == (2, 0)
     assert members({"buyer": "Ada", "items": [{"sku": 1}]}, order, nobody) == (1, 2)
-    assert members({"buyer": {"name": "A", "city": "B", "x": 1}, "items": 3, "y": {}}, {**order, "closed": True}, nobody) == (2, 1)
+    assert members(
+        {"buyer": {"name": "A", "city": "B", "x": 1}, "items": 3, "y": {}}, {**order, "closed": True}, nobody
+    ) == (2, 1)
     assert [call.id for call in in_order(Facts((AbstractCall(7, "a"), AbstractCall(3, "b"))))] == [3, 7]

@@ -9,7 +9,15 @@ from xml.sax.saxutils import escape, quoteattr
 
 from specification_oracle import AbstractCall, Facts, Ref, in_order
 
-KINDS = {bool: "boolean", int: "integer", float: "float", str: "string", type(None): "null", list: "array", dict: "object"}
+KINDS = {
+    bool: "boolean",
+    int: "integer",
+    float: "float",
+    str: "string",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
 
 
 def write(facts: Facts, form: str) -> str:

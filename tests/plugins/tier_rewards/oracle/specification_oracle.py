@@ -232,7 +232,7 @@ def parse_rewards(facts: Facts, question: Question) -> tuple[Fraction, Fraction,
     parameters = types = 0
     for call in facts.calls:
         tool = question.tools[call.tool]
-        whole = {ref: dangles for ref, dangles in references(call, facts)}
+        whole = dict(references(call, facts))
 
         def source(ref: Ref, whole: dict[Ref, bool] = whole) -> set[str] | None:
             if whole[ref]:  # what does not exist has no type: it is an execution failure, and only that (ours)

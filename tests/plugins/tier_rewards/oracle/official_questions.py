@@ -97,7 +97,7 @@ class OfficialQuestions:
 
 
 def of_an_empty_table(tool: str, arguments: dict[str, Any], spec: Tool, came: Came) -> Came:
-    """What the backend answers where a table is ``[]``, if the recorded answer, of a table with columns, is a success."""
+    """What the backend answers where a table is ``[]`` and the recorded answer, of a table with columns, a success."""
     name = next((name for name, one in spec.parameters.get("properties", {}).items() if one.get("table")), "")
     given = arguments.get(name)
     if given != [] or came.kind != "result" or came.value.get("status_code") != 200:

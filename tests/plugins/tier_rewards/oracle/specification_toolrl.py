@@ -1,4 +1,4 @@
-"""ToolRL's section 3.3 over abstract programs, in exact fractions, with every assignment tried. Imports only the oracle.
+"""ToolRL's section 3.3 over abstract programs, in exact fractions, with every assignment tried.
 
 R_correct = 6 R_max / S_max - 3 with S_max = 1 + |G| + sum |keys(G_j)|; R_format is 1 if "all required fields appear and
 are in the correct order". Ours: 0/0 is 1; only G empty: r_name 0; a reference is the position of the call it refers to.

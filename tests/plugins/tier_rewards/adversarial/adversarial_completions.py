@@ -1,13 +1,14 @@
 """Adversarial completions with their totals, written by hand from the specification, never from the implementation.
 
 A row holds the form, the task (``adversarial_world.py``), the completion, seven totals in the order of ``RECIPES``, and
-the sentence or the decision that they follow from. Sections of TIER are 2.2, A and C, of ToolRL 3.3; "ours" is a decision
-of ``docs/divergences.md`` or ``docs/toolrl-and-prove.md``; "RFC 8259" is JSON, "XML" is XML 1.0.
+the sentence or the decision that they follow from. Sections of TIER are 2.2, A and C, of ToolRL 3.3; "ours" is one of
+``docs/divergences.md`` or ``docs/toolrl-and-prove.md``; "RFC 8259" is JSON, "XML" is XML 1.0.
 
 How totals are worked out. ``tier`` is (format + names + parameters + types + execution + 5 answer) / 10, so that format
-and R_parse are worth .4, execution .1 and the answer .5; ``simple`` is (format + 5 answer) / 6. ``toolrl`` is format plus
-6 R / S - 3, with S = 1 + |G| + keys: S is 3 for ``number`` and ``words``, 7 for ``chain``, 5 for ``parallel`` and 4 for
-``order``; ``toolrl-guarded`` multiplies the part of S that belongs to calls with max(1, |P| / |G|).
+and R_parse are worth .4, execution .1 and the answer .5; ``simple`` is (format + 5 answer) / 6. ``toolrl`` is format
+plus 6 R / S - 3, with S = 1 + |G| + keys: S is 3 for ``number``, ``words`` and ``null``, 7 for ``chain``, 5 for
+``parallel`` and 4 for ``order``; ``toolrl-guarded`` multiplies the part of S that belongs to calls with
+max(1, |P| / |G|).
 """
 
 from __future__ import annotations

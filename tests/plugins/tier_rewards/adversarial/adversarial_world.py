@@ -1,4 +1,4 @@
-"""Seven tools and six tasks that can be worked out on paper, for the adversarial completions and the properties.
+"""Eight tools and seven tasks that can be worked out on paper, for the adversarial completions and the properties.
 
 One plain function answers every call, for Callwright as for the oracle: its answers are data, not a part of either.
 """
@@ -51,6 +51,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         "parameters": _object(["text"], text=TEXT),
         "returns": {**_object([], text=TEXT), "index": "text"},
     },
+    "Forget": {"parameters": _object(["name"], name=TEXT), "returns": {"type": "null"}},
     "Order": {
         "parameters": _object(
             ["buyer"],
@@ -94,6 +95,8 @@ def _number(value: Any) -> bool:
 def world(tool: str, arguments: dict[str, Any]) -> Came:
     """What a call comes to. Arguments that do not fit are a failure; an unknown place is a documented error."""
     given = dict(arguments)
+    if tool == "Forget" and isinstance(given.get("name"), str) and len(given) == 1:
+        return Came("result", None)
     if tool == "Locate" and not given:
         return Came("result", {"place": "Rome"})
     if tool == "Find" and isinstance(given.get("place"), str) and given.keys() <= {"place", "limit", "radius", "mode"}:
@@ -208,6 +211,7 @@ CASES = {
             program(("Order", {"buyer": {"name": "Ada", "city": "Rome"}, "items": [{"sku": "s1", "qty": 2}]})),
             {"order": {"buyer": {"name": "Ada", "city": "Rome"}, "items": [{"sku": "s1", "qty": 2}]}},
         ),
+        case("null", program(("Forget", {"name": "Ada"})), None),
         case("nothing", program()),
     )
 }
