@@ -26,8 +26,8 @@ class ExecutionRules:
 
     ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
     ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
-    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what the
-    call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
+    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what
+    the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
     ``time_limit`` is in seconds per call; a call over it is an infrastructure error and ends the session.
     """
 

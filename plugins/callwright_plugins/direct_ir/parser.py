@@ -30,9 +30,9 @@ class DirectParser(Enveloped):
     ``true``, ``false`` and ``null``. A reference is a bare word such as ``API_RESPONSE_0.items[2].sku``, or a string of
     that form. Names of tools and parameters are runs of letters, digits and ``_ $ @ . - / :``. The tag may leave out
     ``return``, as in the paper; then it means ``all`` if no argument of several calls is a reference, else ``one``. So
-    ``all`` of calls that depend on one another needs the attribute, which ``render`` always writes. Also read is the list of quoted calls, ``["f(a=1)", "g()"]``, that TIER's
-    released code takes. Not read: positional arguments, tuples, sets, hexadecimal numbers, arithmetic, ``\\N{…}``
-    escapes, prefixed, tripled or adjacent strings, comments.
+    ``all`` of calls that depend on one another needs the attribute, which ``render`` always writes. Also read is the
+    list of quoted calls, ``["f(a=1)", "g()"]``, that TIER's released code takes. Not read: positional arguments,
+    tuples, sets, hexadecimal numbers, arithmetic, ``\\N{…}`` escapes, prefixed, tripled or adjacent strings, comments.
 
     Cannot be expressed: ids other than 0, 1, 2 …; names with other characters; a literal string that begins like a
     reference; references with a path of keys that hold ``.``, ``[`` or ``]``; numbers that are not finite; halves of

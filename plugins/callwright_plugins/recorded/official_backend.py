@@ -21,7 +21,7 @@ from attrs import evolve
 from callwright.environments.protocol import Outcome
 from callwright.pickling import made_by
 from callwright.tools.reading import TABLE
-from callwright_plugins.recorded.environment import Recording, RecordedEnvironment, RecordedSession
+from callwright_plugins.recorded.environment import RecordedEnvironment, RecordedSession, Recording
 
 #: Tools that read the scenario (the released code's ``tag``), and the parameter by which gold programs state it.
 SCENARIO_TOOLS: Final = dict.fromkeys(("GetTime", "GetDate", "GetLocation", "GetCurrentLocation"), "tag")

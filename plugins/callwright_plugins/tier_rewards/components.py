@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from callwright.language.parser import Span
+from callwright.language.program import Program
 from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
 from callwright.walk.answers import answers_match, first_difference
@@ -50,9 +51,9 @@ class Format(RewardComponent):
             _misplaced(attempt, number, span, "second_block", "a second tool-call block; a completion has one")
             for number, span in attempt.second_blocks
         ]
-        program = attempt.program
+        program = attempt.program or Program()
         previous = -1
-        for call in program.calls if program is not None else ():
+        for call in program.calls:
             if call.id <= previous:
                 reason = f"call {call.id} stands after call {previous}; ids must increase"
                 evidence.append(Evidence("id_order", reason, call.id))
@@ -74,8 +75,8 @@ class StrictFormat(Format):
             span = form.stray_text(completion.text) if form is not None else None
             if span is not None:
                 evidence.append(_misplaced(attempt, number, span, "stray_text", "text outside of the two blocks"))
-        program = attempt.program
-        for position, path, reference in program.dangling if program is not None else ():
+        program = attempt.program or Program()
+        for position, path, reference in program.dangling:
             call = program.calls[position]
             reason = f"call {call.id} {call.tool}.{path} refers to {reference}, which is no earlier call"
             evidence.append(Evidence("dangling_reference", reason, call.id, path, "an earlier call", str(reference)))

@@ -47,7 +47,8 @@ class XmlParser(Enveloped):
         ``forbidden_markup``, ``invalid_xml``, ``lone_surrogate`` (``syntax``); ``empty_body``, ``none_and_calls``,
         ``unexpected_element``, ``unexpected_text``, ``unexpected_attribute``, ``missing_attribute``, ``missing_type``,
         ``missing_response``, ``invalid_id``, ``duplicate_id``, ``empty_call``, ``several_tools`` (``structure``);
-        ``invalid_value``, ``unknown_type``, ``duplicate_key``, ``invalid_reference`` (``arguments``); ``too_many_calls``, ``too_deep``, ``number_too_long`` (``limit``).
+        ``invalid_value``, ``unknown_type``, ``duplicate_key``, ``invalid_reference`` (``arguments``);
+        ``too_many_calls``, ``too_deep``, ``number_too_long`` (``limit``).
         """
         envelope = read_envelope(text, self.limits)
         if isinstance(envelope, ParseFailure):

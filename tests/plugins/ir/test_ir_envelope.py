@@ -176,8 +176,8 @@ def test_what_stands_around_the_blocks(marked: str, stray: bool) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["<tool_call ", "<tool_call>", END, CALL + END, "<tool_call a='", "<tool_call\n\n", "</think><tool_call ", "<think>",
-     "<think></think>" + CALL, "</think> "],
+    ["<tool_call ", "<tool_call>", END, CALL + END, "<tool_call a='", "<tool_call\n\n", "</think><tool_call ",
+     "<think>", "<think></think>" + CALL, "</think> "],
 )  # fmt: skip
 def test_what_else_a_text_holds_is_found_in_linear_time(piece: str) -> None:
     def least(length: int) -> float:

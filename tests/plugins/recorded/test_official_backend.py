@@ -18,7 +18,7 @@ RESULT = {"type": "dict", "index": "Restaurants", "properties": {"Restaurants": 
 
 
 def definition(*tables: str, **others: Any) -> dict[str, Any]:
-    properties = {**{name: TABLE for name in tables}, **others}
+    properties = {**dict.fromkeys(tables, TABLE), **others}
     return {"parameters": {"type": "dict", "properties": properties, "required": list(properties)}, "returns": RESULT}
 
 

@@ -483,7 +483,10 @@ def test_every_test_named_in_the_page_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", (root / "docs" / "divergences.md").read_text(encoding="utf-8")))
     here = Path(__file__).parent
     defined = {
-        name for file in here.glob("test_*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
+        name
+        for folder in (here, here.parent / "recorded")
+        for file in folder.glob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
     }
     assert named <= defined, named - defined
     assert len(named) > 20

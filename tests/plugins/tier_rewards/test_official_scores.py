@@ -61,7 +61,13 @@ def test_most_rows_are_equal() -> None:
     released = sum(count for (recipe, form, _), count in off.items() if (recipe, form) == ("tier-released", "json"))
     assert released / json_rows < 0.04
     # all of it is what the released parser makes of a text: where the programs are the same, so are the scores
-    parsing = {"dup_key", "empty_call_object", "think_mentions_tool_call", "two_names_extra_first", "two_names_extra_last"}
+    parsing = {
+        "dup_key",
+        "empty_call_object",
+        "think_mentions_tool_call",
+        "two_names_extra_first",
+        "two_names_extra_last",
+    }
     assert {kind for (recipe, form, kind) in off if (recipe, form) == ("tier-released", "json")} == parsing
 
 

@@ -23,23 +23,26 @@ from callwright.tools.spec import ToolSpec
 FORMS = ("json", "xml", "direct")
 
 
-def spec(name: str, properties: dict[str, Any], required: list[str], result: str) -> ToolSpec:
+#: The type of what each tool returns.
+RESULTS = {"Say": "string", "Count": "integer", "Scale": "number", "Sum": "number"}
+
+
+def spec(name: str, properties: dict[str, Any], required: list[str]) -> ToolSpec:
     parameters = {"type": "object", "properties": properties, "required": required}
-    returns = {"type": "object", "properties": {"value": {"type": result}}}
+    returns = {"type": "object", "properties": {"value": {"type": RESULTS[name]}}}
     return ToolSpec(name, "?", parameters, result=returns, result_field="value")
 
 
 TEXT, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 TOOLS = {
-    "Say": spec("Say", {"text": TEXT, "loud": {"type": "boolean"}}, ["text"], "string"),
-    "Count": spec("Count", {"text": TEXT, "least": INTEGER}, ["text", "least"], "integer"),
+    "Say": spec("Say", {"text": TEXT, "loud": {"type": "boolean"}}, ["text"]),
+    "Count": spec("Count", {"text": TEXT, "least": INTEGER}, ["text", "least"]),
     "Scale": spec(
         "Scale",
         {"number": NUMBER, "by": {"type": "object", "properties": {"factor": NUMBER}, "required": ["factor"]}},
         ["number", "by"],
-        "number",
     ),
-    "Sum": spec("Sum", {"numbers": {"type": "array", "items": NUMBER}}, ["numbers"], "number"),
+    "Sum": spec("Sum", {"numbers": {"type": "array", "items": NUMBER}}, ["numbers"]),
 }
 
 
@@ -178,7 +181,7 @@ def programs(draw: st.DrawFn) -> tuple[Written, ...]:
         tool = draw(st.sampled_from(sorted(TOOLS)))
 
         def leaf(schema: dict[str, Any], number: int = number) -> Any:
-            fitting = [call for call in calls if schema["type"] == TOOLS[call.tool].result["properties"]["value"]["type"]]
+            fitting = [call for call in calls if RESULTS[call.tool] == schema["type"]]
             if fitting and draw(st.booleans()):
                 source = draw(st.sampled_from(fitting))
                 return Ref(source.call, source.tool, draw(st.sampled_from(["", "value"])))
@@ -271,7 +274,8 @@ def damaged(draw: st.DrawFn, calls: tuple[Written, ...], damage: str) -> tuple[W
     if damage == "none":
         return calls
     if damage == "missing":
-        needed = [n for n, (key, _) in enumerate(arguments) if key in TOOLS[calls[any_call].tool].parameters["required"]]
+        required = TOOLS[calls[any_call].tool].parameters["required"]
+        needed = [position for position, (key, _) in enumerate(arguments) if key in required]
         if not needed:
             return None
         lost = draw(st.sampled_from(needed))
@@ -349,7 +353,8 @@ def test_equal_damage_equal_score(damage: str, data: st.DataObject) -> None:
 def test_two_kinds_of_damage_score_equally(data: st.DataObject) -> None:
     """And neither hides the other: the total is that of both."""
     calls: tuple[Written, ...] | None = data.draw(programs())
-    for damage in data.draw(st.lists(st.sampled_from(["missing", "unexpected", "nonexistent"]), min_size=2, max_size=3)):
+    kinds = st.sampled_from(["missing", "unexpected", "nonexistent"])
+    for damage in data.draw(st.lists(kinds, min_size=2, max_size=3)):
         assert calls is not None
         if any(key == "extra" for call in calls for key, _ in call.arguments) or not all(c.arguments for c in calls):
             break
