@@ -56,6 +56,7 @@ def speeds(pairs: list[tuple[str, str, Progress]], repeat: int) -> None:
         ("released default, read", "toolrl-released-default", True),
         ("paper, on demand", "toolrl", False),
         ("paper, read", "toolrl", True),
+        ("guarded, on demand", "toolrl-guarded", False),
         ("paper, finegrained, on demand", "toolrl-finegrained", False),
     ):
         recipe: Any = cw.reward(name)

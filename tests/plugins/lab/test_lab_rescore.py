@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
+from callwright.walk import Progress
 
 Invoke = Callable[..., Result]
 
@@ -110,6 +111,30 @@ def test_a_bad_row_is_named_and_the_others_go_on(invoke: Invoke, run_folder: Pat
     assert result.exit_code == 1
     assert json.loads(result.stdout)["scores"]["bad"] == 2
     assert "rollouts.jsonl:9" in result.stderr
+
+
+def test_a_schedule_is_told_the_steps_of_the_training(
+    invoke: Invoke, run_folder: Path, tmp_path: Path, registry: cw.Registry
+) -> None:
+    """Training counts steps from 0, the rows that it leaves from 1 (tests of the local trainer say so)."""
+    corpus, parser = registry.create("corpus", "bank-v1"), registry.create("parser", "json")
+    recipe = registry.create("reward recipe", "toolrl-dynamic-scale")
+    text = (run_folder / "recipe.toml").read_text().replace('"tier"', '"toolrl-dynamic-scale"')
+    run = cw.Run.create(tmp_path / "scheduled", recipe_text=text, manifest={})
+    rows, totals = [], []
+    for step, old in enumerate(rows_of(run_folder / "rollouts.jsonl")):
+        conditions = cw.Conditions(progress=Progress(step, 10))
+        attempt = cw.Attempt(corpus.task(old["task"]), old["completion"], parser, conditions)
+        rows.append({**old, **recipe.score_attempt(attempt).to_json(), "step": step + 1})
+        totals.append(rows[-1]["total"])
+    run.append("rollouts.jsonl", rows)
+    out = tmp_path / "out.jsonl"
+    result = invoke("rescore", run.path, "--recipe", "toolrl-dynamic-scale", "-o", out, "--json")
+    assert result.exit_code == 0, result.output
+    assert (json.loads(result.stdout)["replay"]["rewards"], json.loads(result.stdout)["replay"]["differing"]) == (8, 0)
+    assert [row["total"] for row in rows_of(out)] == totals
+    ends = [row["scores"]["format"]["high"] for row in rows_of(out)]
+    assert ends == pytest.approx([2 - step / 10 for step in range(8)])
 
 
 def test_a_folder_that_is_no_run(invoke: Invoke, tmp_path: Path) -> None:
