@@ -78,6 +78,7 @@ ROWS = [
     ),
     value("an f-string", "f'{255}'", "0 0 0 0 0 -3 -3", MALFORMED + "ours: nothing is evaluated"),
     value("a conditional", "255 if 1 else 0", "0 0 0 0 0 -3 -3", MALFORMED + "ours: nothing is evaluated"),
+    value("a value in brackets", "(255)", "0 0 0 0 0 -3 -3", MALFORMED + "ours: nothing is evaluated"),
     value("a tuple", "(255,)", "0 0 0 0 0 -3 -3", MALFORMED + "ours: values that JSON knows"),
     direct("a comprehension", "[Lookup(code=n) for n in [255]]", "0 0 0 0 0 -3 -3", MALFORMED + "A.3: a list of calls"),
     direct("a comment", "[Lookup(code=255)] # done", "0 0 0 0 0 -3 -3", MALFORMED + "A.3: a list within brackets"),

@@ -47,9 +47,13 @@ def _python(text: str) -> tuple[str, ast.expr]:
                 raise Malformed  # no tool of the tests has such a parameter
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return f"({source}\n)", ast.parse(f"({source}\n)", mode="eval").body
+            tree = ast.parse(f"({source}\n)", mode="eval").body
     except (SyntaxError, ValueError, MemoryError, tokenize.TokenError):
         raise Malformed from None
+    calls = sum(isinstance(node, ast.Call) for node in ast.walk(tree))
+    if sum(token.string == "(" for token in tokens) != 1 + calls:  # ours: a bracket that is no call's is no value
+        raise Malformed
+    return f"({source}\n)", tree
 
 
 def _direct_call(source: str, node: ast.expr, number: int) -> AbstractCall:
