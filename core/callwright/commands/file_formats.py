@@ -112,6 +112,10 @@ def _undeclared() -> Schema:
     return said(table_of(counts), "by tool: failures that it does not declare, where there are any")
 
 
+def _thought_words() -> Schema:
+    return said(nullable({"type": "number", "minimum": 0}), "mean number of words of a thought; null: none can be read")
+
+
 def _metrics() -> Schema:
     return record(
         {
@@ -124,6 +128,7 @@ def _metrics() -> Schema:
             **_shares(),
             "multi_call": said({"type": "object", "properties": _shares()}, "the same, of tasks of two or more calls"),
             "length": said(nullable(NUMBER), "mean number of tokens of a completion"),
+            "thought_words": _thought_words(),
             "truncated": nullable(SHARE),
             "tokens": COUNT,
             "rollouts": COUNT,
@@ -198,6 +203,7 @@ def _rollouts() -> Schema:
             "advantage": NUMBER,
             "answered": FLAG,
             "failure": said(STRING, "empty for a right answer"),
+            "thought_words": said(nullable(COUNT), "words of the thought; null: there is none that can be read"),
             "stop": said(STRING, "why the episode ended"),
             "turns": said(rows_of({"type": "object"}), "the completions of an episode and what their calls came to"),
             **optional,
@@ -208,7 +214,10 @@ def _rollouts() -> Schema:
 def _result() -> Schema:
     cell = record(
         {"accuracy": SHARE, "n": COUNT, "low": SHARE, "high": SHARE},
-        {"valid_accuracy": said(SHARE, "right, and every call fits its schema")},
+        {
+            "valid_accuracy": said(SHARE, "right, and every call fits its schema"),
+            "thought_words": _thought_words(),
+        },
     )
     return record(
         {
@@ -217,7 +226,13 @@ def _result() -> Schema:
             "by_structure": table_of(cell),
             "failures": said(table_of(table_of(COUNT)), "the commonest, by depth"),
         },
-        {"n": COUNT, "masked": COUNT, "valid_overall": nullable(SHARE), "undeclared": _undeclared()},
+        {
+            "n": COUNT,
+            "masked": COUNT,
+            "valid_overall": nullable(SHARE),
+            "thought_words": _thought_words(),
+            "undeclared": _undeclared(),
+        },
     )
 
 
@@ -242,6 +257,7 @@ def _verdicts() -> Schema:
         },
         {
             "query": STRING,
+            "thought_words": said(nullable(COUNT), "words of the thought; null: there is none that can be read"),
             "calls": said(table_of(COUNT), "how often each tool was called"),
             "undeclared": said(
                 table_of(record({"failures": COUNT, "account": STRING})),
