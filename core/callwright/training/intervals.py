@@ -1,9 +1,9 @@
 """Means of independent runs with their intervals: Student's t over seeds, paired where two settings share them.
 
 A run is one draw of everything that its seed decides, so the runs of a setting are a small sample. For n runs with the
-mean m and the deviation s (of n - 1) the interval is m ± t · s / √n, where t leaves 5% outside in a Student distribution
-of n - 1 degrees of freedom. The t is exact for means of normal values at any n, which matters at the three to eight
-seeds that one can pay for: there a bootstrap of the mean covers far less than it says.
+mean m and the deviation s (of n - 1) the interval is m ± t · s / √n, where t leaves 5% outside in a Student
+distribution of n - 1 degrees of freedom. It is exact for means of normal values at any n, which matters at the three to
+eight seeds that one can pay for: there a bootstrap of the mean covers far less than it says.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> MeanInterval:
 def paired_difference(first: Mapping[Key, float], second: Mapping[Key, float], level: float = 0.95) -> MeanInterval:
     """``second`` minus ``first`` over the keys (seeds, tasks) that both have, with the interval of its mean.
 
-    What a seed does to both cancels, so it is narrower than the two single intervals suggest. It speaks of the runs that
-    both have, and of one comparison: of twenty without any effect one lies beside 0 by chance.
+    What a seed does to both cancels, so it is narrower than the two single intervals suggest. It speaks of what both
+    have, and of one comparison: of twenty without any effect one lies beside 0 by chance.
     """
     return mean_interval([second[key] - first[key] for key in first if key in second], level)
 
@@ -63,9 +63,9 @@ def paired_difference(first: Mapping[Key, float], second: Mapping[Key, float], l
 def student_t(level: float, freedom: int) -> float:
     """The t beyond which ``1 - level`` of a Student distribution with ``freedom`` degrees lies, both sides together.
 
-    ``level`` in (0, 1), ``freedom`` at least 1; else raises :class:`ValueError`. Exact up to rounding: for whole degrees
-    the distribution function is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4), here solved by bisection over
-    the angle whose tangent is t / √freedom.
+    ``level`` in (0, 1), ``freedom`` at least 1; else raises :class:`ValueError`. Exact up to rounding: for whole
+    degrees the distribution function is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4), here solved by
+    bisection over the angle whose tangent is t / √freedom.
     """
     if not 0 < level < 1 or freedom < 1:
         raise ValueError(f"no Student distribution has a t for {level} and {freedom}")

@@ -238,7 +238,8 @@ def test_lines_of_the_log() -> None:
     row = metrics_row(found)
     assert row == {
         "step": 12, "reward": 0.25, "loss": -0.5, "learning_rate": 1e-6, "scores": {"format": 1.0},
-        "answered": 0.5 / 0.75, "thought_words": 12.0, "length": 9.0, "rollouts": 4, "masked": 1, "tokens": 36, "retried": 0,
+        "answered": 0.5 / 0.75, "thought_words": 12.0, "length": 9.0, "rollouts": 4, "masked": 1, "tokens": 36,
+        "retried": 0,
         "openrlhf": {"rollout/num_samples": 4.0},
     }  # fmt: skip
     done = read_line("✨ Evaluation completed in 0:00:09, global_step 5, eval_metrics: {'eval_depth 1_pass1': inf}")
