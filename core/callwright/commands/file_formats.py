@@ -25,6 +25,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "metrics": "a row of metrics.jsonl: one step of training",
     "rollouts": "a row of rollouts.jsonl: one sampled completion with its reward",
     "evaluation": "evaluation.json of a run folder: before, during and after training",
+    "grid": "grid.json, which callwright grid writes: means over seeds and paired differences",
     "result": "what callwright evaluate --json prints, and one evaluation of a run",
     "verdicts": "a row of verdicts.jsonl, which callwright evaluate -o writes",
     "score-input": "a row that callwright score reads",
@@ -242,6 +243,43 @@ def _evaluation() -> Schema:
     return record({"before": nullable(result), "after": nullable(result)}, {"during": rows_of(during)})
 
 
+def _grid() -> Schema:
+    interval = record(
+        {"n": COUNT, "mean": nullable(NUMBER)},
+        {"std": nullable(NUMBER), "low": nullable(NUMBER), "high": nullable(NUMBER)},
+    )
+    failure = record({"status": {"type": "integer"}, "said": STRING, "log": STRING})
+    run = record(
+        {"seed": COUNT, "folder": STRING, "finished": FLAG},
+        {
+            "values": table_of(nullable(NUMBER)),
+            "wall_seconds": NUMBER,
+            "cpu_seconds": NUMBER,
+            "peak_memory_mb": COUNT,
+            "alarm": said(record({"step": COUNT, "said": STRING}), "the first that training raised"),
+            "failure": said(failure, "why the newest attempt at it failed"),
+        },
+    )
+    setting = record(
+        {"name": STRING, "overrides": rows_of(STRING), "metrics": table_of(interval), "runs": rows_of(run)}
+    )
+    difference = record({"first": STRING, "second": STRING, "metrics": said(table_of(interval), "second minus first")})
+    return record(
+        {
+            "recipe": STRING,
+            "set": rows_of(STRING),
+            "over": table_of(rows_of(STRING)),
+            "seeds": rows_of(COUNT),
+            "metrics": said(rows_of(STRING), "what was asked for; those of each depth are measured, too"),
+            "depths": rows_of(COUNT),
+            "level": said(SHARE, "of the intervals"),
+            "settings": rows_of(setting),
+            "differences": said(rows_of(difference), "over the seeds that both settings have"),
+            "remarks": rows_of(STRING),
+        }
+    )
+
+
 def _verdicts() -> Schema:
     return record(
         {
@@ -322,6 +360,7 @@ _MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
     "metrics": _metrics,
     "rollouts": _rollouts,
     "evaluation": _evaluation,
+    "grid": _grid,
     "result": _result,
     "verdicts": _verdicts,
     "score-input": _score_input,

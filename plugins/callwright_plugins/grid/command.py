@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from callwright.recipe_file import LoadedRecipe
     from callwright_plugins.grid.children import Ended
     from callwright_plugins.grid.results import Ledger
-
-RESULT: Final = "grid.json"
-PAGE: Final = "grid.html"
 
 
 @click.command("grid")
@@ -61,8 +58,9 @@ def grid(
     printed, in DIR/grid.json, and as a page in DIR/grid.html. Status 1: a run failed; the others were made.
     """
     from callwright.recipe_file import load_recipe
+    from callwright.training.run_folder import write_atomically
     from callwright_plugins.grid.metrics import check_names
-    from callwright_plugins.grid.output import draw, draw_plan, plan_as_json
+    from callwright_plugins.grid.output import PAGE, RESULT, draw, draw_plan, plan_as_json
     from callwright_plugins.grid.page import write_page
     from callwright_plugins.grid.results import Ledger, collect
 
@@ -89,7 +87,7 @@ def grid(
     finally:
         # Also of a grid that was stopped: what is finished can be looked at.
         results = collect(plan, folder, ledger, names)
-        _write(folder, results.found)
+        write_atomically(folder / RESULT, json.dumps(results.found, indent=2, allow_nan=False) + "\n")
         write_page(results, folder / PAGE, app.command)
     if as_json:
         click.echo(json.dumps(results.found, indent=2))
@@ -100,12 +98,6 @@ def grid(
     if missing:
         say(f"{missing} of {len(plan.runs)} runs failed; the same command tries them again")
         click.get_current_context().exit(1)
-
-
-def _write(folder: Path, found: dict[str, Any]) -> None:
-    from callwright.training.run_folder import write_atomically
-
-    write_atomically(folder / RESULT, json.dumps(found, indent=2, allow_nan=False) + "\n")
 
 
 def _check(app: App, plan: Plan) -> None:

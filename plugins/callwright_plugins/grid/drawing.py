@@ -50,6 +50,15 @@ def _smoothed(values: Sequence[float], window: int) -> list[float]:
     return [(sums[high] - sums[low]) / (high - low) for low, high in ends]
 
 
+def round_ends(low: float, high: float) -> tuple[float, float]:
+    """Round numbers around a range, a whole number of steps of 1, 2 or 5 apart."""
+    if not high > low:
+        return low, low + 1.0
+    power = 10.0 ** math.floor(math.log10((high - low) / 2))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= (high - low) / 2 * 0.5)
+    return math.floor(low / step) * step, math.ceil(high / step) * step
+
+
 def chart(one: Curve, low: float, high: float, *, percent: bool, description: str) -> str:
     """An SVG element of a curve; ``low`` and ``high`` are the ends of its upright axis."""
     steps = [step for step, _ in one.points]

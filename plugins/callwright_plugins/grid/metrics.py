@@ -43,6 +43,15 @@ class Figures:
         found |= {row["step"]: row.get("overall") for row in self.during if type(row.get("step")) is int}
         return {step: value for step in sorted(found) if (value := number(found[step])) is not None}
 
+    @property
+    def alarm(self) -> tuple[int, str] | None:
+        """The first step with an alarm, and what it said."""
+        for row in self.rows:
+            said = row.get("alarm")
+            if isinstance(said, str) and said and type(row.get("step")) is int:
+                return row["step"], said
+        return None
+
     def series(self, name: str) -> dict[int, float]:
         """A figure of the metrics by step, where it is a number."""
         path = name.split(".")

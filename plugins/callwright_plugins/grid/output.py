@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from callwright.commands.terminal import screen, table, text
@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
     from callwright_plugins.grid.plan import Plan
 
-#: More pairs of settings than this are in grid.json and on the page, not on the screen.
+#: What came of a grid, as JSON and as a page.
+RESULT: Final = "grid.json"
+PAGE: Final = "grid.html"
+#: More pairs of settings, or rows of depths, than this are in the file and on the page, not on the screen.
 _PAIRS: Final = 10
+_ROWS: Final = 40
 
 
 def shown(cell: Mapping[str, Any], name: str, *, signed: bool = False) -> tuple[str, str]:
@@ -39,47 +43,55 @@ def _cell(cell: Mapping[str, Any], name: str, *, signed: bool = False) -> str:
     return f"{mean}\n{bounds.replace(', ', ',')}" if bounds else mean  # in one word, which is not broken
 
 
-def _wide(made: Table, names: Iterable[str], columns: int = 1) -> Table:
-    """Room for names of usual length, so that figures are broken first."""
-    widest = min(24, max(map(len, names), default=0))
-    for column in made.columns[:columns]:
-        column.min_width = widest
-    return made
-
-
 def draw(found: Mapping[str, Any]) -> None:
-    """The tables."""
+    """The tables. What would be too much for a screen is left to the page, and said."""
     console = screen()
-    labels = [setting["name"] for setting in found["settings"]]
-    names, settings = found["metrics"], found["settings"]
-    count = len(found["seeds"])
+    names, settings, count = found["metrics"], found["settings"], len(found["seeds"])
     over = f"{count} seeds, with 95% intervals" if count > 1 else "one seed"
-    main = table("setting", "runs", *names, right=range(1, len(names) + 2), title=f"Means over {over}")
-    for setting in settings:
-        cells = [_cell(setting["metrics"][name], name) for name in names]
-        main.add_row(text(setting["name"]), str(sum(run["finished"] for run in setting["runs"])), *cells)
-    console.print(_wide(main, labels))
-    depths = found["depths"]
-    if depths:
-        right = range(1, len(depths) + 1)
-        deep = table("setting", *(f"depth {depth}" for depth in depths), right=right, title="After training, by depth")
+    for some in _parted(names, 5):  # Rich leaves out columns that do not fit
+        main = table("setting", "runs", *some, right=range(1, len(some) + 2), title=f"Means over {over}")
         for setting in settings:
-            cells = [_cell(setting["metrics"][f"after@{depth}"], "after") for depth in depths]
-            deep.add_row(text(setting["name"]), *cells)
-        console.print(_wide(deep, labels))
+            finished = sum(run["finished"] for run in setting["runs"])
+            cells = [_cell(setting["metrics"][name], name) for name in some]
+            main.add_row(text(setting["name"]), str(finished), *cells)
+        console.print(_wide(main))
+    depths = found["depths"]
+    if depths and len(depths) * len(settings) <= _ROWS:
+        deep = table("setting", "depth", "before", "after", "gain", right=range(1, 5), title="By depth")
+        for setting in settings:
+            for depth in depths:
+                cells = [_cell(setting["metrics"][f"{when}@{depth}"], when) for when in ("before", "after", "gain")]
+                deep.add_row(text(setting["name"]), str(depth), *(cell.replace("\n", " ") for cell in cells))
+            deep.add_section()
+        console.print(_wide(deep))
+    elif depths:
+        console.print(text(f"Accuracy by depth is in {RESULT} and on the page."))
     differences = found["differences"]
     if differences and len(differences) <= _PAIRS:
         compared = [name for name in names if name in differences[0]["metrics"] and name != "before"]
-        title = "Differences over the same seeds"
-        pairs = table("second", "minus first", *compared, right=range(2, len(compared) + 2), title=title)
-        for pair in differences:
-            cells = [_cell(pair["metrics"][name], name, signed=True) for name in compared]
-            pairs.add_row(text(pair["second"]), text(pair["first"]), *cells)
-        console.print(_wide(pairs, labels, 2))
+        for some in _parted(compared, 3):
+            title = "Differences over the same seeds"
+            pairs = table("setting", "minus", *some, right=range(2, len(some) + 2), title=title)
+            for pair in differences:
+                cells = [_cell(pair["metrics"][name], name, signed=True) for name in some]
+                pairs.add_row(text(pair["second"]), text(pair["first"]), *cells)
+            console.print(_wide(pairs, 2))
     elif differences:
-        console.print(text(f"{len(differences)} paired differences are in grid.json and on the page."))
+        console.print(text(f"{len(differences)} paired differences are in {RESULT} and on the page."))
     for remark in found["remarks"]:
         console.print(text(f"! {remark}", "yellow"))
+
+
+def _wide(made: Table, columns: int = 1) -> Table:
+    """Room for names of usual length, so that these are broken last."""
+    for column in made.columns[:columns]:
+        column.min_width = 18
+    return made
+
+
+def _parted(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
 
 
 def draw_plan(plan: Plan, ledger: Ledger, workers: int) -> None:

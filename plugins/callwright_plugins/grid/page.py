@@ -10,7 +10,7 @@ from typing import Any
 
 from callwright.commands.safe_text import visible
 from callwright.training.run_folder import write_atomically
-from callwright_plugins.grid.drawing import Curve, chart, curve
+from callwright_plugins.grid.drawing import Curve, chart, curve, round_ends
 from callwright_plugins.grid.metrics import is_share
 from callwright_plugins.grid.output import shown
 from callwright_plugins.grid.results import Results
@@ -177,7 +177,7 @@ def _curves(results: Results) -> Iterator[str]:
         if not drawn:
             continue
         reached = [value for _, _, one in drawn for value in one.reach]
-        low, high = (0.0, 1.0) if percent else (min(0.0, *reached), max(reached))
+        low, high = (0.0, 1.0) if percent else round_ends(min(0.0, *reached), max(reached))
         tiles = ""
         for name, count, one in drawn:
             ends = [f"{100 * cell.mean:.0f}%" if percent else f"{cell.mean:.2f}" for _, cell in _ends(one)]

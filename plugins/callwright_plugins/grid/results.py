@@ -83,7 +83,11 @@ def collect(plan: Plan, folder: Path, ledger: Ledger, names: Sequence[str]) -> R
             "name": setting.name,
             "overrides": list(setting.overrides),
             "metrics": {name: mean_interval(list(known(setting.name, name).values())).to_json() for name in every},
-            "runs": [_run(run, ledger, values.get(run.key)) for run in plan.runs if run.setting == setting],
+            "runs": [
+                _run(run, ledger, figures.get(run.key), values.get(run.key))
+                for run in plan.runs
+                if run.setting == setting
+            ],
         }
         for setting in plan.settings
     ]
@@ -114,7 +118,9 @@ def collect(plan: Plan, folder: Path, ledger: Ledger, names: Sequence[str]) -> R
     return Results(found, figures, folder, plan)
 
 
-def _run(run: GridRun, ledger: Ledger, values: Mapping[str, float | None] | None) -> dict[str, Any]:
+def _run(
+    run: GridRun, ledger: Ledger, figures: Figures | None, values: Mapping[str, float | None] | None
+) -> dict[str, Any]:
     attempts = ledger.of(run)
     row: dict[str, Any] = {"seed": run.seed, "folder": run.key, "finished": values is not None}
     if attempts:
@@ -123,6 +129,8 @@ def _run(run: GridRun, ledger: Ledger, values: Mapping[str, float | None] | None
         row["peak_memory_mb"] = max(one["peak_memory_mb"] for one in attempts)
     if values is not None:
         row["values"] = dict(values)
+        if figures is not None and figures.alarm is not None:
+            row["alarm"] = {"step": figures.alarm[0], "said": figures.alarm[1]}
     elif attempts and attempts[-1].get("status") not in (0, 130):
         row["failure"] = {"status": attempts[-1]["status"], "said": attempts[-1]["said"], "log": f"{run.key}.log"}
     return row
@@ -141,6 +149,8 @@ def remarks(plan: Plan, found: Mapping[str, Any]) -> list[str]:
             failure = run["failure"]
             why = f"status {failure['status']}: {failure['said'] or 'it said nothing'} ({failure['log']})"
             said.append(f"{name}, seed {run['seed']} failed with {why}")
+        if "alarm" in run:
+            said.append(f"{name}, seed {run['seed']} raised the alarm at step {run['alarm']['step']}.")
     missing = sum(not run["finished"] and "failure" not in run for _, run in runs)
     if missing:
         said.append(f"{missing} of {len(runs)} runs are not finished; the same command goes on.")
