@@ -40,6 +40,7 @@ PAGES = [
     "docs/mcp.md",
     "docs/intermediate-representations.md",
     "docs/toolrl-and-prove.md",
+    pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),

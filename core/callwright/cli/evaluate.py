@@ -350,6 +350,7 @@ def _verdict(path: Path, row: dict[str, Any]) -> Verdict:
     from callwright.errors import DataError
     from callwright.training.evaluation import Verdict
 
+    row = {"thought_words": None, **row}  # rows of earlier versions go on
     try:
         return Verdict(**{one.name: row[one.name] for one in fields(Verdict)})
     except KeyError as error:

@@ -25,6 +25,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "metrics": "a row of metrics.jsonl: one step of training",
     "rollouts": "a row of rollouts.jsonl: one sampled completion with its reward",
     "evaluation": "evaluation.json of a run folder: before, during and after training",
+    "grid": "grid.json, which callwright grid writes: means over seeds and paired differences",
     "result": "what callwright evaluate --json prints, and one evaluation of a run",
     "verdicts": "a row of verdicts.jsonl, which callwright evaluate -o writes",
     "score-input": "a row that callwright score reads",
@@ -112,6 +113,10 @@ def _undeclared() -> Schema:
     return said(table_of(counts), "by tool: failures that it does not declare, where there are any")
 
 
+def _thought_words() -> Schema:
+    return said(nullable({"type": "number", "minimum": 0}), "mean number of words of a thought; null: none can be read")
+
+
 def _metrics() -> Schema:
     return record(
         {
@@ -124,6 +129,7 @@ def _metrics() -> Schema:
             **_shares(),
             "multi_call": said({"type": "object", "properties": _shares()}, "the same, of tasks of two or more calls"),
             "length": said(nullable(NUMBER), "mean number of tokens of a completion"),
+            "thought_words": _thought_words(),
             "truncated": nullable(SHARE),
             "tokens": COUNT,
             "rollouts": COUNT,
@@ -200,6 +206,7 @@ def _rollouts() -> Schema:
             "advantage": NUMBER,
             "answered": FLAG,
             "failure": said(STRING, "empty for a right answer"),
+            "thought_words": said(nullable(COUNT), "words of the thought; null: there is none that can be read"),
             "stop": said(STRING, "why the episode ended"),
             "turns": said(rows_of({"type": "object"}), "the completions of an episode and what their calls came to"),
             **optional,
@@ -210,7 +217,10 @@ def _rollouts() -> Schema:
 def _result() -> Schema:
     cell = record(
         {"accuracy": SHARE, "n": COUNT, "low": SHARE, "high": SHARE},
-        {"valid_accuracy": said(SHARE, "right, and every call fits its schema")},
+        {
+            "valid_accuracy": said(SHARE, "right, and every call fits its schema"),
+            "thought_words": _thought_words(),
+        },
     )
     return record(
         {
@@ -223,6 +233,7 @@ def _result() -> Schema:
             "n": COUNT,
             "masked": COUNT,
             "valid_overall": nullable(SHARE),
+            "thought_words": _thought_words(),
             "undeclared": _undeclared(),
             "reward": said(nullable(NUMBER), "mean total, of supervised training"),
             "loss": said(nullable(NUMBER), "nats a token of the reference solutions, of supervised training"),
@@ -234,6 +245,43 @@ def _evaluation() -> Schema:
     result = _result()
     during = {**result, "properties": {"step": COUNT, **result["properties"]}}
     return record({"before": nullable(result), "after": nullable(result)}, {"during": rows_of(during)})
+
+
+def _grid() -> Schema:
+    interval = record(
+        {"n": COUNT, "mean": nullable(NUMBER)},
+        {"std": nullable(NUMBER), "low": nullable(NUMBER), "high": nullable(NUMBER)},
+    )
+    failure = record({"status": {"type": "integer"}, "said": STRING, "log": STRING})
+    run = record(
+        {"seed": COUNT, "folder": STRING, "finished": FLAG},
+        {
+            "values": table_of(nullable(NUMBER)),
+            "wall_seconds": NUMBER,
+            "cpu_seconds": NUMBER,
+            "peak_memory_mb": COUNT,
+            "alarm": said(record({"step": COUNT, "said": STRING}), "the first that training raised"),
+            "failure": said(failure, "why the newest attempt at it failed"),
+        },
+    )
+    setting = record(
+        {"name": STRING, "overrides": rows_of(STRING), "metrics": table_of(interval), "runs": rows_of(run)}
+    )
+    difference = record({"first": STRING, "second": STRING, "metrics": said(table_of(interval), "second minus first")})
+    return record(
+        {
+            "recipe": STRING,
+            "set": rows_of(STRING),
+            "over": table_of(rows_of(STRING)),
+            "seeds": rows_of(COUNT),
+            "metrics": said(rows_of(STRING), "what was asked for; those of each depth are measured, too"),
+            "depths": rows_of(COUNT),
+            "level": said(SHARE, "of the intervals"),
+            "settings": rows_of(setting),
+            "differences": said(rows_of(difference), "over the seeds that both settings have"),
+            "remarks": rows_of(STRING),
+        }
+    )
 
 
 def _verdicts() -> Schema:
@@ -251,6 +299,7 @@ def _verdicts() -> Schema:
         },
         {
             "query": STRING,
+            "thought_words": said(nullable(COUNT), "words of the thought; null: there is none that can be read"),
             "calls": said(table_of(COUNT), "how often each tool was called"),
             "undeclared": said(
                 table_of(record({"failures": COUNT, "account": STRING})),
@@ -315,6 +364,7 @@ _MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
     "metrics": _metrics,
     "rollouts": _rollouts,
     "evaluation": _evaluation,
+    "grid": _grid,
     "result": _result,
     "verdicts": _verdicts,
     "score-input": _score_input,

@@ -136,6 +136,20 @@ def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
     return text
 
 
+def read_thought(text: str) -> str | None:
+    """What the think block of a completion holds, stripped, whatever comes after it; ``None`` without a closed block.
+
+    For a text that is no program. The block ends where :func:`read_envelope` says; where nothing that it could read
+    follows, it ends at the first ``</think>``.
+    """
+    opened = _THINK.search(text)
+    if opened is None:
+        return None
+    joint = _find_joint(text, opened.end())
+    end = joint.start() if joint is not None else text.find(_THINK_END, opened.end())
+    return text[opened.end() : end].strip() if end >= 0 else None
+
+
 def too_long(text: str, limits: ParseLimits) -> ParseFailure:
     """The failure for a completion beyond ``limits.characters``."""
     message = f"{len(text)} characters are more than the limit of {limits.characters}"

@@ -11,6 +11,8 @@ from attrs import evolve, frozen
 
 from callwright.episodes.sampling import converse
 from callwright.errors import Abstention
+from callwright.language.envelope import read_thought
+from callwright.language.program import Program
 from callwright.walk.answers import answers_match
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
@@ -29,6 +31,7 @@ class Verdict:
     ``answer``: the returned values are the expected ones. ``valid``: the answer is right and every call also fits its
     schema and executed (the stricter accuracy of TIER's released evaluator). ``failure`` is empty for a right answer,
     else a short stable name of the first thing that went wrong. ``masked``: the machinery failed, so nothing is known.
+    ``thought_words``: see :func:`thought_words`; ``None`` for a masked attempt, too.
     """
 
     task: str
@@ -38,10 +41,31 @@ class Verdict:
     valid: bool
     failure: str = ""
     masked: bool = False
+    thought_words: int | None = None
+
+
+def thought_words(attempt: Attempt) -> int | None:
+    """Words of the thoughts of an attempt, over all its turns: how long it reasoned (ToolRL, section 5.1).
+
+    A word is what stands between white space, as in ToolRL's length reward. The thought of a program is the parser's
+    (:attr:`callwright.Program.thought`; 0 words where the form lets it be left out); that of any other text is what its
+    think block holds. A turn without a closed think block is left out; ``None`` if no turn is left.
+    """
+    thoughts = [
+        part.thought if isinstance(part, Program) else read_thought(completion.text)
+        for completion, part in zip(attempt.completions, attempt.parts, strict=True)
+    ]
+    counts = [len(thought.split()) for thought in thoughts if thought is not None]
+    return sum(counts) if counts else None
 
 
 def judge(attempt: Attempt) -> Verdict:
     """The verdict on one attempt, independent of any reward recipe."""
+    verdict = _judge(attempt)
+    return verdict if verdict.masked else evolve(verdict, thought_words=thought_words(attempt))
+
+
+def _judge(attempt: Attempt) -> Verdict:
     task = attempt.task
     base = (task.id, task.depth, task.structure)
     masked = Verdict(*base, answer=False, valid=False, failure="masked", masked=True)
@@ -101,11 +125,20 @@ def _cell(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "low": low,
         "high": high,
         "valid_accuracy": sum(verdict.valid for verdict in verdicts) / len(verdicts),
+        "thought_words": _mean_words(verdicts),
     }
 
 
+def _mean_words(verdicts: Sequence[Verdict]) -> float | None:
+    known = [verdict.thought_words for verdict in verdicts if verdict.thought_words is not None]
+    return sum(known) / len(known) if known else None
+
+
 def summarise(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """``overall`` (share of right answers), ``by_depth``, ``by_structure``, ``failures`` per depth, and counts."""
+    """``overall`` (share of right answers), ``by_depth``, ``by_structure``, ``failures`` per depth, and counts.
+
+    ``thought_words`` is the mean over the attempts with a thought that can be read, of each cell and of all.
+    """
     counted: list[Verdict] = []
     masked = 0
     for verdict in verdicts:  # once: they may come from an iterator
@@ -126,6 +159,7 @@ def summarise(verdicts: Iterable[Verdict]) -> dict[str, Any]:
     return {
         "overall": right / len(counted) if counted else None,
         "valid_overall": sum(verdict.valid for verdict in counted) / len(counted) if counted else None,
+        "thought_words": _mean_words(counted),
         "n": len(counted),
         "masked": masked,
         "by_depth": {str(depth): _cell(group) for depth, group in sorted(depths.items())},

@@ -210,6 +210,8 @@ class Agent:
             "executed": float(trace is not None and trace.executed),
             "answered": float(known and verdict.answer),
             "calls": float(len(program.calls)) if program is not None else 0.0,
+            "thoughts": float(known and verdict.thought_words is not None),
+            "thought_words": float(verdict.thought_words or 0) if known else 0.0,
             "turns": float(len(rollout.ranges)),
             "tokens": float(sum(rollout.mask)),
             "environment_tokens": float(len(rollout.mask) - sum(rollout.mask)),
@@ -237,6 +239,7 @@ class Agent:
                 "truncated": rollout.stop in ("tokens", "context"),
                 "answered": verdict.answer,
                 "failure": verdict.failure,
+                "thought_words": verdict.thought_words,
                 **reward.to_json(),
                 "observations": observations(rollout.attempt.trace) if rollout.masked is None else None,
                 "stop": rollout.stop,
@@ -321,7 +324,12 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
         verdict = judge(attempt)
         if row["evaluation"]:
             append_jsonl(agent._spool_file(), [{"verdict": asdict(verdict)}])
-        figures = {PREFIX + "answered": float(verdict.answer), PREFIX + "parsed": float(attempt.program is not None)}
+        figures = {
+            PREFIX + "answered": float(verdict.answer),
+            PREFIX + "parsed": float(attempt.program is not None),
+            PREFIX + "thoughts": float(verdict.thought_words is not None),
+            PREFIX + "thought_words": float(verdict.thought_words or 0),
+        }
         for name, weighted in reward.scores.items():
             figures[f"{PREFIX}scores/{name}"] = weighted.score.value
         total = steady(reward.total, agent._step)

@@ -94,6 +94,9 @@ def metrics_row(finished: Finished) -> dict[str, Any]:
         value = ours.get(name)
         if value is not None and known > 0:
             row[name] = min(1.0, value / known) if name != "calls" else value / known
+    words, thoughts = ours.get("thought_words"), ours.get("thoughts")
+    if words is not None and thoughts:
+        row["thought_words"] = words / thoughts  # both are means over all episodes: of those with a thought is asked
     for name, our_name in (("tokens", "length"), ("turns", "turns"), ("environment_tokens", "environment_length")):
         if ours.get(name) is not None:
             row[our_name] = ours[name]

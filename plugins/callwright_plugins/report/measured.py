@@ -57,6 +57,7 @@ def _verdicts(data: RunData) -> Iterator[Verdict]:
                 valid=row.get("valid") is True,
                 failure=failure if isinstance(failure, str) else "",
                 masked=row.get("masked") is True,
+                thought_words=words if type(words := row.get("thought_words")) is int else None,
             )
 
 

@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
+from callwright.language.envelope import Envelope, read_envelope, read_thought
+from callwright.language.parser import ParseLimits
 from callwright.training import judge, summarise
-from callwright.training.evaluation import wilson
+from callwright.training.evaluation import thought_words, wilson
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
 Z = 1.959963984540054
@@ -100,6 +102,70 @@ def test_what_the_machinery_lost_is_masked(make_attempt: Callable[..., cw.Attemp
 
     verdict = judge(make_attempt('[["double", {"number": 2}]]', 4, caller=gone))
     assert (verdict.answer, verdict.valid, verdict.masked, verdict.failure) == (False, False, True, "masked")
+    assert verdict.thought_words is None
+
+
+# Thoughts -------------------------------------------------------------------------------------------------------------
+
+FORMS = ("json", "xml", "direct", "hermes", "toolrl")
+CALL = cw.Program((cw.Call(0, "double", {"number": 2}),))
+
+
+def written(form: str, thought: str) -> str:
+    """A call after a thought, the think block written by hand."""
+    text = cw.parser(form).render(CALL)
+    return f"<think>{thought}</think>\n{text[text.index('<tool_call') :]}"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("thought", "words"),
+    [("two words", 2), ("", 0), ("  a\n b\t c  ", 3), ("it says <tool_call> and </think> in passing", 7)],
+)
+def test_words_of_a_thought_are_counted_in_every_form(
+    form: str, thought: str, words: int, make_task: Callable[..., cw.Task]
+) -> None:
+    parser = cw.parser(form)
+    attempt = cw.Attempt(make_task(4), written(form, thought), parser)
+    assert attempt.program is not None
+    in_passing = form == "hermes" and "</think>" in thought  # where this form's think block ends
+    assert thought_words(attempt) == (4 if in_passing else words)
+    damaged = cw.Attempt(make_task(4), written(form, thought).removesuffix("</tool_call>"), parser)
+    assert damaged.program is None
+    assert thought_words(damaged) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "thought"),
+    [
+        ("no tags at all", None),
+        ("<think> never closed", None),
+        ("</think> <think>", None),
+        ("<think>\n a thought \n</think> prose in between <tool_call>", "a thought"),
+        ("before <think id='1'>a b</think> after <think>c</think>", "a b"),
+        ('<think>a</think> b</think> <tool_call return="one">', "a</think> b"),
+    ],
+)
+def test_the_thought_of_what_is_no_program(text: str, thought: str | None) -> None:
+    assert read_thought(text) == thought
+
+
+@given(st.text(), st.text(), st.text())
+def test_reading_a_thought_never_raises_and_agrees_with_the_envelope(before: str, inside: str, after: str) -> None:
+    for text in (before, f"{before}<think>{inside}</think>{after}", f'<think>{inside}</think><tool_call return="one">'):
+        assert isinstance(read_thought(text), str | None)
+    whole = f'<think>{inside}</think>\n<tool_call return="one">{after}</tool_call>'
+    envelope = read_envelope(whole, ParseLimits())
+    assert isinstance(envelope, Envelope)
+    assert read_thought(whole) == envelope.thought
+
+
+def test_an_attempt_of_turns_has_the_words_of_all_its_thoughts(make_task: Callable[..., cw.Task]) -> None:
+    parser = cw.parser("json")
+    several = cw.Attempt(make_task(4), [written("json", "a b c"), "<think>d e</think> done", "nothing to read"], parser)
+    assert thought_words(several) == 5
+    assert thought_words(cw.Attempt(make_task(4), ["x", "y"], parser)) is None
+    assert judge(several).thought_words == 5
 
 
 # Summaries ------------------------------------------------------------------------------------------------------------
@@ -113,7 +179,13 @@ verdicts = st.builds(
     valid=st.booleans(),
     failure=st.sampled_from(["", "answer:wrong", "format:x"]),
     masked=st.booleans(),
+    thought_words=st.none() | st.integers(0, 500),
 )
+
+
+def mean_of_the_known(words: list[int | None]) -> float | None:
+    known = [one for one in words if one is not None]
+    return sum(known) / len(known) if known else None
 
 
 @given(st.lists(verdicts, max_size=30))
@@ -121,6 +193,7 @@ def test_a_summary_counts_what_is_known(found: list[cw.training.Verdict]) -> Non
     summary = summarise(found)
     known = [verdict for verdict in found if not verdict.masked]
     assert (summary["n"], summary["masked"]) == (len(known), len(found) - len(known))
+    assert summary["thought_words"] == mean_of_the_known([verdict.thought_words for verdict in known])
     assert (summary["overall"] is None) is (not known)
     if known:
         assert summary["overall"] == sum(verdict.answer for verdict in known) / len(known)
@@ -129,6 +202,7 @@ def test_a_summary_counts_what_is_known(found: list[cw.training.Verdict]) -> Non
         assert sum(cell["n"] for cell in summary[key].values()) == len(known)
         for name, cell in summary[key].items():
             group = [v for v in known if name in (str(v.depth), v.structure)]
+            assert cell["thought_words"] == mean_of_the_known([v.thought_words for v in group])
             assert cell["accuracy"] == sum(v.answer for v in group) / len(group)
             assert (cell["low"], cell["high"]) == wilson(sum(v.answer for v in group), len(group))
     for depth, failures in summary["failures"].items():

@@ -267,6 +267,7 @@ def test_lines_of_the_log() -> None:
         "\x1b[36m(PPOTrainer pid=712)\x1b[0m INFO 11-21 10:00:00 ppo_trainer.py:525] ✨ Global step 12: "
         "{'policy_loss': -0.5, 'kl': nan, 'actor_lr': np.float64(1e-06), 'rollout/num_samples': 4.0, "
         "'rollout/reward_mean': 0.25, 'callwright/masked': 0.25, 'callwright/answered': 0.5, 'callwright/tokens': 9.0, "
+        "'callwright/thoughts': 0.5, 'callwright/thought_words': 6.0, "
         "'callwright/scores/format': 0.75, 'dynamic_filtering_pass_rate': None}"
     )
     found = read_line(line)
@@ -275,7 +276,8 @@ def test_lines_of_the_log() -> None:
     row = metrics_row(found)
     assert row == {
         "step": 12, "reward": 0.25, "loss": -0.5, "learning_rate": 1e-6, "scores": {"format": 1.0},
-        "answered": 0.5 / 0.75, "length": 9.0, "rollouts": 4, "masked": 1, "tokens": 36, "retried": 0,
+        "answered": 0.5 / 0.75, "thought_words": 12.0, "length": 9.0, "rollouts": 4, "masked": 1, "tokens": 36,
+        "retried": 0,
         "openrlhf": {"rollout/num_samples": 4.0},
     }  # fmt: skip
     done = read_line("✨ Evaluation completed in 0:00:09, global_step 5, eval_metrics: {'eval_depth 1_pass1': inf}")

@@ -67,6 +67,7 @@ def metrics_row(step: int, progress: float, rng: Random, alarm: str | None = Non
         "scores": scores,
         **shares,
         "multi_call": shares,
+        "thought_words": 9 + 3 * progress,
         "length": 26 + 6 * progress + rng.gauss(0, 1),
         "truncated": 0.0,
         "tokens": 2500,

@@ -48,6 +48,7 @@ _DIAGNOSTICS: Final = (
     _Diagnostic("Entropy", "nats a token; near 0 it no longer explores", (("entropy", ("entropy",), "a"),)),
     _Diagnostic("Clipped tokens", "share whose gradient is cut", (("clipped", ("clip_fraction",), "a"),)),
     _Diagnostic("Length", "mean tokens of a completion", (("tokens", ("length",), "a"),)),
+    _Diagnostic("Thought", "mean words of a thought", (("words", ("thought_words",), "a"),)),
     _Diagnostic("Cut off", "share of completions at the length limit", (("cut off", ("truncated",), "a"),)),
     _Diagnostic("Gradient norm", "before clipping", (("norm", ("gradient_norm",), "a"),)),
     _Diagnostic("Loss", "its level means little; jumps do", (("loss", ("loss",), "a"),), (None, None)),

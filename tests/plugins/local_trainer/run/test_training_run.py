@@ -161,6 +161,26 @@ def test_failures_of_the_machinery_are_masked_and_counted(
     assert all("server_down" in row["masked"] and row["advantage"] == 0 for row in logged)
 
 
+def test_the_length_of_thoughts_is_that_of_the_logged_completions(
+    tmp_path: Path, make_pipeline: Pipelines, small_corpus: Any
+) -> None:
+    """A mean over the rollouts that are not masked and have a thought; all of them are logged here."""
+    flaky = _Failing(small_corpus.environment, always=True)
+    overrides = (*OVERFIT, "trainer.rollouts_per_step=1000")
+    run = train(make_pipeline(*overrides, environment=flaky), tmp_path)
+    logged, known = run.rows("rollouts.jsonl"), 0
+    for row in run.rows("metrics.jsonl"):
+        rollouts = [one for one in logged if one["step"] == row["step"]]
+        assert len(rollouts) == row["rollouts"]
+        counted = [one for one in rollouts if one["total"] is not None and "</think>" in one["completion"]]
+        words = [len(one["completion"].split("<think>")[1].split("</think>")[0].split()) for one in counted]
+        assert [one["thought_words"] for one in counted] == words
+        assert row["thought_words"] == (pytest.approx(sum(words) / len(words)) if words else None)
+        known += len(words)
+    assert known > 0
+    assert any(one["total"] is None for one in logged)
+
+
 def test_failures_of_the_machinery_are_tried_again(tmp_path: Path, make_pipeline: Pipelines, small_corpus: Any) -> None:
     flaky = _Failing(small_corpus.environment, always=False)
     steady = train(make_pipeline(*OVERFIT), tmp_path / "steady")
