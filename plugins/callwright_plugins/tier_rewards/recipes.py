@@ -6,6 +6,8 @@ those that are left, whether the answer is right or not (section 4.3, Table 2).
 
 from __future__ import annotations
 
+from typing import Final
+
 from callwright.walk.reward import RewardRecipe, Term
 from callwright_plugins.tier_rewards import released
 from callwright_plugins.tier_rewards.components import (
@@ -17,6 +19,9 @@ from callwright_plugins.tier_rewards.components import (
     RightAnswer,
     Types,
 )
+
+#: What a cut-off completion earns at most. The paper does not say; the least total there is.
+FLOOR: Final = 0.0
 
 
 def tier() -> RewardRecipe:
@@ -32,6 +37,7 @@ def tier() -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format", "execution")),
         ),
         summary="format 1, parse 3, execution 1, answer 5, over 10",
+        floor=FLOOR,
     )
 
 
@@ -49,6 +55,7 @@ def tier_guarded() -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format", "abstention", "execution")),
         ),
         summary="tier with format credit only for a wrong abstention",
+        floor=FLOOR,
     )
 
 
@@ -58,6 +65,7 @@ def simple() -> RewardRecipe:
         "simple",
         (Term(Format(), 1), Term(RightAnswer(), 5, requires=("format",))),
         summary="format 1, answer 5, over 6",
+        floor=FLOOR,
     )
 
 
@@ -71,6 +79,7 @@ def tier_no_parse() -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format", "execution")),
         ),
         summary="format 1, execution 1, answer 5, over 7",
+        floor=FLOOR,
     )
 
 
@@ -86,6 +95,7 @@ def tier_no_execution() -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format",)),
         ),
         summary="format 1, parse 3, answer 5, over 9",
+        floor=FLOOR,
     )
 
 
@@ -102,4 +112,5 @@ def tier_released() -> RewardRecipe:
             Term(released.Answer(), 5, requires=("format", "execution")),
         ),
         summary="the released code's reward, with bare references resolved",
+        truncated="as_is",
     )
