@@ -216,9 +216,9 @@ def under_algorithm(reward: RewardRecipe, algorithm: Algorithm | None) -> Reward
             )
     elif reward.truncated == "overlong":
         raise UsageError(
-            f'truncated = "overlong" leaves cut-off completions to the algorithm, and {algorithm.name!r} does not shape '
-            'overlong completions with these options: set truncated = "floor" (or "as_is", "mask") in [reward], or '
-            "take an algorithm that does, such as dapo with an overlong_buffer"
+            f'truncated = "overlong" leaves cut-off completions to the algorithm, and {algorithm.name!r} does not '
+            'shape overlong completions with these options: set truncated = "floor" (or "as_is", "mask") in [reward], '
+            "or take an algorithm that does, such as dapo with an overlong_buffer"
         )
     return reward
 

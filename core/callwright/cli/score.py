@@ -71,8 +71,8 @@ def score(
     IN.jsonl ('-': stdin; '.gz' is read too) has rows {"id", "task", "completion"}, and for rewards with a schedule
     "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for each, in the same order; a
     row whose machinery failed has a null total and "masked". With "truncated": true a row says that a limit of tokens
-    cut its completion off; what that earns is the reward's choice, or --truncated's. A row that cannot be scored is reported on stderr with its
-    line and left out; the exit status is then 1. Without -o a summary is printed.
+    cut its completion off; what that earns is the reward's choice, or --truncated's. A row that cannot be
+    scored is reported on stderr with its line and left out; the exit status is then 1. Without -o a summary is printed.
 
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.

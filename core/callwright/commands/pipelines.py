@@ -48,9 +48,7 @@ def make_pipeline(
     first = next(iter(made.splits), "train")
     conditions = Conditions(seed=seed)
     scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
-    return Pipeline(
-        made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry
-    )
+    return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
 
 
 def find_task(pipeline: Pipeline, task_id: str) -> Task:

@@ -1,4 +1,4 @@
-"""Completions that a limit of tokens cut off, as a run sees them: what they earned in it, and when they are too many."""
+"""Completions that a limit of tokens cut off, in a run: what they earned there, and when they are too many."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def alarm_of_truncation(rows: Sequence[Mapping[str, Any]]) -> str | None:
     if mean <= CUT:
         return None
     return (
-        f"{mean:.0%} of the samples of the last {WINDOW} steps were cut off by a limit of tokens (more than {CUT:.0%}): "
+        f"{mean:.0%} of the samples of the last {WINDOW} steps were cut off by a limit of tokens, more than {CUT:.0%}: "
         "raise the limit if good completions need more, or let the reward punish what does not end "
         '(truncated = "floor" in [reward])'
     )

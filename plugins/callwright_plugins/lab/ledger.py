@@ -46,7 +46,7 @@ class Account:
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """What makes the totals, with the ends of each contribution: the terms, and what being cut off took if it did."""
+        """What makes the totals, with the ends of each contribution: the terms, and being cut off where it took any."""
         recipe = self.recipe
         ends = {
             term.name: (weight * term.component.low, weight * term.component.high)

@@ -25,9 +25,10 @@ from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, RunError
 from callwright.training.evaluation import Verdict, judge
 from callwright.training.run_folder import append_jsonl, write_atomically
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.fingerprints import observations
-from callwright.walk.reward import Reward
+from callwright.walk.reward import TRUNCATED, Reward
 from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
@@ -195,7 +196,7 @@ class Agent:
             "observation_tokens": list(rollout.prompt_ids if masked else rollout.context),
             "action_ranges": [] if masked else [(start + begin, start + end) for begin, end in rollout.ranges],
             "rollout_log_probs": logprobs,
-            "truncated": not masked and rollout.stop in ("tokens", "context"),
+            "truncated": not masked and rollout.attempt.truncated,
             "extra_logs": self._figures(rollout, reward, verdict),
         }
 
@@ -205,6 +206,9 @@ class Agent:
         program, trace = (rollout.attempt.program, rollout.attempt.trace) if known else (None, None)
         figures = {
             "masked": float(not known),
+            "masked_cut": float(reward.masked_cut),
+            # OpenRLHF's own count has no part in masked ones.
+            "truncated": float(rollout.masked is None and rollout.attempt.truncated),
             "retried": float(rollout.retried),
             "parsed": float(program is not None),
             "executed": float(trace is not None and trace.executed),
@@ -215,8 +219,10 @@ class Agent:
             "environment_tokens": float(len(rollout.mask) - sum(rollout.mask)),
             "observations_cut": float(rollout.observations_cut),
         }
-        for name in self.pipeline.reward.weights:
-            figures[f"scores/{name}"] = reward.scores[name].score.value if known else 0.0
+        own = self.pipeline.reward
+        for name in (*own.weights, *([TRUNCATED] if own.truncation == "floor" else ())):
+            weighted = reward.scores.get(name)  # nobody loses by being cut off who was not
+            figures[f"scores/{name}"] = weighted.score.value if known and weighted is not None else 0.0
         return {PREFIX + name: value for name, value in figures.items()}
 
     def _keep(
@@ -234,7 +240,7 @@ class Agent:
                 "query": task.query,
                 "prompt": self._written(rollout.prompt_ids),
                 "completion": rollout.attempt.completion.text,
-                "truncated": rollout.stop in ("tokens", "context"),
+                "truncated": rollout.attempt.truncated,
                 "answered": verdict.answer,
                 "failure": verdict.failure,
                 **reward.to_json(),
@@ -292,9 +298,10 @@ class _Asking:
 def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
     """A reward function for OpenRLHF's own single-turn executor.
 
-    It is given texts, from which the completion is cut out, and nothing can be masked: an episode whose machinery fails
-    more often than it is begun again ends the run. OpenRLHF swallows what such a function raises and would go on
-    without a reward, so the trainer reads of it in ``failure.json`` and ends the run.
+    It is given texts, from which the completion is cut out. One without an end token at its end was cut off by the
+    limit; where the tokenizer has no text for an end token, nobody can know. Nothing can be masked: an episode whose
+    machinery fails more often than it is begun again ends the run. OpenRLHF swallows what such a function raises and
+    would go on without a reward, so the trainer reads of it in ``failure.json`` and ends the run.
     """
     agent = Agent(config)
     pipeline, retries = agent.pipeline, agent.configuration.retries
@@ -307,10 +314,11 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
         if not query.startswith(prompt):
             raise DataError(f"the query of task {task.id!r} does not begin with its prompt: OpenRLHF cut the prompt")
         text = query[len(prompt) :]
-        text = next((text.removesuffix(end) for end in ends if text.endswith(end)), text)
+        whole = next((text.removesuffix(end) for end in ends if text.endswith(end)), None)
+        completion = Completion(text, truncated=bool(ends)) if whole is None else Completion(whole)
         progress = read_progress(agent.folder, agent.configuration.steps)
         for left in range(retries, -1, -1):
-            attempt = pipeline.attempt(task, text, progress)
+            attempt = pipeline.attempt(task, completion, progress)
             reward = pipeline.score(attempt)
             if reward.total is not None or not left:
                 break
@@ -322,6 +330,9 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
         if row["evaluation"]:
             append_jsonl(agent._spool_file(), [{"verdict": asdict(verdict)}])
         figures = {PREFIX + "answered": float(verdict.answer), PREFIX + "parsed": float(attempt.program is not None)}
+        figures[PREFIX + "truncated"] = float(attempt.truncated)
+        if pipeline.reward.truncation == "floor":
+            figures[f"{PREFIX}scores/{TRUNCATED}"] = 0.0  # the same keys for all, and no loss for what ended
         for name, weighted in reward.scores.items():
             figures[f"{PREFIX}scores/{name}"] = weighted.score.value
         total = steady(reward.total, agent._step)

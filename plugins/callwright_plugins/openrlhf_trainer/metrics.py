@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.walk.reward import TRUNCATED
 from callwright_plugins.openrlhf_trainer.agent import PREFIX
 
 _STEP: Final = re.compile(r"Global step (\d+): (\{.*\})")
@@ -88,18 +89,25 @@ def metrics_row(finished: Finished) -> dict[str, Any]:
     row["scores"] = {
         name.removeprefix("scores/"): value / known if known > 0 and value is not None else None
         for name, value in ours.items()
-        if name.startswith("scores/")
+        if name.startswith("scores/") and (value or name != f"scores/{TRUNCATED}")  # it is there only where it took any
     }
     for name in _SHARES:
         value = ours.get(name)
         if value is not None and known > 0:
             row[name] = min(1.0, value / known) if name != "calls" else value / known
-    for name, our_name in (("tokens", "length"), ("turns", "turns"), ("environment_tokens", "environment_length")):
+    for name, our_name in (
+        ("tokens", "length"),
+        ("turns", "turns"),
+        ("environment_tokens", "environment_length"),
+        ("truncated", "truncated"),
+    ):
         if ours.get(name) is not None:
             row[our_name] = ours[name]
     if count is not None:
         row["rollouts"] = round(count)
         row["masked"] = round(count * masked)
+        if ours.get("masked_cut"):
+            row["masked_cut"] = round(count * (ours["masked_cut"] or 0.0))
         if ours.get("tokens") is not None:
             row["tokens"] = round(count * (ours["tokens"] or 0.0))
         row["retried"] = round(count * (ours.get("retried") or 0.0))
