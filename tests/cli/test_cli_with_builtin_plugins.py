@@ -101,7 +101,9 @@ def test_a_row_may_say_that_it_was_cut_off(
     text = cw.parser("json").render(cw.corpus("toolworld-mini-v1").task("train-3").program) + "and so on " * 260
     row = {"id": 1, "task": "train-3", "completion": text}
     source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text("".join(json.dumps({**row, **more}) + "\n" for more in ({"truncated": True}, {"truncated": False}, {})))
+    source.write_text(
+        "".join(json.dumps({**row, **more}) + "\n" for more in ({"truncated": True}, {"truncated": False}, {}))
+    )
     result = builtin("score", source, "--corpus", "toolworld-mini-v1", *options, "-o", out)
     assert result.exit_code == 0, result.stderr
     assert [json.loads(line)["total"] for line in out.read_text().splitlines()] == [total, 1.0, 1.0]

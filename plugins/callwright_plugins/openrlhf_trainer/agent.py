@@ -97,7 +97,7 @@ class Agent:
             await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
             reward = await asyncio.to_thread(self.pipeline.score, rollout.attempt)
             verdict = await asyncio.to_thread(judge, rollout.attempt)
-            self._watch(rollout)
+            self._watch(rollout, reward)
             place = len(group.rewards)
             total = None if reward.total is None else steady(reward.total, self._step)
             reported = True
@@ -147,16 +147,16 @@ class Agent:
     def _ends_of(self, tokenizer: Any) -> frozenset[int]:
         return self._codec_of(tokenizer).ends
 
-    def _watch(self, rollout: TokenEpisode) -> None:
+    def _watch(self, rollout: TokenEpisode, reward: Reward) -> None:
         """End the run if nothing works any more: a whole update of masked completions would divide by 0 tokens."""
-        if rollout.masked is None:
+        if rollout.masked is None and not reward.masked_cut:
             self._masked_in_a_row = 0
             return
         self._masked_in_a_row += 1
         if self._masked_in_a_row >= max(MASKED_IN_A_ROW, 2 * self.configuration.group):
             raise RunError(
-                f"the machinery failed in {self._masked_in_a_row} episodes one after the other, the last time: "
-                f"{rollout.masked}. Put it right and go on with the run"
+                f"{self._masked_in_a_row} episodes one after the other were masked, the last one because "
+                f"{rollout.masked or reward.masked}. Put it right and go on with the run"
             )
 
     def _response(

@@ -33,9 +33,7 @@ def train(pipeline: Pipeline, folder: Path) -> Run:
 
 
 @pytest.mark.parametrize("turns", [1, 3])
-@pytest.mark.parametrize(
-    ("policy", "total"), [("floor", 0.0), ("as_is", 1.0), ("overlong", 1.0), ("mask", None)]
-)
+@pytest.mark.parametrize(("policy", "total"), [("floor", 0.0), ("as_is", 1.0), ("overlong", 1.0), ("mask", None)])
 def test_gold_and_endless_garbage_in_a_step(
     policy: TruncationPolicy, total: float | None, turns: int, make_pipeline: Pipelines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
