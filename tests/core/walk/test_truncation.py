@@ -153,7 +153,7 @@ def test_a_term_may_not_have_its_name() -> None:
 
 
 def test_a_wrong_option_is_named() -> None:
-    with pytest.raises(UnknownName, match="named 'truncatd'. Did you mean 'truncated'"):
+    with pytest.raises(UnknownName, match=r"named 'truncatd'\. Did you mean 'truncated'"):
         cw.reward("tier", truncatd="mask")
 
 

@@ -59,7 +59,7 @@ def test_gold_and_endless_garbage_in_a_step(
     assert [len(one.episode.ranges) for one in group.rollouts] == [1, min(turns, 2), 1]
     assert [one.sampled.truncated for one in group.rollouts] == [True, False, True]
     assert [one.reward.total for one in group.rollouts] == [total, 1.0, total]
-    rewards, valid, _ = rewards_of([group])
+    _, valid, _ = rewards_of([group])
     assert valid.tolist() == [[total is not None, True, total is not None]]
     row = describe([group])
     assert row["truncated"] == pytest.approx(2 / 3)
