@@ -27,7 +27,7 @@ from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.limits import SINGLE_TURN, TurnLimits
+from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
@@ -42,7 +42,7 @@ class Pipeline:
 
     ``environment`` executes programs in place of the corpus' own. ``train`` and ``evaluation`` are splits of the
     corpus. ``source`` is the recipe file that this was made of, if it was. Raises :class:`callwright.UsageError` for
-    names that are not registered.
+    names that are not registered, and for a reward and an algorithm that do not go together (:func:`under_algorithm`).
     """
 
     corpus: Corpus
@@ -74,11 +74,12 @@ class Pipeline:
         def component(kind: str, given: Any) -> Any:
             return known.create(kind, given) if isinstance(given, str) else given
 
+        trained_by = component("algorithm", algorithm)
         self.__attrs_init__(
             component("corpus", corpus),
-            component("reward recipe", reward),
+            under_algorithm(component("reward recipe", reward), trained_by),
             component("parser", parser),
-            component("algorithm", algorithm),
+            trained_by,
             component("environment", environment),
             conditions,
             train,
@@ -195,6 +196,33 @@ def event_caller(registry: Registry) -> EventCaller | None:
     return EventCaller(registry) if registry.listens("callwright_tool_call") else None
 
 
+def under_algorithm(reward: RewardRecipe, algorithm: Algorithm | None) -> RewardRecipe:
+    """The reward with what it says of cut-off completions under this algorithm.
+
+    An algorithm that shapes overlong completions does so, where the reward leaves it open (its ``floor`` is then of no
+    effect). Raises :class:`callwright.UsageError` for a reward that asks for shaping of an algorithm that does none,
+    or for a floor under one that shapes: the same completion would be punished twice. Without an algorithm
+    the trainer is somebody else's, and whoever asks for ``overlong`` says that it shapes.
+    """
+    if algorithm is None:
+        return reward
+    if isinstance(algorithm, ShapesOverlong) and algorithm.shapes_overlong:
+        if reward.truncated is None:
+            return evolve(reward, truncated="overlong")
+        if reward.truncated == "floor":
+            raise UsageError(
+                f'truncated = "floor" and the overlong shaping of {algorithm.name!r} would punish a cut-off completion '
+                'twice: set algorithm.overlong_buffer = 0, or truncated = "overlong" in [reward]'
+            )
+    elif reward.truncated == "overlong":
+        raise UsageError(
+            f'truncated = "overlong" leaves cut-off completions to the algorithm, and {algorithm.name!r} does not '
+            'shape overlong completions with these options: set truncated = "floor" (or "as_is", "mask") in [reward], '
+            "or take an algorithm that does, such as dapo with an overlong_buffer"
+        )
+    return reward
+
+
 # From a recipe --------------------------------------------------------------------------------------------------------
 
 
@@ -216,11 +244,16 @@ def build_pipeline(
     if environment is None and recipe.environment is not None:
         environment = _create(loaded, registry, "environment", "environment", recipe.environment)
     scored: RewardRecipe = reward or _create(loaded, registry, "reward recipe", "reward", recipe.reward)
+    algorithm = _create(loaded, registry, "algorithm", "algorithm", recipe.algorithm) if with_algorithm else None
+    try:
+        scored = under_algorithm(scored, algorithm)
+    except UsageError as error:
+        raise loaded.error(str(error), "reward", "truncated") from error
     pipeline = Pipeline(
         corpus=corpus or _create(loaded, registry, "corpus", "corpus", recipe.corpus),
         reward=scored.with_terms(*extra_rewards) if extra_rewards else scored,
         parser=_create(loaded, registry, "parser", "ir", recipe.ir),
-        algorithm=_create(loaded, registry, "algorithm", "algorithm", recipe.algorithm) if with_algorithm else None,
+        algorithm=algorithm,
         environment=environment,
         conditions=conditions_of(loaded),
         train=recipe.corpus.train,

@@ -44,6 +44,8 @@ KINDS: Final[Mapping[str, str]] = {
     "model check": "callwright_model_checks",
     "command": "callwright_commands",
 }
+#: Options of a kind that the core itself sets on what a factory made: the same ones for every component.
+OF_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {"reward recipe": ("truncated", "floor")}
 EVENTS: Final = (
     "callwright_prompt",
     "callwright_tool_call",
@@ -373,12 +375,13 @@ class Registry:
         made: Any
         if kind == "command":
             return factory
+        merged = {**spec.options, **options}
+        own = {option: merged.pop(option) for option in OF_THE_CORE.get(kind, ()) if option in merged}
         if not callable(factory):
-            if options:
-                raise UsageError(f"the {kind} {name!r} takes no options, but was given {', '.join(sorted(options))}")
+            if merged:
+                raise UsageError(f"the {kind} {name!r} takes no options, but was given {', '.join(sorted(merged))}")
             made = factory
         else:
-            merged = {**spec.options, **options}
             if kind == "environment":
                 merged = self._with_toolsets(merged)
             _check_options(kind, name, factory, merged)
@@ -390,6 +393,7 @@ class Registry:
                 if spec.extra and error.name:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
                 raise
+        made = evolve(made, **own) if own else made
         remember(made, functools.partial(self._again, kind, name, options))
         if not options:
             self._made[key] = made
@@ -436,7 +440,7 @@ def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any
     known = [p for p in parameters if p not in ("self", "registry")]
     for option in options:
         if option not in known:
-            raise UnknownName(f"option of the {kind} {name!r}", option, known)
+            raise UnknownName(f"option of the {kind} {name!r}", option, [*known, *OF_THE_CORE.get(kind, ())])
     for parameter in parameters.values():
         if (
             parameter.default is inspect.Parameter.empty

@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -58,6 +58,25 @@ class CorpusChoice(Choice):
     evaluation: str = Field(default="evaluation", description="The split to evaluate on.")
 
 
+class RewardChoice(Choice):
+    """A reward recipe, and what a completion earns under it that a limit of tokens cut off."""
+
+    truncated: Literal["as_is", "mask", "floor", "overlong"] | None = Field(
+        default=None,
+        description="What a cut-off completion earns: as_is, mask, floor (at most that total) or overlong (as it is, "
+        "and the algorithm shapes it). Left out: overlong where the algorithm shapes, else the reward's own choice.",
+    )
+    floor: float | None = Field(
+        default=None, allow_inf_nan=False, description="The total of a cut-off completion. Left out: the reward's own."
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the reward, those that every reward has included."""
+        stated = {"truncated": self.truncated, "floor": self.floor}
+        return {**super().options, **{key: value for key, value in stated.items() if value is not None}}
+
+
 class Turns(BaseModel):
     """How long an episode may become; the defaults are Prove's turns, and no bound on tokens."""
 
@@ -85,7 +104,7 @@ class PipelineRecipe(BaseModel):
     seed: int = Field(default=0, description="Fixes everything that is drawn.")
     corpus: CorpusChoice
     ir: Choice = Field(default_factory=lambda: Choice(name="json"), description="The intermediate representation.")
-    reward: Choice = Field(default_factory=lambda: Choice(name="tier"), description="The reward recipe.")
+    reward: RewardChoice = Field(default_factory=lambda: RewardChoice(name="tier"), description="The reward recipe.")
     algorithm: Choice = Field(default_factory=lambda: Choice(name="bn-grpo"), description="The RL algorithm.")
     trainer: Choice = Field(default_factory=lambda: Choice(name="local"), description="What runs the algorithm.")
     environment: Choice | None = Field(

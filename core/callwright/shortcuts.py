@@ -52,7 +52,11 @@ def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Pa
 
 
 def reward(name: str, *, registry: Registry | None = None, **options: Any) -> RewardRecipe:
-    """A registered reward recipe, such as ``tier``."""
+    """A registered reward recipe, such as ``tier``.
+
+    Beside its own options each takes ``truncated`` (``as_is``, ``mask``, ``floor`` or ``overlong``): what a completion
+    earns that was cut off, and ``floor``, the total that goes with it.
+    """
     made: RewardRecipe = _create("reward recipe", name, registry, options)
     return made
 

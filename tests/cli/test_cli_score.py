@@ -319,3 +319,9 @@ def test_a_wrong_request_is_refused_before_any_worker_starts(invoke: Invoke, wri
     assert result.exit_code == 2
     assert "Did you mean 'sums-v1'" in result.stderr
     assert invoke("score", write_rows([]), *SUMS, "--workers", "0").exit_code == 2
+
+
+def test_whether_it_was_cut_off_is_true_or_false(invoke: Invoke, write_rows: Write) -> None:
+    result = invoke("score", write_rows([{**row("a", "train-1", "x"), "truncated": "yes"}]), *SUMS)
+    assert result.exit_code == 1
+    assert "in.jsonl:1: 'truncated' is str, expected true or false" in result.stderr

@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 from click.testing import CliRunner, Result
 
+import callwright as cw
 from callwright.cli.root import root as root_command
 from callwright.commands.app import App
 from callwright.commands.file_formats import schema_of
@@ -87,3 +88,65 @@ def test_gold_completions_earn_everything_and_are_explained(builtin: Callable[..
 def test_built_in_plugins_pass_the_check(builtin: Callable[..., Result]) -> None:
     result = builtin("plugins", "check", "--quick")
     assert result.exit_code == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "total"),
+    [((), 0.0), (("--truncated", "as_is"), 1.0), (("--truncated", "overlong"), 1.0), (("--truncated", "mask"), None),
+     (("--floor", "-2"), -2.0), (("--truncated", "as_is", "--floor", "-2"), 1.0)],
+)  # fmt: skip
+def test_a_row_may_say_that_it_was_cut_off(
+    builtin: Callable[..., Result], tmp_path: Path, options: tuple[str, ...], total: float | None
+) -> None:
+    text = cw.parser("json").render(cw.corpus("toolworld-mini-v1").task("train-3").program) + "and so on " * 260
+    row = {"id": 1, "task": "train-3", "completion": text}
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text(
+        "".join(json.dumps({**row, **more}) + "\n" for more in ({"truncated": True}, {"truncated": False}, {}))
+    )
+    result = builtin("score", source, "--corpus", "toolworld-mini-v1", *options, "-o", out)
+    assert result.exit_code == 0, result.stderr
+    assert [json.loads(line)["total"] for line in out.read_text().splitlines()] == [total, 1.0, 1.0]
+    assert fits("score-input", source) == fits("score-output", out) == 3
+
+
+def test_a_row_with_its_ground_truth_may_be_cut_off_too(builtin: Callable[..., Result], tmp_path: Path) -> None:
+    truth = "<think> a </think>\n<response> b </response>"
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    rows = [{"id": 1, "completion": truth, "ground_truth": truth, "truncated": cut} for cut in (True, False)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert builtin("score", source, "--recipe", "toolrl", "-o", out).exit_code == 0
+    cut, whole = (json.loads(line)["total"] for line in out.read_text().splitlines())
+    assert cut == -3.0 < whole
+
+
+@pytest.mark.parametrize("policy", ["floor", "as_is", "mask"])
+def test_a_run_with_cut_off_rollouts_is_scored_again_as_it_was(
+    builtin: Callable[..., Result], tmp_path: Path, policy: str
+) -> None:
+    """In 8 tokens no completion of an untaught policy ends."""
+    pytest.importorskip("torch")
+    folder = tmp_path / "run"
+    words = (*TINY, f"reward.truncated={policy}", "trainer.steps=5", "trainer.evaluate_every=0")
+    result = builtin("run", "tier-mini", *(word for one in words for word in ("--set", one)), "-o", folder)
+    assert result.exit_code == 0, result.stderr
+    metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["truncated"] > 0.5 for row in metrics] == [True] * 5
+    assert [row["alarm"] is None for row in metrics] == [True] * 4 + [False]
+    assert all(row.get("masked_cut", 0) == (row["masked"] if policy == "mask" else 0) for row in metrics)
+    rows = [json.loads(line) for line in (folder / "rollouts.jsonl").read_text().splitlines()]
+    for row in rows:
+        assert ("truncated" in row["scores"]) is (policy == "floor" and row["truncated"])
+        assert (row["total"] is None) is (policy == "mask" and row["truncated"])
+    assert fits("metrics", folder / "metrics.jsonl") == 5
+    assert fits("rollouts", folder / "rollouts.jsonl") == len(rows)
+    assert fits("manifest", folder / "manifest.json")
+    again = builtin("rescore", folder, "--json")
+    assert again.exit_code == 0, again.output
+    found = json.loads(again.stdout)["replay"]
+    assert found["differing"] == 0
+    assert found["rewards"] == sum(row["total"] is not None for row in rows)
+    page = (folder / "report.html").read_text()
+    assert f"<dt>Cut-off completions</dt><dd>{policy}" in page
+    assert ("because the length limit cut them off" in page) is (policy == "mask")
+    assert builtin("lab", folder, "--recipes", "tier,toolrl,tier-released", "--json").exit_code == 0

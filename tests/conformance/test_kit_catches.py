@@ -597,6 +597,16 @@ def recipe_that_counts() -> Any:
     return sound_recipe(answer=Counts())
 
 
+@case("reward recipe", "check_cut_off", "nobody may gain by not ending")
+def recipe_that_pays_for_not_ending() -> Any:
+    class Lavish(cw.RewardRecipe):
+        def score_attempt(self, attempt: cw.Attempt) -> cw.Reward:
+            reward = super().score_attempt(attempt)
+            return evolve(reward, total=reward.total + 0.5) if attempt.truncated and reward.total == 0 else reward
+
+    return sound_recipe(kind=Lavish)
+
+
 @case("reward recipe", "check_masks", "with a server that is down, .* gets 0.2 instead of 1.0")
 def recipe_that_forgets_the_mask() -> Any:
     return sound_recipe(answer=ForgetsTheMask())

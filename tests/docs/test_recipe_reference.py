@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from callwright.recipe_file import Choice, CorpusChoice, PipelineRecipe
+from callwright.recipe_file import Choice, CorpusChoice, PipelineRecipe, RewardChoice
 
 
 def _rows(page: Any) -> dict[str, str]:
@@ -29,4 +29,6 @@ def test_every_key_is_in_the_table_with_its_default(page: Any) -> None:
     expected = {name: _default(field) for name, field in PipelineRecipe.model_fields.items()}
     corpus = {name: field for name, field in CorpusChoice.model_fields.items() if name != "name"}
     expected |= {f"corpus.{name}": _default(field) for name, field in corpus.items()}
+    reward = {name: field for name, field in RewardChoice.model_fields.items() if name != "name"}
+    expected |= {f"reward.{name}": _default(field) for name, field in reward.items()}
     assert _rows(page) == expected

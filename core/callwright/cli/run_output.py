@@ -44,6 +44,7 @@ def _components(pipeline: Pipeline, trainer: Trainer) -> dict[str, Any]:
         "trainer": trainer.name,
         "splits": dict(pipeline.corpus.splits),
         "reward_terms": list(pipeline.reward.weights),
+        "truncated": pipeline.reward.truncation,
     }
 
 

@@ -26,6 +26,8 @@ from callwright.errors import DataError, UsageError
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
+from callwright.walk.completion import Completion
+from callwright.walk.conditions import Progress
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -42,6 +44,7 @@ Part = TypeVar("Part")
 @options.corpus_settings
 @options.ir_option
 @options.reward_option
+@options.truncation_options
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
 @options.seed_option
 @options.executor_options
@@ -55,6 +58,8 @@ def score(
     corpus_options: tuple[str, ...],
     ir: str,
     reward: str,
+    truncated: str | None,
+    floor: float | None,
     output: str | None,
     seed: int,
     workers: int,
@@ -65,8 +70,9 @@ def score(
 
     IN.jsonl ('-': stdin; '.gz' is read too) has rows {"id", "task", "completion"}, and for rewards with a schedule
     "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for each, in the same order; a
-    row whose machinery failed has a null total and "masked". A row that cannot be scored is reported on stderr with its
-    line and left out; the exit status is then 1. Without -o a summary is printed.
+    row whose machinery failed has a null total and "masked". With "truncated": true a row says that a limit of tokens
+    cut its completion off; what that earns is the reward's choice, or --truncated's. A row that cannot be
+    scored is reported on stderr with its line and left out; the exit status is then 1. Without -o a summary is printed.
 
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.
@@ -81,7 +87,8 @@ def score(
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
-    scoring = ScoringRequest(described, corpus, keys, ir, reward, seed)
+    terms = options.truncation_keys(truncated, floor)
+    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
     work = ChunkWork(scoring.open if elsewhere else partial(Scorer, pipeline), score_rows)
     tally = Tally()
@@ -142,6 +149,7 @@ class ScoringRequest:
     options: Mapping[str, Any]
     ir: str
     reward: str
+    reward_options: Mapping[str, Any]
     seed: int
 
     def open(self) -> Scorer:
@@ -151,10 +159,11 @@ class ScoringRequest:
 
 def make_scoring_pipeline(registry: Registry, scoring: ScoringRequest) -> Pipeline:
     """The pipeline that the command line describes. Raises :class:`callwright.UsageError` for what does not exist."""
+    ir, reward, terms, seed = scoring.ir, scoring.reward, scoring.reward_options, scoring.seed
     if scoring.corpus is None:
-        return make_row_pipeline(registry, ir=scoring.ir, reward=scoring.reward, seed=scoring.seed)
+        return make_row_pipeline(registry, ir=ir, reward=reward, reward_options=terms, seed=seed)
     return make_pipeline(
-        registry, scoring.corpus, scoring.options, ir=scoring.ir, reward=scoring.reward, seed=scoring.seed
+        registry, scoring.corpus, scoring.options, ir=ir, reward=reward, reward_options=terms, seed=seed
     )
 
 
@@ -196,12 +205,18 @@ def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]])
     return found
 
 
-def _read(pipeline: Pipeline, tasks: dict[str, Task | str], row: dict[str, Any]) -> tuple[str | int, Task, str, Any]:
+def _read(
+    pipeline: Pipeline, tasks: dict[str, Task | str], row: dict[str, Any]
+) -> tuple[str | int, Task, str | Completion, Progress | None]:
     row_id, name, completion = row.get("id"), row.get("task"), row.get("completion")
     if type(row_id) is not str and type(row_id) is not int:
         raise BadRow(_expected(row, "id", "a string or an integer"))
     if type(completion) is not str:
         raise BadRow(_expected(row, "completion", "a string"))
+    if "truncated" in row:
+        if type(row["truncated"]) is not bool:
+            raise BadRow(_expected(row, "truncated", "true or false"))
+        completion = Completion(completion, truncated=row["truncated"])
     progress = _progress(row) if "step" in row or "total_steps" in row else None
     if isinstance(pipeline.corpus, RowCorpus):
         try:
@@ -230,9 +245,7 @@ def _expected(row: dict[str, Any], key: str, what: str) -> str:
     return f"{key!r} is {type(row[key]).__name__}, expected {what}"
 
 
-def _progress(row: dict[str, Any]) -> Any:
-    from callwright.walk.conditions import Progress
-
+def _progress(row: dict[str, Any]) -> Progress:
     step, total = row.get("step"), row.get("total_steps")
     if type(step) is not int or type(total) is not int or step < 0 or total < 1:
         raise BadRow("'step' and 'total_steps' must be integers, step >= 0 and total_steps >= 1")

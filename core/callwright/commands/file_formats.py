@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callwright.errors import UnknownName
+from callwright.walk.limits import TRUNCATION_POLICIES
 
 Schema = dict[str, Any]
 
@@ -94,7 +95,12 @@ def _manifest() -> Schema:
     plugin = record({"name": STRING, "distribution": STRING, "version": STRING})
     return record(
         {"python": STRING, "platform": STRING, "versions": table_of(STRING), "plugins": rows_of(plugin)},
-        {"command": STRING, "seed": {"type": "integer"}, "started": {"type": "string", "format": "date-time"}},
+        {
+            "command": STRING,
+            "seed": {"type": "integer"},
+            "started": {"type": "string", "format": "date-time"},
+            "reward": record({"name": STRING, "truncated": {"enum": list(TRUNCATION_POLICIES)}}, {"floor": NUMBER}),
+        },
     )
 
 
@@ -130,10 +136,11 @@ def _metrics() -> Schema:
             "multi_call": said({"type": "object", "properties": _shares()}, "the same, of tasks of two or more calls"),
             "length": said(nullable(NUMBER), "mean number of tokens of a completion"),
             "thought_words": _thought_words(),
-            "truncated": nullable(SHARE),
+            "truncated": said(nullable(SHARE), "share of completions that a limit of tokens cut off"),
             "tokens": COUNT,
             "rollouts": COUNT,
-            "masked": said(COUNT, "rollouts whose machinery failed"),
+            "masked": said(COUNT, "rollouts without a reward: their machinery failed, or they are masked as cut off"),
+            "masked_cut": said(COUNT, 'those that are masked as cut off (truncated = "mask"), where there are any'),
             "undeclared": _undeclared(),
             "groups": said(COUNT, "groups that were trained on"),
             "zero_variance": said(nullable(SHARE), "share of groups whose rewards are all equal"),
@@ -181,8 +188,10 @@ def _score() -> Schema:
 
 def _reward() -> tuple[dict[str, Schema], dict[str, Schema]]:
     required = {
-        "total": said(nullable(NUMBER), "null if the machinery failed"),
-        "scores": said(table_of(_score()), "the sum of weight * value is the total"),
+        "total": said(nullable(NUMBER), "null if the machinery failed, or if it was cut off and that masks it"),
+        "scores": said(
+            table_of(_score()), "the sum of weight * value is the total; 'truncated': what being cut off took"
+        ),
         "stage": said({"enum": ["format", "parse", "execution", "answer", "done"]}, "where the first point was lost"),
     }
     return required, {"masked": said(STRING, "why the total is null")}
@@ -320,6 +329,7 @@ def _score_input() -> Schema:
             "ground_truth": said(STRING, "what is right, for recipes that need no corpus"),
             "step": said(COUNT, "for rewards with a schedule: how far training is"),
             "total_steps": said(COUNT, "for rewards with a schedule: of how many steps"),
+            "truncated": said(FLAG, "whether a limit of tokens cut the completion off; false if left out"),
         },
     )
 

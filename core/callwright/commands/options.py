@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from callwright.walk.limits import TRUNCATION_POLICIES
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -48,6 +50,16 @@ ir_option = click.option("--ir", default="json", show_default=True, metavar="NAM
 reward_option = click.option(
     "--recipe", "reward", default="tier", show_default=True, metavar="NAME", help="The reward recipe."
 )
+truncation_options = stack(
+    click.option(
+        "--truncated",
+        type=click.Choice(TRUNCATION_POLICIES),
+        help="What a completion earns whose row says that it was cut off. Default: the reward's own choice.",
+    ),
+    click.option(
+        "--floor", type=float, metavar="TOTAL", help="The most that it earns under 'floor'. Default: the reward's own."
+    ),
+)
 data_option = click.option("--data", metavar="DIR", help="Where the corpus finds its files: its option 'data'.")
 corpus_settings = click.option(
     "--corpus-option", "corpus_options", multiple=True, metavar="K=V", help="An option of the corpus. May be repeated."
@@ -72,6 +84,12 @@ executor_options = stack(
 def executor_name(executor: str, workers: int) -> str:
     """One worker needs no executor but this thread; Ray is Ray even with one, since its workers are elsewhere."""
     return executor if workers > 1 or executor == "ray" else "serial"
+
+
+def truncation_keys(truncated: str | None, floor: float | None) -> dict[str, Any]:
+    """The options of a reward from ``--truncated`` and ``--floor``."""
+    given = {"truncated": truncated, "floor": floor}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def corpus_keys(data: str | None, pairs: Sequence[str]) -> dict[str, Any]:

@@ -31,11 +31,13 @@ def make_pipeline(
     *,
     ir: str = "json",
     reward: str | None = None,
+    reward_options: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Pipeline:
     """A pipeline of registered components, as the options of a command name them, without an algorithm.
 
-    ``options`` are those of the corpus. Without ``reward`` the pipeline judges and does not score.
+    ``options`` are those of the corpus. Without ``reward``, which ``reward_options`` are for, the pipeline judges and
+    does not score.
 
     Raises :class:`callwright.errors.UnknownName` for a name that nobody registered.
     """
@@ -45,9 +47,8 @@ def make_pipeline(
     made: Corpus = registry.create("corpus", corpus, **options)
     first = next(iter(made.splits), "train")
     conditions = Conditions(seed=seed)
-    return Pipeline(
-        made, reward or NO_REWARD, ir, conditions=conditions, train=first, evaluation=first, registry=registry
-    )
+    scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
+    return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
 
 
 def find_task(pipeline: Pipeline, task_id: str) -> Task:

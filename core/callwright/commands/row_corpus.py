@@ -42,12 +42,14 @@ class RowCorpus:
         raise UnknownName("task", task_id, ())
 
 
-def make_row_pipeline(registry: Registry, *, ir: str, reward: str, seed: int = 0) -> Pipeline:
+def make_row_pipeline(
+    registry: Registry, *, ir: str, reward: str, reward_options: Mapping[str, Any] | None = None, seed: int = 0
+) -> Pipeline:
     """A pipeline without a corpus. Raises :class:`callwright.UsageError` if the recipe needs one."""
     from callwright.pipeline import Pipeline
     from callwright.walk.conditions import Conditions
 
-    recipe: RewardRecipe = registry.create("reward recipe", reward)
+    recipe: RewardRecipe = registry.create("reward recipe", reward, **(reward_options or {}))
     if not isinstance(recipe, RowTasks):
         raise UsageError(f"The reward recipe {reward!r} scores tasks of a corpus. Name it: --corpus NAME")
     conditions = Conditions(seed=seed)

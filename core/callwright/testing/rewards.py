@@ -19,6 +19,7 @@ from callwright.testing.pickling import elsewhere
 from callwright.testing.sample import BrokenShop, SampleForm, sample_tasks, spoiled
 from callwright.testing.texts import NASTY, mutated
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score
 from callwright.walk.tasks import Task
@@ -270,6 +271,26 @@ def check_masks(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None
         )
 
 
+def check_cut_off(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """A completion that was cut off is masked, or earns no more than the same text that ended; the sum still holds."""
+    for attempt, whole in _rewards(recipe, tasks, parser):
+        completion = Completion(attempt.completion.text, truncated=True)
+        with never_raises(f"scoring {_about(attempt)}, cut off,"):
+            cut = recipe.score_attempt(Attempt(attempt.task, completion, attempt.parser, attempt.conditions))
+        if cut.total is None or whole.total is None:
+            continue
+        expect(
+            cut.total <= whole.total + 1e-9,
+            f"{_about(attempt)} earns {whole.total}, and {cut.total} when it is cut off: nobody may gain by not ending",
+        )
+        parts = math.fsum(weighted.contribution for weighted in cut.scores.values())
+        expect(
+            math.isclose(parts, cut.total, rel_tol=1e-9, abs_tol=1e-9) and cut.total >= recipe.low - 1e-9,
+            f"{_about(attempt)}, cut off, has contributions that sum to {parts}, the total is {cut.total}, and the "
+            f"recipe's smallest {recipe.low}",
+        )
+
+
 def check_recipe_pickles_before_use(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """It can be pickled as it was made, and another process gives the same rewards with it."""
     _expect_same_rewards(recipe, elsewhere(recipe, "the recipe"), tasks, parser)
@@ -302,6 +323,7 @@ REWARD_RECIPE_CHECKS: Final = (
     check_rows,
     check_same_reward,
     check_masks,
+    check_cut_off,
     check_recipe_pickles_before_use,
     check_recipe_pickles_after_use,
 )

@@ -4,6 +4,7 @@ from callwright.training.algorithm import Algorithm as Algorithm
 from callwright.training.algorithm import EntropyBonus as EntropyBonus
 from callwright.training.algorithm import Experience as Experience
 from callwright.training.algorithm import LossOutput as LossOutput
+from callwright.training.algorithm import ShapesOverlong as ShapesOverlong
 from callwright.training.algorithm import TokenBatch as TokenBatch
 from callwright.training.algorithm import TokenLevel as TokenLevel
 from callwright.training.algorithm import ValueBatch as ValueBatch

@@ -5,7 +5,8 @@ imports torch; the implementations do, when they are first used.
 
 Every algorithm is an :class:`Algorithm`. What only some of them need is a protocol of its own, which a trainer asks for
 with ``isinstance``: :class:`TokenLevel` (advantages that differ from token to token), :class:`ActorCritic` (a critic),
-:class:`AdaptiveKL` (a KL weight that moves) and :class:`EntropyBonus`.
+:class:`AdaptiveKL` (a KL weight that moves), :class:`EntropyBonus` and :class:`ShapesOverlong` (it takes off for length
+in ``shape_rewards``, so that a reward leaves cut-off completions to it).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import field, frozen
+
+from callwright.walk.limits import ShapesOverlong as ShapesOverlong  # the walk asks for it, so it is defined there
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callwright.errors import UsageError
 from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, load_recipe
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
+from callwright.training.truncation import cut_off_terms
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
@@ -41,7 +43,7 @@ def run_recipe(
     """
     registry = registry or default_registry()
     # The run folder says what was trained with, also where it was an object.
-    loaded = load_recipe(recipe, [*overrides, f"reward={reward.name}"] if reward is not None else overrides)
+    loaded = load_recipe(recipe, overrides if reward is None else [*overrides, *_naming(reward, registry)])
     pipeline = build_pipeline(
         loaded, registry, corpus=corpus, environment=environment, reward=reward, extra_rewards=extra_rewards
     )
@@ -61,11 +63,31 @@ def run_pipeline(
     trainer = trainer or create_trainer(loaded, registry)
     check_tasks(pipeline)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
-    manifest = describe_process(registry, command=command, seed=loaded.recipe.seed, started=_now())
+    manifest = describe_process(
+        registry,
+        command=command,
+        seed=loaded.recipe.seed,
+        started=_now(),
+        reward={"name": pipeline.reward.name, **cut_off_terms(pipeline.reward)},
+    )
     run = Run.create(folder, recipe_text=loaded.effective_text(), manifest=manifest, command=command)
     trainer.train(pipeline, run, reporter=reporter)
     registry.hook.callwright_run_finished(run=run)
     return run
+
+
+def _naming(reward: RewardRecipe, registry: Registry) -> list[str]:
+    """Overrides that name a reward that is an object, and say what it has of cut-off completions that is its own."""
+    named = [f"reward={reward.name}"]
+    try:
+        registered: RewardRecipe = registry.create("reward recipe", reward.name)
+    except UsageError:  # nobody else can make it, whatever is written down
+        return named
+    if reward.truncated not in (None, registered.truncated):
+        named.append(f"reward.truncated={reward.truncated}")
+    if reward.floor not in (None, registered.floor):
+        named.append(f"reward.floor={reward.floor!r}")
+    return named
 
 
 def check_tasks(pipeline: Pipeline) -> None:

@@ -8,6 +8,8 @@ from callwright.walk.execution import Execution as Execution
 from callwright.walk.execution import ExecutionRules as ExecutionRules
 from callwright.walk.execution import execute as execute
 from callwright.walk.limits import SINGLE_TURN as SINGLE_TURN
+from callwright.walk.limits import ShapesOverlong as ShapesOverlong
+from callwright.walk.limits import TruncationPolicy as TruncationPolicy
 from callwright.walk.limits import TurnLimits as TurnLimits
 from callwright.walk.replaying import Difference as Difference
 from callwright.walk.replaying import Replay as Replay

@@ -25,7 +25,7 @@ from callwright.tools.validation import Validation, validate
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
-from callwright.walk.limits import StopReason
+from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
@@ -42,7 +42,8 @@ class Attempt:
     ``program``, ``validation`` and ``trace`` are ``None``, while ``whole`` and ``whole_trace`` still hold what the
     other turns did. Ids of calls are numbered on over the turns, so that they stay distinct.
 
-    ``stop`` is why a lived attempt ended; ``None`` if nobody drove it.
+    ``stop`` is why a lived attempt ended; ``None`` if nobody drove it. ``truncated``: a limit of length cut it off, so
+    that the model was not done; what that earns is the reward's to say.
     """
 
     def __init__(
@@ -55,12 +56,15 @@ class Attempt:
         self.task = task
         self.parser = parser
         self.conditions = conditions
+        self.truncated = False  # not a property: rewards read it of every attempt
         if isinstance(completion, str):
             self._completions: tuple[Completion, ...] = (Completion(completion),)
         elif isinstance(completion, Completion):
             self._completions = (completion,)
+            self.truncated = completion.truncated
         else:
             self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
+            self.truncated = self.completion.truncated
         self.stop: StopReason | None = None
         self._is_told = False
         self._masked_outside: str | None = None
@@ -92,6 +96,7 @@ class Attempt:
         made = cls(task, (), parser, conditions)
         made._set_turns(tuple(turns))
         made.stop, made._masked_outside = stop, masked
+        made.truncated = made.truncated or stop in CUT_OFF
         return made
 
     @classmethod
@@ -113,6 +118,7 @@ class Attempt:
         self._turns = turns
         self._completions = tuple(turn.completion for turn in turns)
         self._parts = tuple(turn.parsed for turn in turns)
+        self.truncated = self.completion.truncated
 
     def at(self, progress: Progress | None) -> Attempt:
         """The same attempt, seen at another point of a training. Nothing is parsed or executed again."""

@@ -1,8 +1,8 @@
-"""How long an episode may become, in completions, user messages and tokens."""
+"""How long an episode may become, in completions, user messages and tokens, and what a cut-off completion earns."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import Attribute, field, frozen
 
@@ -12,6 +12,23 @@ from callwright.errors import UsageError
 #: is not a program. ``assistant_turns``, ``user_turns``: that limit is reached. ``tokens``: the budget of a turn or of
 #: the episode is used up. ``context``: the model's positions are. ``machinery``: a session or an engine failed; masked.
 StopReason = Literal["answered", "unparsed", "assistant_turns", "user_turns", "tokens", "context", "machinery"]
+#: The reasons that mean: the model was not done when a limit of length ended the episode.
+CUT_OFF: Final = frozenset({"tokens", "context"})
+
+#: What an attempt earns that was cut off (``Attempt.truncated``). ``as_is``: what its text is worth. ``mask``: nothing
+#: is known, the sample is left out. ``floor``: the least, a number that the reward states; never more than its text is
+#: worth. ``overlong``: what its text is worth, and the algorithm takes off for the length (:class:`ShapesOverlong`).
+TruncationPolicy = Literal["as_is", "mask", "floor", "overlong"]
+TRUNCATION_POLICIES: Final[tuple[TruncationPolicy, ...]] = ("as_is", "mask", "floor", "overlong")
+
+
+@runtime_checkable
+class ShapesOverlong(Protocol):
+    """An algorithm that takes off for length by itself, so that a reward need not (DAPO, Yu et al. 2025, eq. 13)."""
+
+    @property
+    def shapes_overlong(self) -> bool:
+        """Whether it does so with the options that it has."""
 
 
 def _count(instance: Any, attribute: Attribute[Any], value: Any) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import Abstention, ComponentError, DataError, PluginError, UsageError
+from callwright.errors import Abstention, ComponentError, DataError, PluginError, UnknownName, UsageError
 from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
+from callwright.walk.limits import TRUNCATION_POLICIES, TruncationPolicy
 
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 #: The order in which a completion is judged; ``Reward.stage`` is the first one that lost a point.
 STAGES = ("format", "parse", "execution", "answer")
+
+#: The entry of ``Reward.scores`` that says what a completion lost by being cut off.
+TRUNCATED: Final = "truncated"
+_WAS_CUT: Final = "the completion was cut off by a limit of tokens"
 
 
 @frozen
@@ -133,14 +138,19 @@ class WeightedScore:
 class Reward:
     """The total with everything that made it. The contributions of ``scores`` sum to ``total``.
 
-    ``total`` is ``None`` if the sample is masked: the machinery failed, and ``masked`` says how. ``stage`` is the first
-    stage that lost a point (``done`` if none did).
+    ``total`` is ``None`` if the sample is masked, and ``masked`` says why: the machinery failed or, ``masked_cut``, the
+    attempt was cut off under a recipe that leaves such out. ``stage`` is the first stage that lost a point (``done`` if
+    none did).
+
+    Under a recipe with a floor, ``scores`` of a cut-off attempt have an entry ``truncated`` beside those of the terms:
+    what being cut off took from the total, at most 0, with weight 1.
     """
 
     total: float | None
     scores: Mapping[str, WeightedScore] = field(repr=False)
     stage: str = "done"
     masked: str | None = None
+    masked_cut: bool = False
 
     def explain(self) -> str:
         """Why the total is what it is, in one line per lost point."""
@@ -197,12 +207,18 @@ class RewardRecipe:
     """Weighted terms. With ``normalise`` the weights are divided by the largest reachable sum, so that 1 is the most.
 
     An ablation is another recipe with fewer terms, renormalised over those that are left.
+
+    ``truncated`` is what an attempt earns that was cut off; left out, ``floor`` where the recipe states one, else
+    ``as_is``. ``floor`` is a total: under that policy a cut-off attempt earns it, or less if its text does. No paper
+    says what cut-off completions earn; docs/walk.md has our reasons.
     """
 
     name: str
     terms: tuple[Term, ...]
     normalise: bool = True
     summary: str = ""
+    truncated: TruncationPolicy | None = field(default=None, kw_only=True)
+    floor: float | None = field(default=None, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         seen: set[str] = set()
@@ -222,6 +238,31 @@ class RewardRecipe:
             raise UsageError(
                 f"reward recipe {self.name!r}: the weights sum to {self._scale:g}, so nothing can be earned"
             )
+        self._check_truncation(seen)
+
+    def _check_truncation(self, terms: Set[str]) -> None:
+        policy, floor = self.truncated, self.floor
+        if policy is not None and policy not in TRUNCATION_POLICIES:
+            raise UnknownName("policy of truncated completions", str(policy), TRUNCATION_POLICIES)
+        if floor is not None:
+            if isinstance(floor, bool) or not isinstance(floor, int | float) or not math.isfinite(floor):
+                raise UsageError(f"reward recipe {self.name!r}: 'floor' is a finite number, not {floor!r:.40}")
+            object.__setattr__(self, "floor", float(floor))
+        elif policy == "floor":
+            raise UsageError(
+                f"reward recipe {self.name!r}: 'truncated' is \"floor\", but it states no floor; set 'floor' to the "
+                "total that a cut-off completion earns"
+            )
+        if TRUNCATED in terms and self.truncation == "floor":
+            raise UsageError(
+                f"reward recipe {self.name!r}: a term is named {TRUNCATED!r}, as is what a cut-off completion loses; "
+                "give it another name"
+            )
+
+    @property
+    def truncation(self) -> TruncationPolicy:
+        """What a cut-off attempt earns: ``truncated``, or what holds where that is left out."""
+        return self.truncated or ("as_is" if self.floor is None else "floor")
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_of(self)
@@ -257,11 +298,12 @@ class RewardRecipe:
 
     @property
     def low(self) -> float:
-        """The smallest total."""
-        return sum(
+        """The smallest total, that of cut-off attempts included."""
+        least = sum(
             min(weight * term.component.low, weight * term.component.high)
             for term, weight in zip(self.terms, self.weights.values(), strict=True)
         )
+        return least if self.floor is None or self.truncation != "floor" else min(least, self.floor)
 
     @property
     def high(self) -> float:
@@ -333,7 +375,23 @@ class RewardRecipe:
         reached = STAGES[stage] if stage < len(STAGES) else "done"
         if masked is not None:
             return Reward(None, scores, reached, masked)
+        if attempt.truncated:
+            return self._cut_off(total, scores, reached)
         return Reward(total, scores, reached)
+
+    def _cut_off(self, total: float, scores: dict[str, WeightedScore], stage: str) -> Reward:
+        """The reward of an attempt that was cut off, from that of the same text."""
+        policy, floor = self.truncation, self.floor
+        if policy == "mask":
+            why = f'{_WAS_CUT}, and with truncated = "mask" such samples are left out'
+            return Reward(None, scores, stage, why, masked_cut=True)
+        if policy != "floor" or floor is None:
+            return Reward(total, scores, stage)
+        lost = min(0.0, floor - total)
+        evidence = (Evidence("truncated", f"{_WAS_CUT}, which earns at most {floor:g}"),) if lost else ()
+        scores[TRUNCATED] = WeightedScore(Score(lost, min(lost, floor - self.high), 0.0, evidence), 1.0)
+        # That it did not end is seen before anything else is.
+        return Reward(min(total, floor), scores, STAGES[0] if lost else stage)
 
     def _ask(self, component: RewardComponent, attempt: Attempt) -> Score:
         try:

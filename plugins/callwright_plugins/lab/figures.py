@@ -97,22 +97,20 @@ def _signal(groups: Sequence[Sequence[int]], account: Account) -> dict[str, Any]
 def _components(account: Account) -> dict[str, Any]:
     """Per term its mean and share of the variance, cov(contribution, total) / var(total), which sum to 1."""
     totals, count = account.totals, len(account.totals)
-    weights = account.recipe.weights
     mean = math.fsum(totals) / count if count else 0.0
     variance = math.fsum((total - mean) ** 2 for total in totals)
     found = {}
-    for term in account.recipe.terms:
-        values = account.contributions[term.name]
+    for name, (low, high) in account.ranges.items():
+        values = account.contributions[name]
         own = math.fsum(values) / count if count else 0.0
         shared = math.fsum((v - own) * (t - mean) for v, t in zip(values, totals, strict=True))
-        ends = (weights[term.name] * term.component.low, weights[term.name] * term.component.high)
-        found[term.name] = {
+        found[name] = {
             "mean": own if count else None,
-            "low": min(ends),
-            "high": max(ends),
+            "low": low,
+            "high": high,
             "variance_share": shared / variance if variance > SAME * max(count, 1) else None,
-            "full": account.full[term.name] / count if count else None,
-            "closed": account.closed[term.name] / count if count else None,
+            "full": account.full[name] / count if count else None,
+            "closed": account.closed[name] / count if count else None,
         }
     return found
 

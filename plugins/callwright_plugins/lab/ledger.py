@@ -12,7 +12,7 @@ from callwright.plugins import Registry
 from callwright.training.evaluation import Verdict, judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Progress
-from callwright.walk.reward import Reward, RewardRecipe
+from callwright.walk.reward import TRUNCATED, Reward, RewardRecipe
 from callwright.walk.tasks import Task
 from callwright_plugins.lab.reading import Sample
 
@@ -60,14 +60,30 @@ class Account:
     closed: dict[str, int] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        for term in self.recipe.terms:
-            self.contributions[term.name] = array("d")
-            self.full[term.name] = self.closed[term.name] = 0
+        for name in (*(term.name for term in self.recipe.terms), TRUNCATED):
+            self.contributions[name] = array("d")
+            self.full[name] = self.closed[name] = 0
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """What makes the totals, with the ends of each contribution: the terms, and being cut off where it took any."""
+        recipe = self.recipe
+        ends = {
+            term.name: (weight * term.component.low, weight * term.component.high)
+            for term, weight in zip(recipe.terms, recipe.weights.values(), strict=True)
+        }
+        ranges = {name: (min(pair), max(pair)) for name, pair in ends.items()}
+        if recipe.floor is not None and self.full[TRUNCATED] < len(self.totals):
+            ranges[TRUNCATED] = (min(0.0, recipe.floor - recipe.high), 0.0)
+        return ranges
 
     def add(self, reward: Reward) -> None:
         """Enter one reward that is not masked."""
         assert reward.total is not None
         self.totals.append(reward.total)
+        if TRUNCATED not in reward.scores:  # it ended by itself, or that is all the same here
+            self.contributions[TRUNCATED].append(0.0)
+            self.full[TRUNCATED] += 1
         for name, weighted in reward.scores.items():
             score = weighted.score
             self.contributions[name].append(weighted.weight * score.value)

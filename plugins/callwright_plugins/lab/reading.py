@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from callwright.commands.jsonl import BadRow, RowFile
 from callwright.commands.pipelines import find_task, make_pipeline
@@ -16,6 +16,7 @@ from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe
 from callwright.training.run_folder import ROLLOUTS, Run
+from callwright.training.truncation import as_in_run
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
@@ -109,10 +110,12 @@ def open_run(registry: Registry, path: str) -> Source:
     if not (run.path / ROLLOUTS).exists():
         raise DataError(f"{path} holds no {ROLLOUTS}: the run was stopped early, or its trainer kept no rollouts")
     steps = loaded.recipe.trainer.options.get("steps")
+    pipeline = build_pipeline(loaded, registry, with_algorithm=False)
     return Source(
         str(run.path.name or run.path),
         str(run.path / ROLLOUTS),
-        build_pipeline(loaded, registry, with_algorithm=False),
+        # Without the algorithm it is not known what cut-off completions earned; the manifest knows.
+        evolve(pipeline, reward=as_in_run(pipeline.reward, run.manifest)),
         run=run,
         steps=steps if type(steps) is int else None,
     )

@@ -99,7 +99,9 @@ class Replay:
         said.append(f"{compared}, {rewards}: {self.differing or 'no'} rollouts differ.")
         if self.masked:
             now = f", {self.unconfirmed:,} of them only now" if self.unconfirmed else ""
-            said.append(f"{self.masked:,} rollouts are masked{now}: their tools or servers failed.")
+            said.append(
+                f"{self.masked:,} rollouts are masked{now}: their tools or servers failed, or they were cut off."
+            )
         return said
 
     def to_json(self) -> dict[str, Any]:

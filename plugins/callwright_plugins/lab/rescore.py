@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -31,21 +31,34 @@ _SHOWN = 5
 @click.command("rescore")
 @click.argument("run", metavar="RUN")
 @options.reward_option
+@options.truncation_options
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
 @options.executor_options
 @options.json_option
 @click.pass_obj
-def rescore(app: App, run: str, reward: str, output: str | None, workers: int, executor: str, as_json: bool) -> None:
+def rescore(
+    app: App,
+    run: str,
+    reward: str,
+    truncated: str | None,
+    floor: float | None,
+    output: str | None,
+    workers: int,
+    executor: str,
+    as_json: bool,
+) -> None:
     """Execute a run's rollouts again and score them.
 
     Every rollout of the run folder RUN is parsed and executed again in a fresh session of its scenario and the run's
     seed, stateful environments included. What the calls came to, the state after each of them, and the reward under
-    the run's own recipe are compared with what is recorded; the exit status is 1 if anything differs. Then everything
-    is scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them; their id is the line of the rollout.
+    the run's own recipe (for what was cut off, as in that run) are compared with what is recorded; the exit status is 1
+    if anything differs. Then everything is scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them;
+    their id is the line of the rollout.
     """
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
-    replaying = Replaying(app.registry.description() if elsewhere else PluginSource(None), run, reward)
+    described = app.registry.description() if elsewhere else PluginSource(None)
+    replaying = Replaying(described, run, reward, options.truncation_keys(truncated, floor))
     here = replaying.open(app.registry)
     source = here.source
     if output and is_same_file(source.path, output):
@@ -85,13 +98,15 @@ class Replaying:
     plugins: PluginSource
     run: str
     reward: str
+    reward_options: Mapping[str, Any]
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """The run and the reward, unless they were ``made``."""
         if made is not None:
             return made
         registry = registry or self.plugins.load()
-        return Opened(open_run(registry, self.run), registry.create("reward recipe", self.reward))
+        recipe = registry.create("reward recipe", self.reward, **self.reward_options)
+        return Opened(open_run(registry, self.run), recipe)
 
 
 @frozen(eq=False)

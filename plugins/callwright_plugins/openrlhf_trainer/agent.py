@@ -25,9 +25,10 @@ from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, RunError
 from callwright.training.evaluation import Verdict, judge
 from callwright.training.run_folder import append_jsonl, write_atomically
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.fingerprints import observations
-from callwright.walk.reward import Reward
+from callwright.walk.reward import TRUNCATED, Reward
 from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
@@ -96,7 +97,7 @@ class Agent:
             await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
             reward = await asyncio.to_thread(self.pipeline.score, rollout.attempt)
             verdict = await asyncio.to_thread(judge, rollout.attempt)
-            self._watch(rollout)
+            self._watch(rollout, reward)
             place = len(group.rewards)
             total = None if reward.total is None else steady(reward.total, self._step)
             reported = True
@@ -146,16 +147,16 @@ class Agent:
     def _ends_of(self, tokenizer: Any) -> frozenset[int]:
         return self._codec_of(tokenizer).ends
 
-    def _watch(self, rollout: TokenEpisode) -> None:
+    def _watch(self, rollout: TokenEpisode, reward: Reward) -> None:
         """End the run if nothing works any more: a whole update of masked completions would divide by 0 tokens."""
-        if rollout.masked is None:
+        if rollout.masked is None and not reward.masked_cut:
             self._masked_in_a_row = 0
             return
         self._masked_in_a_row += 1
         if self._masked_in_a_row >= max(MASKED_IN_A_ROW, 2 * self.configuration.group):
             raise RunError(
-                f"the machinery failed in {self._masked_in_a_row} episodes one after the other, the last time: "
-                f"{rollout.masked}. Put it right and go on with the run"
+                f"{self._masked_in_a_row} episodes one after the other were masked, the last one because "
+                f"{rollout.masked or reward.masked}. Put it right and go on with the run"
             )
 
     def _response(
@@ -195,7 +196,7 @@ class Agent:
             "observation_tokens": list(rollout.prompt_ids if masked else rollout.context),
             "action_ranges": [] if masked else [(start + begin, start + end) for begin, end in rollout.ranges],
             "rollout_log_probs": logprobs,
-            "truncated": not masked and rollout.stop in ("tokens", "context"),
+            "truncated": not masked and rollout.attempt.truncated,
             "extra_logs": self._figures(rollout, reward, verdict),
         }
 
@@ -205,6 +206,9 @@ class Agent:
         program, trace = (rollout.attempt.program, rollout.attempt.trace) if known else (None, None)
         figures = {
             "masked": float(not known),
+            "masked_cut": float(reward.masked_cut),
+            # OpenRLHF's own count has no part in masked ones.
+            "truncated": float(rollout.masked is None and rollout.attempt.truncated),
             "retried": float(rollout.retried),
             "parsed": float(program is not None),
             "executed": float(trace is not None and trace.executed),
@@ -217,8 +221,10 @@ class Agent:
             "environment_tokens": float(len(rollout.mask) - sum(rollout.mask)),
             "observations_cut": float(rollout.observations_cut),
         }
-        for name in self.pipeline.reward.weights:
-            figures[f"scores/{name}"] = reward.scores[name].score.value if known else 0.0
+        own = self.pipeline.reward
+        for name in (*own.weights, *([TRUNCATED] if own.truncation == "floor" else ())):
+            weighted = reward.scores.get(name)  # nobody loses by being cut off who was not
+            figures[f"scores/{name}"] = weighted.score.value if known and weighted is not None else 0.0
         return {PREFIX + name: value for name, value in figures.items()}
 
     def _keep(
@@ -236,7 +242,7 @@ class Agent:
                 "query": task.query,
                 "prompt": self._written(rollout.prompt_ids),
                 "completion": rollout.attempt.completion.text,
-                "truncated": rollout.stop in ("tokens", "context"),
+                "truncated": rollout.attempt.truncated,
                 "answered": verdict.answer,
                 "failure": verdict.failure,
                 "thought_words": verdict.thought_words,
@@ -295,9 +301,10 @@ class _Asking:
 def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
     """A reward function for OpenRLHF's own single-turn executor.
 
-    It is given texts, from which the completion is cut out, and nothing can be masked: an episode whose machinery fails
-    more often than it is begun again ends the run. OpenRLHF swallows what such a function raises and would go on
-    without a reward, so the trainer reads of it in ``failure.json`` and ends the run.
+    It is given texts, from which the completion is cut out. One without an end token at its end was cut off by the
+    limit; where the tokenizer has no text for an end token, nobody can know. Nothing can be masked: an episode whose
+    machinery fails more often than it is begun again ends the run. OpenRLHF swallows what such a function raises and
+    would go on without a reward, so the trainer reads of it in ``failure.json`` and ends the run.
     """
     agent = Agent(config)
     pipeline, retries = agent.pipeline, agent.configuration.retries
@@ -310,10 +317,11 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
         if not query.startswith(prompt):
             raise DataError(f"the query of task {task.id!r} does not begin with its prompt: OpenRLHF cut the prompt")
         text = query[len(prompt) :]
-        text = next((text.removesuffix(end) for end in ends if text.endswith(end)), text)
+        whole = next((text.removesuffix(end) for end in ends if text.endswith(end)), None)
+        completion = Completion(text, truncated=bool(ends)) if whole is None else Completion(whole)
         progress = read_progress(agent.folder, agent.configuration.steps)
         for left in range(retries, -1, -1):
-            attempt = pipeline.attempt(task, text, progress)
+            attempt = pipeline.attempt(task, completion, progress)
             reward = pipeline.score(attempt)
             if reward.total is not None or not left:
                 break
@@ -330,6 +338,9 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
             PREFIX + "thoughts": float(verdict.thought_words is not None),
             PREFIX + "thought_words": float(verdict.thought_words or 0),
         }
+        figures[PREFIX + "truncated"] = float(attempt.truncated)
+        if pipeline.reward.truncation == "floor":
+            figures[f"{PREFIX}scores/{TRUNCATED}"] = 0.0  # the same keys for all, and no loss for what ended
         for name, weighted in reward.scores.items():
             figures[f"{PREFIX}scores/{name}"] = weighted.score.value
         total = steady(reward.total, agent._step)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
@@ -17,7 +17,7 @@ from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import PluginSource
 from callwright.recipe_file import load_recipe
 from callwright.training.run_folder import write_atomically
-from callwright.walk.limits import TurnLimits
+from callwright.walk.limits import TruncationPolicy, TurnLimits
 
 
 @frozen
@@ -41,6 +41,8 @@ class Configuration:
     rollouts_per_step: int = 0
     depths: tuple[int, ...] | None = None
     evaluation_tasks: int | None = None
+    truncated: TruncationPolicy | None = None
+    floor: float | None = None
 
     def write(self, path: Path) -> None:
         """Write the configuration in one atomic step."""
@@ -74,6 +76,9 @@ def load_pipeline(configuration: Configuration) -> Pipeline:
         source = PluginSource(None if blocked is None else frozenset(blocked), configuration.modules)
         registry = source.load()
         pipeline = build_pipeline(load_recipe(configuration.recipe), registry, with_algorithm=False)
+        # What a cut-off completion earns hangs on the algorithm, which is not made here.
+        reward = evolve(pipeline.reward, truncated=configuration.truncated, floor=configuration.floor)
+        pipeline = evolve(pipeline, reward=reward)
         for split in {pipeline.train, pipeline.evaluation}:
             len(pipeline.tasks(split))  # files named relative to that folder are read now
         return pipeline

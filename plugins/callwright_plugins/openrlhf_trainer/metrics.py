@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.walk.reward import TRUNCATED
 from callwright_plugins.openrlhf_trainer.agent import PREFIX
 
 _STEP: Final = re.compile(r"Global step (\d+): (\{.*\})")
@@ -88,7 +89,7 @@ def metrics_row(finished: Finished) -> dict[str, Any]:
     row["scores"] = {
         name.removeprefix("scores/"): value / known if known > 0 and value is not None else None
         for name, value in ours.items()
-        if name.startswith("scores/")
+        if name.startswith("scores/") and (value or name != f"scores/{TRUNCATED}")  # it is there only where it took any
     }
     for name in _SHARES:
         value = ours.get(name)
@@ -97,12 +98,19 @@ def metrics_row(finished: Finished) -> dict[str, Any]:
     words, thoughts = ours.get("thought_words"), ours.get("thoughts")
     if words is not None and thoughts:
         row["thought_words"] = words / thoughts  # both are means over all episodes: of those with a thought is asked
-    for name, our_name in (("tokens", "length"), ("turns", "turns"), ("environment_tokens", "environment_length")):
+    for name, our_name in (
+        ("tokens", "length"),
+        ("turns", "turns"),
+        ("environment_tokens", "environment_length"),
+        ("truncated", "truncated"),
+    ):
         if ours.get(name) is not None:
             row[our_name] = ours[name]
     if count is not None:
         row["rollouts"] = round(count)
         row["masked"] = round(count * masked)
+        if ours.get("masked_cut"):
+            row["masked_cut"] = round(count * (ours["masked_cut"] or 0.0))
         if ours.get("tokens") is not None:
             row["tokens"] = round(count * (ours["tokens"] or 0.0))
         row["retried"] = round(count * (ours.get("retried") or 0.0))

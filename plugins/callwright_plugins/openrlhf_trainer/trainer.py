@@ -17,6 +17,7 @@ from callwright.options import read_options
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
+from callwright.training.truncation import WINDOW, alarm_of_truncation
 from callwright_plugins.openrlhf_trainer.arguments import Translation
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.following import Program
@@ -138,6 +139,13 @@ class OpenRLHFTrainer:
                 "trainer",
                 "rewards",
             )
+        if self.options.rewards == "function" and pipeline.reward.truncation == "mask":
+            raise pipeline.recipe.error(
+                'a reward function of OpenRLHF cannot mask: use rewards = "agent" in [trainer], or another policy than '
+                'truncated = "mask"',
+                "reward",
+                "truncated",
+            )
         try:
             model = read_options(Model, recipe.model, "the table [model]")
         except UsageError as error:
@@ -221,6 +229,8 @@ class OpenRLHFTrainer:
             rollouts_per_step=options.rollouts_per_step,
             depths=None if options.depths is None else tuple(options.depths),
             evaluation_tasks=options.evaluation_tasks,
+            truncated=pipeline.reward.truncated,
+            floor=pipeline.reward.floor,
         )
 
 
@@ -244,6 +254,8 @@ class _Following:
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self._read: dict[Path, int] = {}
         self._pending: dict[str, list[dict[str, Any]]] = {"rollout": [], "verdict": []}
+        self._recent: list[dict[str, Any]] = []
+        self._alarmed = False
 
     def start(self, python: str, translated: Translation) -> None:
         """Train from the newest checkpoint to the end; the final model is then in its place."""
@@ -284,6 +296,8 @@ class _Following:
         files.failure.unlink(missing_ok=True)
         for name in (METRICS, ROLLOUTS):
             self.run.truncate(name, sum(1 for row in self.run.rows(name) if row["step"] <= done))
+        self._recent = self.run.rows(METRICS)[-WINDOW:]
+        self._alarmed = bool(self._recent and self._recent[-1].get("alarm"))
         written = self.run.read_json("evaluation.json")
         if written:
             during = [one for one in [*written["during"], written["after"]] if one and one.get("step", 0) <= done]
@@ -306,6 +320,11 @@ class _Following:
     def _stepped(self, finished: Finished) -> None:
         self._write_progress(finished.step)
         row = metrics_row(finished)
+        self._recent = [*self._recent, row][-WINDOW:]
+        row["alarm"] = alarm_of_truncation(self._recent)
+        if row["alarm"] and not self._alarmed:
+            logger.warning("alarm", step=finished.step, reason=row["alarm"])
+        self._alarmed = bool(row["alarm"])
         self.run.append(METRICS, [row])
         rollouts = [{"step": finished.step, **one} for one in self._spooled("rollout")]
         if rollouts:

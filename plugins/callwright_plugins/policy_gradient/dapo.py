@@ -61,6 +61,11 @@ class DAPO(PlacesKL):
     overlong_penalty: float = field(default=1.0, converter=real, validator=number(at_least=0))
     name: str = field(default="dapo", init=False)
 
+    @property
+    def shapes_overlong(self) -> bool:
+        """Whether there is a buffer, and a punishment in it: :class:`callwright.training.algorithm.ShapesOverlong`."""
+        return self.overlong_buffer != 0 and self.overlong_penalty > 0
+
     def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
         """Rewards ``[B, G]`` plus the overlong punishment of completions of ``lengths`` ``[B, G]`` tokens.
 

@@ -24,6 +24,8 @@ from callwright_plugins.prove_rewards.components import (
 from callwright_plugins.prove_rewards.final_state import FinalState
 from callwright_plugins.prove_rewards.truth import TRUTHS, calls_due
 
+#: What a cut-off completion earns at most. The paper does not say; totals below it (a penalty and no more) stay.
+FLOOR: Final = 0.0
 #: w of equation 5.
 WEIGHTS: Final = {"validity": 0.5, "coverage": 0.5, "efficiency": 0.15, "name": 0.2, "argument": 0.1}
 #: Table 5: what each row leaves out; the last keeps everything and flattens the budget.
@@ -69,7 +71,7 @@ def _prove(name: str, summary: str, matching: Matching, alpha: float, beta: floa
         "argument": ArgumentValues(matching),
     }
     terms = [Term(component, WEIGHTS[key]) for key, component in components.items() if key != without]
-    return ProveRecipe(name, (*terms, Term(Abstention(), 1.0)), normalise=False, summary=summary)
+    return ProveRecipe(name, (*terms, Term(Abstention(), 1.0)), normalise=False, summary=summary, floor=FLOOR)
 
 
 def prove(matching: Matching = "first-unused", alpha: float = 0.5, beta: float = 0.5) -> ProveRecipe:
@@ -93,7 +95,7 @@ def prove_state(weight: float = 1.0, matching: Matching = "first-unused") -> Pro
 
 def state() -> RewardRecipe:
     """1 for leaving the right state, else 0."""
-    return RewardRecipe("state", (Term(FinalState(), 1.0),), summary="the final state alone")
+    return RewardRecipe("state", (Term(FinalState(), 1.0),), summary="the final state alone", floor=FLOOR)
 
 
 def with_efficiency(

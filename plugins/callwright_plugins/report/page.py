@@ -13,7 +13,7 @@ from callwright.training.run_folder import Run, write_atomically
 from callwright_plugins.report import measured
 from callwright_plugins.report.drawing.markup import attribute, cut, safe
 from callwright_plugins.report.measured import read_evaluation
-from callwright_plugins.report.reading import ROLLOUTS, RunData, read_run, table
+from callwright_plugins.report.reading import ROLLOUTS, RunData, number, read_run, table
 from callwright_plugins.report.sections.accuracy import accuracy
 from callwright_plugins.report.sections.fewer_calls import fewer_calls
 from callwright_plugins.report.sections.learning import learning
@@ -119,6 +119,10 @@ def _facts(data: RunData) -> Iterator[tuple[str, object]]:
         name = data.component(key).get("name")
         if name is not None:
             yield shown, name
+    terms = table(data.manifest.get("reward"))
+    if terms.get("truncated") is not None:
+        floor = number(terms.get("floor"))
+        yield "Cut-off completions", terms["truncated"] if floor is None else f"{terms['truncated']} {floor:g}"
     if data.metrics:
         planned = data.planned
         yield "Steps", f"{data.steps:,} of {planned:,}" if planned and planned != data.steps else f"{data.steps:,}"

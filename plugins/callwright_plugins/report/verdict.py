@@ -262,9 +262,12 @@ def notices(data: RunData) -> list[str]:
     late_entropy = mean("entropy")
     if late_entropy is not None and len(entropies) >= 8 and entropies[0] > 0 and late_entropy < entropies[0] / 10:
         found.append("Entropy has fallen to less than a tenth of where it began: the policy hardly explores any more.")
-    masked = sum(number(row.get("masked")) or 0 for row in data.metrics)
-    if masked:
+    cut_ones = sum(number(row.get("masked_cut")) or 0 for row in data.metrics)
+    masked = sum(number(row.get("masked")) or 0 for row in data.metrics) - cut_ones
+    if masked > 0:
         found.append(f"{masked:,.0f} rollouts were masked because their tools or servers failed.")
+    if cut_ones:
+        found.append(f"{cut_ones:,.0f} rollouts were masked because the length limit cut them off, as the recipe asks.")
     if raised := undeclared(row.get("undeclared") for row in data.metrics):
         found.append(raised)
     for when, result in (("before", data.before), ("after", data.after)):

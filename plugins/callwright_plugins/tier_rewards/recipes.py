@@ -7,6 +7,8 @@ mismatch costs of the parameters or of the types; the paper sets 0.25.
 
 from __future__ import annotations
 
+from typing import Final
+
 from callwright.walk.reward import RewardRecipe, Term
 from callwright_plugins.tier_rewards import released
 from callwright_plugins.tier_rewards.components import (
@@ -20,6 +22,9 @@ from callwright_plugins.tier_rewards.components import (
     StrictFormat,
     Types,
 )
+
+#: What a cut-off completion earns at most. The paper does not say; the least total there is.
+FLOOR: Final = 0.0
 
 
 def tier(penalty: float = PENALTY) -> RewardRecipe:
@@ -35,6 +40,7 @@ def tier(penalty: float = PENALTY) -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format", "execution")),
         ),
         summary="format 1, parse 3, execution 1, answer 5, over 10",
+        floor=FLOOR,
     )
 
 
@@ -58,6 +64,7 @@ def tier_guarded(penalty: float = PENALTY) -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format", "abstention", "execution")),
         ),
         summary="tier with format credit only for a wrong abstention",
+        floor=FLOOR,
     )
 
 
@@ -67,6 +74,7 @@ def simple() -> RewardRecipe:
         "simple",
         (Term(Format(), 1), Term(RightAnswer(), 5, requires=("format",))),
         summary="format 1, answer 5, over 6",
+        floor=FLOOR,
     )
 
 
@@ -80,6 +88,7 @@ def tier_no_parse() -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format", "execution")),
         ),
         summary="format 1, execution 1, answer 5, over 7",
+        floor=FLOOR,
     )
 
 
@@ -95,6 +104,7 @@ def tier_no_execution(penalty: float = PENALTY) -> RewardRecipe:
             Term(RightAnswer(), 5, requires=("format",)),
         ),
         summary="format 1, parse 3, answer 5, over 9",
+        floor=FLOOR,
     )
 
 
@@ -111,4 +121,5 @@ def tier_released() -> RewardRecipe:
             Term(released.Answer(), 5, requires=("format", "execution")),
         ),
         summary="the released code's reward, with bare references resolved",
+        truncated="as_is",
     )

@@ -101,6 +101,7 @@ def released(
         tuple(Term(component) for component in components),
         normalise=False,
         summary="what ToolRL's released scorer computes",
+        truncated="as_is",
         truths=RELEASED_TRUTHS,
         scheduled=flags.two_stage or flags.schedule or flags.dynamic_length,
     )
@@ -131,6 +132,7 @@ def _paper(
         tuple(Term(component) for component in components),
         normalise=False,
         summary=summary,
+        floor=correct_scale.low,  # what a cut-off completion earns at most: no call agrees, and nothing for its blocks
         truths=ours.TRUTHS,
         scheduled=any(part is not None for part in moving),
     )

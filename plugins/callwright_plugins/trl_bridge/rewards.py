@@ -88,18 +88,24 @@ class RewardFunction:
             for message in completion
             if message["role"] == "assistant"
         ]
-        if masked is not None:
-            turns = [*turns[:-1], evolve(turns[-1], masked=masked)] if turns else [Completion("", masked=masked)]
+        if turns:
+            turns[-1] = evolve(turns[-1], truncated=not self._ended(ids), masked=masked)
+        elif masked is not None:
+            turns = [Completion("", masked=masked)]
         return pipeline.score(pipeline.attempt(task, turns, progress))
+
+    def _ended(self, ids: Any) -> bool:
+        """Whether the ids end as a model ends; without a tokenizer, which knows how that is, they are taken to."""
+        if self._codec is None or ids is None:
+            return True
+        return bool(ids) and ids[-1] in self._codec.ends
 
     def _completion(self, text: str, ids: Any, masked: str | None) -> Completion:
         if self._codec is None or ids is None:
             return Completion(text, masked=masked)
         tokens = tuple(ids)
-        ended = bool(tokens) and tokens[-1] in self._codec.ends
-        return Completion(
-            self._codec.prefix_text + self._codec.text(tokens), tokens, truncated=not ended, masked=masked
-        )
+        text = self._codec.prefix_text + self._codec.text(tokens)
+        return Completion(text, tokens, truncated=not self._ended(tokens), masked=masked)
 
 
 def _is_plain(completion: Sequence[Mapping[str, Any]]) -> bool:
@@ -111,11 +117,15 @@ def _is_plain(completion: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def component_means(rewards: Sequence[Reward]) -> dict[str, float]:
-    """The mean value of each component over the samples that are not masked, and the share of those that are."""
+    """The mean value of each component over the samples that are not masked, and the share of those that are.
+
+    A sample that lacks a component (most have nothing to say of being cut off) counts as 0 there.
+    """
     values: dict[str, list[float]] = defaultdict(list)
     for reward in rewards:
         if reward.total is not None:
             for name, weighted in reward.scores.items():
                 values[name].append(weighted.score.value)
-    means = {name: sum(found) / len(found) for name, found in values.items()}
+    known = sum(reward.total is not None for reward in rewards)
+    means = {name: sum(found) / known for name, found in values.items()}
     return {**means, "masked": sum(reward.total is None for reward in rewards) / len(rewards)}

@@ -16,6 +16,7 @@ from callwright.language.parser import Parser
 from callwright.plugins import default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
+from callwright.walk.limits import TruncationPolicy
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
 
@@ -31,6 +32,15 @@ def _corpus(name: str, options: str) -> Corpus:
     return made
 
 
+@lru_cache(maxsize=16)
+def make_reward(name: str, truncated: TruncationPolicy | None = None, floor: float | None = None) -> RewardRecipe:
+    """A registered reward recipe with what a cut-off completion earns, made once in a process."""
+    stated = {"truncated": truncated, "floor": floor}
+    given = {key: value for key, value in stated.items() if value is not None}
+    made: RewardRecipe = default_registry().create("reward recipe", name, **given)
+    return made
+
+
 def score_messages(
     recipe: str,
     task: Task,
@@ -39,14 +49,17 @@ def score_messages(
     ir: str | None,
     truncated: bool = False,
     masked: str | None = None,
+    policy: TruncationPolicy | None = None,
+    floor: float | None = None,
 ) -> Reward:
     """The reward of the messages that a model wrote for a task.
 
     With a form the last one is the completion. Without, each is a turn of an episode: its calls are executed in a fresh
-    session of the task. Raises :class:`callwright.errors.DataError` if the model wrote nothing.
+    session of the task. ``policy`` and ``floor`` are what ``truncated`` ones earn, by default the recipe's own choice.
+    Raises :class:`callwright.errors.DataError` if the model wrote nothing.
     """
     registry = default_registry()
-    reward: RewardRecipe = registry.create("reward recipe", recipe)
+    reward = make_reward(recipe, policy, floor)
     parser: Parser = registry.create("parser", ir or NATIVE_FORM)
     if not messages and masked is None:
         raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
@@ -57,7 +70,7 @@ def score_messages(
     if turns:
         turns[-1] = evolve(turns[-1], truncated=truncated, masked=masked)
     else:
-        turns = [Completion("", masked=masked)]
+        turns = [Completion("", truncated=truncated, masked=masked)]
     return reward.score_attempt(Attempt(task, turns, parser))
 
 

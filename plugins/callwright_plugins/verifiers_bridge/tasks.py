@@ -12,10 +12,11 @@ from callwright.errors import InfrastructureFailure, UsageError
 from callwright.plugins import default_registry
 from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
+from callwright.walk.limits import TruncationPolicy
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
-from callwright_plugins.verifiers_bridge.scoring import make_corpus, score_messages
+from callwright_plugins.verifiers_bridge.scoring import make_corpus, make_reward, score_messages
 from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
 
 
@@ -26,6 +27,8 @@ class CallwrightData(vf.TaskData):  # type: ignore[misc]
     corpus_options: dict[str, Any] = Field(default_factory=dict)
     task_id: str
     recipe: str = "tier"
+    truncated: TruncationPolicy | None = None
+    floor: float | None = None
     ir: str | None = "json"
 
     @property
@@ -53,7 +56,7 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
         """The total of the recipe; the values of its components become metrics.
 
         Raises :class:`callwright.InfrastructureFailure` for a masked sample, so that verifiers records an error in
-        place of a number and tries the rollout again as its configuration says.
+        place of a number and tries the rollout again as its configuration says; a cut-off one too, where that masks it.
         """
         reward = self.score_trace(trace)
         if reward.total is None:
@@ -73,6 +76,8 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
             ir=data.ir,
             truncated=trace.is_truncated,
             masked=getattr(trace.state, "masked", None),
+            policy=data.truncated,
+            floor=data.floor,
         )
 
     async def validate(self, runtime: Any) -> bool | None:
@@ -100,6 +105,8 @@ class CallwrightTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
     corpus_options: dict[str, Any] = Field(default_factory=dict)
     split: str = "train"
     recipe: str = "tier"
+    truncated: TruncationPolicy | None = None
+    floor: float | None = None
     ir: str | None = "json"
     limit: int | None = None
     task: CallwrightTaskConfig = CallwrightTaskConfig()
@@ -117,7 +124,7 @@ class Loading:
         if not config.corpus:
             raise UsageError("the taskset has no corpus; set --env.taskset.corpus, or make it with taskset('…')")
         registry = default_registry()
-        registry.spec("reward recipe", config.recipe)
+        make_reward(config.recipe, config.truncated, config.floor)  # what is wrong with it is said at once
         parser = None if config.ir is None else registry.create("parser", config.ir)
         tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
         for task in tasks if config.limit is None else tasks[: config.limit]:
@@ -133,6 +140,8 @@ class Loading:
                 corpus_options=config.corpus_options,
                 task_id=task.id,
                 recipe=config.recipe,
+                truncated=config.truncated,
+                floor=config.floor,
                 ir=config.ir,
             )
             yield self.TASK(data, config.task)
@@ -147,6 +156,8 @@ def make_taskset(
     limit: int | None,
     corpus_options: Mapping[str, Any] | None,
     name: str,
+    truncated: TruncationPolicy | None = None,
+    floor: float | None = None,
 ) -> Any:
     """What :func:`callwright_plugins.verifiers_bridge.taskset` returns.
 
@@ -155,10 +166,11 @@ def make_taskset(
     registry = default_registry()
     registry.spec("corpus", corpus)
     registry.spec("reward recipe", recipe)
+    make_reward(recipe, truncated, floor)
     if ir is not None:
         registry.spec("parser", ir)
     options = dict(corpus_options or {})
-    chosen = (corpus, options, split, recipe, ir, limit)
+    chosen = (corpus, options, split, recipe, ir, limit, truncated, floor)
 
     class Config(CallwrightTasksetConfig):
         corpus: str = chosen[0]
@@ -167,6 +179,8 @@ def make_taskset(
         recipe: str = chosen[3]
         ir: str | None = chosen[4]
         limit: int | None = chosen[5]
+        truncated: TruncationPolicy | None = chosen[6]
+        floor: float | None = chosen[7]
 
     kind: Any = CallwrightToolTask if ir is None else CallwrightTask
 

@@ -17,7 +17,7 @@ from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
-from callwright.walk.limits import TurnLimits
+from callwright.walk.limits import TruncationPolicy, TurnLimits
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
 
@@ -28,8 +28,9 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
     Options are those of the file for ``agent_loop_config_path``: ``recipe``, ``corpus``, ``ir`` and ``seed`` as
     everywhere; ``limits`` with the keys of :class:`callwright.TurnLimits`; ``retries``; ``score`` (whether the episode
     is scored here or by verl's reward manager); ``on_lost``: ``stop`` the run for an episode whose machinery failed
-    again and again, or ``mask`` its tokens and let its 0 enter the mean of its group; ``ends``, the ids that end a
-    completion besides the tokenizer's own (a generation config may have more).
+    again and again, or ``mask`` its tokens and let its 0 enter the mean of its group; ``truncated`` and ``floor``, what
+    an episode earns that was cut off (under ``mask`` its tokens carry no loss, and its 0 enters that mean); ``ends``,
+    the ids that end a completion besides the tokenizer's own (a generation config may have more).
 
     Where ``limits`` say nothing: turns of the pipeline recipe, else as in ``rollout.multi_turn``, whose
     ``max_user_turns`` counts messages of the user here, not results of tools; ``total_tokens`` is ``response_length``.
@@ -47,20 +48,22 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         retries: int = 1,
         score: bool = True,
         on_lost: Literal["stop", "mask"] = "stop",
+        truncated: TruncationPolicy | None = None,
+        floor: float | None = None,
         ends: Sequence[int] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         if on_lost not in ("stop", "mask"):
             raise UsageError(f"on_lost is 'stop' or 'mask', not {on_lost!r}")
-        self._pipeline_of = (recipe, corpus, ir, seed)
+        self._recipe, self._corpus = recipe, corpus
+        self._conditions = (ir, seed, truncated, floor)
         self._limits = dict(limits or {})
         self._retries, self._score, self._on_lost, self._ends = retries, score, on_lost, tuple(ends)
 
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> Any:
         """One episode of the row's task."""
-        recipe, corpus, ir, seed = self._pipeline_of
-        pipeline = open_named(recipe, corpus, kwargs.get("data_source"), ir, seed)
+        pipeline = open_named(self._recipe, self._corpus, kwargs.get("data_source"), *self._conditions)
         task = pipeline.task(_task_id(kwargs))
         options = dict(self.apply_chat_template_kwargs or {})
         codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
@@ -83,14 +86,17 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         return self._output(pipeline, rollout, server)
 
     def _output(self, pipeline: Any, rollout: TokenEpisode, server: _Server) -> Any:
-        extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": []}
-        total = None
+        # verl hands extra fields on to a reward function that scores later: it hears of the cut by this one.
+        cut = rollout.attempt.truncated
+        extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": [], "truncated": cut}
+        total, masked = None, rollout.masked is not None
         if self._score:
             reward = pipeline.score(rollout.attempt.at(self._progress(server.extra)))
             total = 0.0 if reward.total is None else float(reward.total)
+            masked = masked or reward.masked_cut
             extra["reward_extra_info"] = scores(pipeline, reward, total)
         mask = list(rollout.mask)
-        if rollout.masked is not None:
+        if masked:
             mask = [0] * len(mask)
         response = list(rollout.response_ids)
         if not response:  # nothing was sampled before the machinery failed; verl wants a token

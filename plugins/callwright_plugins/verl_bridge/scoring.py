@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from attrs import evolve
+
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.pipeline import Pipeline, open_pipeline
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
-from callwright.walk.reward import Reward
+from callwright.walk.limits import TruncationPolicy
+from callwright.walk.reward import TRUNCATED, Reward
 
 
 class ScoreFunction:
@@ -44,10 +48,14 @@ class ScoreFunction:
         task_id = ground_truth if isinstance(ground_truth, str) else (extra_info or {}).get("task_id")
         task = self.pipeline.task(task_id)
         progress = self._progress(extra_info or {})
+        # verl itself does not say; our agent loop does, and so may somebody's data or reward manager.
+        completion = Completion(solution_str, truncated=(extra_info or {}).get("truncated") in (True, 1))
         for _ in range(self.retries + 1):
-            reward = self.pipeline.score(self.pipeline.attempt(task, solution_str, progress))
+            reward = self.pipeline.score(self.pipeline.attempt(task, completion, progress))
             if reward.total is not None:
                 return scores(self.pipeline, reward, reward.total)
+            if reward.masked_cut:
+                break
         if self.masked_score is None:
             raise InfrastructureFailure(
                 f"task {task.id!r} cannot be scored: {reward.masked}. verl cannot leave a sample out; set masked_score "
@@ -65,7 +73,9 @@ class ScoreFunction:
 def scores(pipeline: Pipeline, reward: Reward, total: float) -> dict[str, float]:
     """The total and the values of all components. verl reads the keys off the first sample of a batch."""
     name = pipeline.reward.name
-    values = {f"{name}/{term}": float(weighted.score.value) for term, weighted in reward.scores.items()}
+    own = [*pipeline.reward.weights, *([TRUNCATED] if pipeline.reward.truncation == "floor" else ())]
+    found = {term: reward.scores.get(term) for term in own}  # nobody loses by being cut off who was not
+    values = {f"{name}/{term}": 0.0 if one is None else float(one.score.value) for term, one in found.items()}
     return {"score": float(total), **values, f"{name}/masked": float(reward.total is None)}
 
 
@@ -82,14 +92,17 @@ def compute_score(
     retries: int = 1,
     masked_score: float | None = None,
     total_steps: int | None = None,
+    truncated: TruncationPolicy | None = None,
+    floor: float | None = None,
     **_ignored: Any,
 ) -> dict[str, float]:
     """What ``reward.custom_reward_function`` names; everything after ``extra_info`` are its ``reward_kwargs``.
 
     ``recipe`` is a reward recipe, with the corpus of the data (by default the one that ``data_source`` names), or a
-    pipeline recipe without one.
+    pipeline recipe without one. ``truncated`` and ``floor`` are what a cut-off completion earns, by default the
+    reward's own choice.
     """
-    function = _function(recipe, corpus, data_source, ir, seed, retries, masked_score, total_steps)
+    function = _function(recipe, corpus, data_source, ir, seed, retries, masked_score, total_steps, truncated, floor)
     return function(data_source, solution_str, ground_truth, extra_info)
 
 
@@ -103,14 +116,27 @@ def _function(
     retries: int,
     masked_score: float | None,
     total_steps: int | None,
+    truncated: TruncationPolicy | None,
+    floor: float | None,
 ) -> ScoreFunction:
-    pipeline = open_named(recipe, corpus, data_source, ir, seed)
+    pipeline = open_named(recipe, corpus, data_source, ir, seed, truncated, floor)
     return ScoreFunction(pipeline, retries=retries, masked_score=masked_score, total_steps=total_steps)
 
 
 @lru_cache(maxsize=64)
-def open_named(recipe: str, corpus: str | None, data_source: str | None, ir: str, seed: int) -> Pipeline:
-    """A pipeline by names, made once in a process. A reward recipe without a corpus is that of the data's source."""
+def open_named(
+    recipe: str,
+    corpus: str | None,
+    data_source: str | None,
+    ir: str,
+    seed: int,
+    truncated: TruncationPolicy | None = None,
+    floor: float | None = None,
+) -> Pipeline:
+    """A pipeline by names, made once in a process. A reward recipe without a corpus is that of the data's source.
+
+    ``truncated`` and ``floor``, where they are given, take the place of what its reward says of cut-off completions.
+    """
     from callwright.plugins import default_registry
 
     registry = default_registry()
@@ -121,4 +147,7 @@ def open_named(recipe: str, corpus: str | None, data_source: str | None, ir: str
                 "is not the name of one)"
             )
         corpus = data_source
-    return open_pipeline(recipe, corpus, ir, seed=seed, registry=registry)
+    pipeline = open_pipeline(recipe, corpus, ir, seed=seed, registry=registry)
+    own = pipeline.reward
+    changed = evolve(own, truncated=truncated or own.truncated, floor=own.floor if floor is None else floor)
+    return evolve(pipeline, reward=changed)

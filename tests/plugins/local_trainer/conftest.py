@@ -46,7 +46,11 @@ RECIPE = """
 name = "small"
 seed = 7
 corpus = "toolworld-mini-v1"
-reward = "tier"
+
+# No completion of 12 tokens ends, and under a floor all of them would be worth the same.
+[reward]
+name = "tier"
+truncated = "as_is"
 
 [algorithm]
 name = "bn-grpo"

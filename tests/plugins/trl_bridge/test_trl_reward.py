@@ -223,3 +223,30 @@ def test_scoring_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split("\n")[:2] == ["[0.0]", "[]"], done.stderr
+
+
+@pytest.mark.parametrize(("policy", "total"), [(None, 0.0), ("as_is", 1.0), ("overlong", 1.0), ("mask", None)])
+def test_ids_without_an_end_were_cut_off(tokenizer: Any, policy: Any, total: float | None) -> None:
+    recipe = cw.reward("tier") if policy is None else cw.reward("tier", truncated=policy)
+    knowing = trl_bridge.reward(recipe, corpus=CORPUS, tokenizer=tokenizer)
+    text = GOLD[3] + "and so on " * 260
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    both, tasks = [ids, [*ids, tokenizer.eos_token_id]], [IDS[3]] * 2
+    assert knowing(["", ""], [text, text], both, task_id=tasks) == [total, 1.0]
+    spoken = [[{"role": "assistant", "content": text}]] * 2
+    assert knowing(["", ""], spoken, both, task_id=tasks) == [total, 1.0]
+    several = [[{"role": "assistant", "content": GOLD[3]}, {"role": "assistant", "content": GOLD[0]}]] * 2
+    whole = trl_bridge.reward(cw.reward("tier", truncated="as_is"), corpus=CORPUS)(["", ""], several, task_id=tasks)
+    earned = knowing(["", ""], several, both, task_id=tasks)
+    assert earned == [whole[0] if total == 1.0 else total, whole[1]]
+    ignorant = trl_bridge.reward(recipe, corpus=CORPUS)
+    assert ignorant(["", ""], [text, text], both, task_id=tasks) == [1.0, 1.0], "without a tokenizer nobody can know"
+
+
+def test_what_being_cut_off_took_is_a_mean_over_all_samples(tokenizer: Any) -> None:
+    logged: dict[str, float] = {}
+    ids = tokenizer.encode(GOLD[3], add_special_tokens=False)
+    function = trl_bridge.reward("tier", corpus=CORPUS, tokenizer=tokenizer)
+    both = [ids, [*ids, tokenizer.eos_token_id]]
+    function(["", ""], [GOLD[3]] * 2, both, task_id=[IDS[3]] * 2, log_metric=logged.__setitem__)
+    assert logged["tier/truncated"] == -0.5

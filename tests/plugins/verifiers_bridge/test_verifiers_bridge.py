@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import callwright as cw
 from callwright.errors import DataError
+from callwright.language.program import plain
 from callwright_plugins import verifiers_bridge
 from callwright_plugins.verifiers_bridge.scoring import make_corpus, own_name, score_messages
 
@@ -119,3 +121,24 @@ def test_the_tests_against_verifiers_pass_in_its_own_environment() -> None:
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout
+
+
+@pytest.mark.parametrize(("policy", "total"), [(None, 0.0), ("as_is", 1.0), ("overlong", 1.0), ("mask", None)])
+def test_a_rollout_that_was_cut_off(policy: Any, total: float | None) -> None:
+    assert TASK.program is not None
+    text = cw.parser("json").render(TASK.program) + "and so on " * 260
+    cut = score_messages("tier", TASK, [said(text)], ir="json", truncated=True, policy=policy)
+    assert cut.total == total
+    assert score_messages("tier", TASK, [said(text)], ir="json", policy=policy).total == 1.0
+    call = ONE_CALL.program.calls[0] if ONE_CALL.program else None
+    assert call is not None
+    message = said(None, (call.tool, json.dumps(plain(call.arguments))))
+    turns = {"ir": None, "policy": policy}
+    assert score_messages("tier", ONE_CALL, [message], **turns).total == 1.0
+    assert score_messages("tier", ONE_CALL, [message], truncated=True, **turns).total == total
+
+
+def test_a_floor_of_ones_own() -> None:
+    assert TASK.program is not None
+    gold = cw.parser("json").render(TASK.program)
+    assert score_messages("tier", TASK, [said(gold)], ir="json", truncated=True, floor=-1.5).total == -1.5

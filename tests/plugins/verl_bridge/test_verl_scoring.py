@@ -226,3 +226,33 @@ def test_the_tests_against_verl_pass_in_its_own_environment() -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "score"),
+    [({}, 0.0), ({"truncated": "as_is"}, 1.0), ({"truncated": "overlong"}, 1.0), ({"floor": -2.0}, -2.0),
+     ({"truncated": "mask", "masked_score": 0.25}, 0.25)],
+)  # fmt: skip
+def test_extra_info_may_say_that_it_was_cut_off(options: dict[str, Any], score: float) -> None:
+    text, task = GOLD[3] + "and so on " * 260, TASKS[3]
+    cut = compute_score(NAME, text, task.id, {"truncated": True}, **options)
+    assert cut["score"] == score
+    for info in (None, {}, {"truncated": False}, {"truncated": None}, {"truncated": "False"}):
+        whole = compute_score(NAME, text, task.id, info, **options)
+        assert (whole["score"], list(whole)) == (1.0, list(cut))
+    assert cut.get("tier/truncated", 0.0) == (score - 1.0 if options.keys() <= {"floor"} else 0.0)
+
+
+def test_a_masked_cut_needs_a_number_and_is_not_tried_again() -> None:
+    counted: list[int] = []
+
+    class Counting(cw.RewardRecipe):
+        def score_attempt(self, attempt: cw.Attempt) -> cw.Reward:
+            counted.append(1)
+            return super().score_attempt(attempt)
+
+    tier = cw.reward("tier")
+    function = verl_bridge.compute_score(Counting("tier", tier.terms, truncated="mask"), corpus=CORPUS, retries=4)
+    with pytest.raises(cw.InfrastructureFailure, match=r"was cut off by a limit of tokens.* set masked_score"):
+        function(NAME, GOLD[3], TASKS[3].id, {"truncated": True})
+    assert len(counted) == 1

@@ -17,6 +17,7 @@ from callwright.options import read_options
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
+from callwright.training.truncation import WINDOW, alarm_of_truncation
 from callwright.walk.conditions import Progress
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
@@ -151,10 +152,11 @@ class Training:
         self.reporter.start("training", options.steps, done)
         for step in range(done, options.steps):
             row, logged, timing = self._step(stream, optimiser, step)
-            row["alarm"] = collapse([*rows, row], options.alarm_window) or undeclared(row)
+            seen = [*rows, row]
+            row["alarm"] = collapse(seen, options.alarm_window) or undeclared(row) or alarm_of_truncation(seen)
             if row["alarm"] and not (rows and rows[-1]["alarm"]):
                 logger.warning("alarm", step=step + 1, reason=row["alarm"])
-            rows = [*rows[1 - 2 * options.alarm_window :], row]
+            rows = seen[-max(2 * options.alarm_window, WINDOW) :]
             self._append(METRICS, [row])
             self._append(ROLLOUTS, logged)
             self._append(TIMINGS, [timing])

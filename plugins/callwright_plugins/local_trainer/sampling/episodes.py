@@ -131,8 +131,7 @@ def sample_groups(
         samples = []
         for one in group:
             attempt, reward = _scored(pipeline, one.attempt, options.retries)
-            cut = attempt.completion.truncated or one.stop in ("tokens", "context")
-            sampled = Sampled(one.response_ids, one.logprobs, cut, one.mask)
+            sampled = Sampled(one.response_ids, one.logprobs, attempt.truncated, one.mask)
             samples.append(ScoredSample(sampled, one, attempt, reward, judge(attempt)))
         groups.append(Group(task, group[0].prompt_ids, tuple(samples)))
     return groups
@@ -145,7 +144,7 @@ def _scored(pipeline: Pipeline, attempt: Attempt, retries: int) -> tuple[Attempt
     """
     reward = pipeline.score(attempt)
     for _ in range(retries):
-        if reward.total is not None or attempt.stop == "machinery":
+        if reward.total is not None or attempt.stop == "machinery" or reward.masked_cut:
             break
         # What it remembers of sessions that other rules were executed in is forgotten.
         attempt = Attempt.of(attempt.task, attempt.parser, attempt.turns, attempt.conditions, stop=attempt.stop)

@@ -70,6 +70,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     for _, rollout in known:
         for name, weighted in rollout.reward.scores.items():
             scores.setdefault(name, []).append(weighted.score.value)
+    cut = sum(rollout.reward.masked_cut for _, rollout in everything)
     several = [(group, rollout) for group, rollout in known if group.task.depth > 1]
     calls = ToolCalls()
     for _, rollout in everything:
@@ -77,7 +78,8 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     return {
         "reward": mean,
         "reward_std": _mean([(total - mean) ** 2 for total in totals]) ** 0.5 if mean is not None else None,
-        "scores": {name: _mean(values) for name, values in scores.items()},
+        # A rollout without an entry, as most have none for being cut off, lost nothing there.
+        "scores": {name: sum(values) / len(known) for name, values in scores.items()},
         **_shares(known),
         "multi_call": _shares(several),
         "length": _mean([rollout.sampled.length for _, rollout in everything]),
@@ -86,6 +88,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "tokens": sum(rollout.sampled.length for _, rollout in everything),
         "rollouts": len(everything),
         "masked": len(everything) - len(known),
+        **({"masked_cut": cut} if cut else {}),
         **({"undeclared": calls.to_json()} if calls.undeclared else {}),
     }
 

@@ -1,0 +1,160 @@
+"""What cut-off completions earn where OpenRLHF trains, and its alarm when there are too many of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+
+import callwright as cw
+from callwright.episodes import PlainCodec
+from callwright.errors import RecipeError
+from callwright.training.run_folder import Run
+from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
+from callwright_plugins.openrlhf_trainer.configuration import Configuration, load_pipeline, read_configuration
+from callwright_plugins.openrlhf_trainer.export import digest_of_ids, load_tokenizer
+from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row
+from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer, _Following
+from callwright_plugins.openrlhf_trainer.translating import Files
+
+pytest.importorskip("torch", reason="needs the train extra")
+
+RECIPE = (
+    'name = "sums"\nseed = 3\nmodel = "{model}"\ntrainer = "openrlhf"\n'
+    '[corpus]\nname = "toolworld-mini-v1"\ntrain_size = 6\nevaluation_size = 1\n{more}'
+)
+
+
+def configuration(folder: Path, model: Path, make_pipeline: Any, more: str = "", **options: Any) -> Path:
+    """The file that a trainer writes for the engines' processes."""
+    text = RECIPE.format(model=model, more=more)
+    Run.create(folder, recipe_text=text, manifest={})
+    files = Files(folder)
+    files.folder.mkdir(exist_ok=True)
+    trainer = OpenRLHFTrainer(**{"steps": 1, "prompts": 1, "group": 1, "max_new_tokens": 6000, **options})
+    trainer._configuration(make_pipeline(text), files).write(files.config)
+    tokenizer = load_tokenizer(str(model))
+    made = {"form": "compact", "ends": [tokenizer.eos_token_id], "end_texts": [tokenizer.eos_token]}
+    (files.folder / "prompts.json").write_text(json.dumps(made))
+    return files.config
+
+
+@pytest.mark.parametrize(
+    ("more", "total"),
+    [
+        ("", 0.0),
+        ('[reward]\nname = "tier"\ntruncated = "as_is"', 1.0),
+        ('[algorithm]\nname = "dapo"', 1.0),
+        ('[algorithm]\nname = "dapo"\noverlong_buffer = 0', 0.0),
+        ('[reward]\nname = "tier"\ntruncated = "mask"', None),
+        ('[reward]\nname = "tier"\nfloor = -0.5', -0.5),
+    ],
+)
+def test_gold_and_endless_garbage(
+    more: str, total: float | None, model: Path, tmp_path: Path, make_pipeline: Any
+) -> None:
+    config = configuration(tmp_path, model, make_pipeline, more)
+    agent = Agent(config)
+    tokenizer = load_tokenizer(str(model))
+    corpus: Any = agent.pipeline.corpus
+    task = next(task for task in corpus["train"] if task.program is not None and task.depth > 1)
+    ids = tokenizer.encode(agent.pipeline.parser.render(task.program), add_special_tokens=False)
+    codec = PlainCodec(tokenizer, corpus.prompt_text, ends=frozenset([tokenizer.eos_token_id]))
+    label = {"task": task.id, "split": "train", "row": 0, "copies": 1, "logged": 1, "evaluation": False}
+    label["prompt"] = digest_of_ids(codec.prompt_ids((), task))
+
+    class Engine:
+        def __init__(self, finish: str) -> None:
+            self.finish = finish
+
+        async def generate(self, context: Any, params: Any) -> Any:
+            found = [*ids, *([tokenizer.eos_token_id] if self.finish == "stop" else ids[:3] * 50)]
+            output = SimpleNamespace(token_ids=found, logprobs=None, finish_reason=self.finish)
+            return SimpleNamespace(outputs=[output])
+
+    def made(finish: str) -> dict[str, Any]:
+        asked = SimpleNamespace(max_tokens=6000, logprobs=None)
+        return asyncio.run(agent.execute("", json.dumps(label), asked, 9000, tokenizer, Engine(finish)))
+
+    cut, whole = made("length"), made("stop")
+    assert whole["reward"] == pytest.approx(1.0, abs=1e-3)
+    assert cut["extra_logs"].keys() == whole["extra_logs"].keys(), "OpenRLHF merges them by key"
+    assert (cut["extra_logs"]["callwright/truncated"], whole["extra_logs"]["callwright/truncated"]) == (1.0, 0.0)
+    assert cut["extra_logs"]["callwright/masked_cut"] == float(total is None)
+    if total is None:
+        assert cut["action_ranges"] == []
+    else:
+        assert cut["reward"] == pytest.approx(total, abs=1e-3)
+        assert 0 <= cut["scores"] <= 1
+        assert cut["truncated"] is True
+    (spool,) = (config.parent / "spool").iterdir()
+    shown = [json.loads(line)["rollout"] for line in spool.read_text().splitlines()]
+    assert [one["truncated"] for one in shown] == [True, False]
+    if total is not None:
+        score = reward_function(config)
+        text = agent.pipeline.parser.render(task.program)
+        for end, expected in ((tokenizer.eos_token, 1.0), (" and so on" * 260, total)):
+            found = score([f"asked{text}{end}"], ["asked"], [json.dumps(label)])
+            assert found["rewards"] == pytest.approx(expected, abs=1e-3)
+            assert found["extra_logs"]["callwright/truncated"] == float(end != tokenizer.eos_token)
+
+
+def test_engines_go_by_the_policy_that_was_in_force(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    config = configuration(tmp_path, model, make_pipeline, '[algorithm]\nname = "dapo"')
+    read = read_configuration(config)
+    assert isinstance(read, Configuration)
+    assert load_pipeline(read).reward.truncation == "overlong"
+
+
+def test_a_reward_function_cannot_mask(model: Path, make_pipeline: Any) -> None:
+    pipeline = make_pipeline(RECIPE.format(model=model, more='[reward]\nname = "tier"\ntruncated = "mask"'))
+    OpenRLHFTrainer(rewards="agent")._translate(pipeline, Files(Path("RUN")))
+    with pytest.raises(RecipeError, match=r":11: a reward function of OpenRLHF cannot mask"):
+        OpenRLHFTrainer(rewards="function")._translate(pipeline, Files(Path("RUN")))
+
+
+def figures(cut: float, masked: float = 0.0) -> dict[str, float | None]:
+    return {
+        "rollout/num_samples": 10.0, "rollout/truncated_rate": 0.0, "callwright/truncated": cut,
+        "callwright/masked": masked, "callwright/masked_cut": masked, "callwright/scores/truncated": -cut,
+    }  # fmt: skip
+
+
+def test_masked_ones_are_counted_as_cut_off_all_the_same() -> None:
+    row = metrics_row(Finished(1, figures(0.4, 0.4)))
+    assert (row["truncated"], row["masked"], row["masked_cut"]) == (0.4, 4, 4)
+    assert "truncated" not in metrics_row(Finished(1, figures(0.0)))["scores"]
+    assert metrics_row(Finished(1, figures(0.4)))["scores"]["truncated"] == -0.4
+
+
+def test_the_alarm_follows_the_log_and_survives_a_new_start(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    text = RECIPE.format(model=model, more="")
+    pipeline = make_pipeline(text)
+    run = Run.create(tmp_path / "run", recipe_text=text, manifest={})
+    files = Files(run.path)
+    files.folder.mkdir(exist_ok=True)
+    trainer = OpenRLHFTrainer(steps=9)
+
+    def following() -> Any:
+        return _Following(trainer.options, pipeline, run, files, cw.training.reporter.SILENT)
+
+    with structlog.testing.capture_logs() as logs:
+        first = following()
+        for step in range(1, 6):
+            first._stepped(Finished(step, figures(0.05)))
+        assert [row["alarm"] for row in run.rows("metrics.jsonl")] == [None] * 5
+        for step in range(6, 9):
+            first._stepped(Finished(step, figures(0.3)))
+        again = following()
+        (files.checkpoints / "_actor" / "global_step8").mkdir(parents=True)
+        (files.checkpoints / "_actor" / "latest").write_text("global_step8")
+        assert again._take_up() == 8
+        again._stepped(Finished(9, figures(0.3)))
+    rows = run.rows("metrics.jsonl")
+    assert [row["alarm"] is not None for row in rows] == [False] * 6 + [True] * 3
+    assert [one["step"] for one in logs if one["event"] == "alarm"] == [7]
