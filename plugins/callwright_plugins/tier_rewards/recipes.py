@@ -47,7 +47,8 @@ def tier(penalty: float = PENALTY) -> RewardRecipe:
 def tier_strict(penalty: float = PENALTY) -> RewardRecipe:
     """The full reward, whose format also takes nothing around the two blocks and references only to earlier calls."""
     terms = tuple(Term(StrictFormat(), 1) if term.name == "format" else term for term in tier(penalty).terms)
-    return RewardRecipe("tier-strict", terms, summary="tier with nothing around the blocks and no dangling reference")
+    summary = "tier with nothing around the blocks and no dangling reference"
+    return RewardRecipe("tier-strict", terms, summary=summary, floor=FLOOR)
 
 
 def tier_guarded(penalty: float = PENALTY) -> RewardRecipe:
