@@ -41,6 +41,8 @@ def check_program(program: Program, limits: ParseLimits, numbering: Numbering, r
         if not previous < call.id <= LARGEST_ID:
             raise CannotExpress(f"the id {call.id} does not ascend, or is larger than {LARGEST_ID}")
         previous = call.id
+        if not call.tool:
+            raise CannotExpress(f"call {call.id}: the name of its tool is empty")
         _check_text(call.tool, f"call {call.id}: its name")
         _check(call.arguments, f"call {call.id}: its arguments", 1, limits.nesting, references)
 

@@ -55,7 +55,13 @@ class CompiledTool:
         return Checker(_compile(schema, f"the parameters of tool {self.name!r}"), schema)
 
     def types_at(self, path: Path) -> frozenset[str] | None:
-        """The JSON types that the parameter at this path accepts; ``None`` where the schema does not say."""
+        """The JSON types that the parameter at this path accepts; ``None`` where the schema does not say.
+
+        Below a table it says nothing: only a reference can stand for the whole of one.
+        """
+        for length in range(1, len(path)):  # nearly always none
+            if (schema_at(self.parameters, path[:length]) or {}).get(TABLE):
+                return None
         return json_types(schema_at(self.parameters, path))
 
     def result_types(self, path: Path) -> frozenset[str] | None:

@@ -89,17 +89,20 @@ class Trace:
 
     @property
     def returned(self) -> tuple[Any, ...]:
-        """The values that are handed to the user: of the last call (``one``) or of all (``all``) of the last turn.
+        """The values that are handed to the user.
 
         Raises :class:`callwright.errors.Abstention` where one of them is not known.
         """
-        if not self.records:
-            return ()
-        handed = self._answering if self.returns == "all" else self.records[-1:]
+        handed = self.handed
         for record in handed:
             if record.outcome.kind == "unknown":
                 raise Abstention(_not_known(record))
         return tuple(record.outcome.value for record in handed)
+
+    @property
+    def handed(self) -> tuple[CallRecord, ...]:
+        """The calls whose values are the answer: the last (``one``) or all (``all``) of the last turn that called."""
+        return self._answering if self.returns == "all" else self.records[-1:]
 
     @property
     def _answering(self) -> tuple[CallRecord, ...]:

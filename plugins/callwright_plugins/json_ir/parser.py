@@ -76,6 +76,8 @@ class JsonParser(Enveloped):
                 message = f"call {key} names {len(call)} tools; it must name one"
                 return _failure(body, start, (position,), code, message)
             ((tool, arguments),) = call.items()
+            if not tool:
+                return _failure(body, start, (position,), "empty_call", f"the name of the tool of call {key} is empty")
             if not isinstance(arguments, dict):
                 if unusable is None:
                     message = f"the arguments of {excerpt(tool)} are {kind(arguments)}; they must be an object"

@@ -178,7 +178,10 @@ class Execution(RewardComponent):
 
 
 class RightAnswer(RewardComponent):
-    """R_answer in {0, 1}, times 5 in the recipe: the returned values are the expected multiset, compared by value."""
+    """R_answer in {0, 1}, times 5 in the recipe: the returned values are the expected multiset, compared by value.
+
+    A call that did not execute returns nothing, also where ``null`` is expected.
+    """
 
     name: ClassVar[str] = "answer"
     stage: ClassVar[str] = "answer"
@@ -192,6 +195,10 @@ class RightAnswer(RewardComponent):
             return masked(trace)
         answer = attempt.task.answer
         if answers_match(answer, trace.returned):
+            for record in trace.handed:
+                if not record.outcome.executed:  # what stands in place of its value is no answer, whatever it is
+                    reason = f"call {record.call} {record.tool} did not execute, so that it returned nothing"
+                    return Score(0.0, evidence=(Evidence("failed_call", reason, record.call, expected="a result"),))
             return FULL
         return Score(0.0, evidence=(wrong_answer(answer, trace),))
 

@@ -15,6 +15,7 @@ the text.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -27,7 +28,21 @@ from callwright_plugins.toolrl_rewards.truth import FACT, plain_arguments
 
 _OPENING: Final = re.compile(r"<(?:think|tool_call|response)>")
 _JOINT: Final = re.compile(r"</think>\s*+(?:<tool_call>|<response>|\Z)")
-_DECODER: Final = json.JSONDecoder()
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)
+
+
+#: JSON as it is defined: without NaN and Infinity, and without numbers that would become one.
+_DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
 #: How many objects over several lines are looked for in one block before the rest is taken line by line.
 _SPREAD_OUT: Final = 32
 
@@ -149,7 +164,7 @@ def _read_block(
 
 def _read_line(line: str) -> RawCall | Defect:
     try:
-        value = json.loads(line)
+        value = _DECODER.decode(line)
     except (ValueError, RecursionError):
         return Defect("not_json", f"this is not JSON: {line[:60]!r}")
     return as_call(value) or Defect("not_a_call", f"this is not an object with a name and parameters: {line[:60]!r}")

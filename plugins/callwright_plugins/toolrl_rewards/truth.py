@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from callwright.errors import DataError
-from callwright.language.program import Call, Program, plain
+from callwright.language.program import NO_CALL, PREFIX, Call, Program, Reference, plain
 from callwright.language.shortening import shortened
 from callwright.walk.tasks import Task
 
@@ -79,7 +79,10 @@ def written(program: Program) -> str:
 
 
 def plain_arguments(program: Program, call: Call) -> dict[str, Any]:
-    """The arguments as JSON. References are numbered by the position of what they refer to, not by its id."""
+    """The arguments as JSON. References are numbered by the position of what they refer to, not by its id.
+
+    One that no call of the program satisfies agrees with nothing.
+    """
     if not call.located:
         return dict(call.arguments)
     position = {other.id: index for index, other in enumerate(program.calls)}
@@ -87,10 +90,10 @@ def plain_arguments(program: Program, call: Call) -> dict[str, Any]:
 
 
 def _by_position(value: Any, position: dict[int, int]) -> Any:
-    from callwright.language.program import Reference
-
     if isinstance(value, Reference):
-        return Reference(position.get(value.call, value.call), value.path)
+        if value.call in position:
+            return Reference(position[value.call], value.path)
+        return Reference(NO_CALL, (f"{str(value).removeprefix(PREFIX)} of no call",))
     if isinstance(value, dict):
         return {key: _by_position(inner, position) for key, inner in value.items()}
     if isinstance(value, list):

@@ -481,11 +481,9 @@ def test_official_tag(tmp_path: Path) -> None:
 def test_every_test_named_in_the_page_exists() -> None:
     root = Path(__file__).resolve().parents[3]
     named = set(re.findall(r"`(test_\w+)`", (root / "docs" / "divergences.md").read_text(encoding="utf-8")))
-    here = Path(__file__).parent
     defined = {
         name
-        for folder in (here, here.parent / "recorded")
-        for file in folder.glob("test_*.py")
+        for file in (root / "tests").rglob("test_*.py")
         for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
     }
     assert named <= defined, named - defined

@@ -25,13 +25,6 @@ pytestmark = pytest.mark.skipif(
     reason="the official DepthBench files are not here (CALLWRIGHT_DATA)",
 )
 
-#: Rows that differ, by kind: the list and the reference inside of it are two type mismatches, and should be one
-#: (``json: a table wrapped in a list`` in the adversarial completions). Whoever repairs that empties this.
-DISAGREEMENTS = {
-    ("json", recipe): {"list_wrapped_param": 8}
-    for recipe in ("tier", "tier-guarded", "tier-strict", "tier-no-execution")
-}
-
 
 @cache
 def rows() -> dict[str, list[Any]]:
@@ -65,7 +58,7 @@ def test_totals_are_the_oracles(form: str, recipe: str) -> None:
     for row, verdict, attempt in zip(rows()[form], verdicts(form), attempts(form), strict=True):
         if not close(reward.score_attempt(attempt).total, verdict.totals[recipe]):
             differ[row["kind"]] += 1
-    assert differ == DISAGREEMENTS.get((form, recipe), {})
+    assert not differ
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -80,8 +73,7 @@ def test_every_component_of_tier_is_the_oracles(form: str) -> None:
         for name, expected in verdict.components.items():
             if expected is None or abs(found.scores[name].contribution - weights.get(name, 0.1) * expected) > 1e-9:
                 differ[row["kind"], name] += 1
-    expected = DISAGREEMENTS.get((form, "tier"), {})
-    assert differ == {(kind, "types"): count for kind, count in expected.items()}
+    assert not differ
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -312,8 +312,8 @@ ROWS = [
         "the first call is dropped",
         "chain",
         {"1": {"Find": {"place": "API_RESPONSE_0"}}, "2": {"Filter": {"rows": "API_RESPONSE_1", "least": 4.5}}},
-        ".4 .4 0 .4 1/6 2 2",
-        "2.2: execution fails; 3.3: names 2/3, Find 2, Filter 2: 14/3 of 7",
+        ".4 .4 0 .4 1/6 8/7 8/7",
+        "2.2: execution fails; 3.3: names 2/3, Find 1 (its reference names no call), Filter 2: 11/3 of 7",
     ),
     # Orders and ids ---------------------------------------------------------------------------------------------------
     row(
