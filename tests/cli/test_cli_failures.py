@@ -80,7 +80,8 @@ def test_stdout_on_a_full_disk(start: Start) -> None:
     assert errors == "error: No space left on device\n"
 
 
-def test_ctrl_c_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_stop_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path, number: int, status: int) -> None:
     source, target = tmp_path / "pipe", tmp_path / "out.jsonl"
     os.mkfifo(source)
     process = start("score", source, "--corpus", "sums-v1", "--recipe", "sums", "-o", target)
@@ -88,8 +89,8 @@ def test_ctrl_c_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path
         pipe.write('{"id": "a", "task": "train-1", "completion": "x"}\n' * 3)
         pipe.flush()
         time.sleep(1.0)  # it reads the rows and waits for more
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == status
     assert errors == f"stopped after line 3 of {source}; the rewards of 3 rows are in {target}\n"
     assert len(target.read_text().splitlines()) == 3

@@ -146,16 +146,19 @@ def test_a_folder_that_cannot_be_made(invoke: Invoke, recipe: Path, tmp_path: Pa
     )
 
 
-def test_ctrl_c_says_how_to_go_on_and_loses_nothing(start: Start, recipe: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_stop_says_how_to_go_on_and_loses_nothing(
+    start: Start, recipe: Path, tmp_path: Path, number: int, status: int
+) -> None:
     folder = tmp_path / "a run"
     slow = ("--set", "trainer.steps=400", "--set", "trainer.pause=0.02")
     process = start("run", recipe, *slow, "-o", folder)
     deadline = time.monotonic() + 60
     while not (folder / "metrics.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, errors = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == status
     assert output == ""
     last = errors.splitlines()[-1]
     assert last == f"stopped; nothing is lost; go on with: callwright -p cli_fakes run '{folder}'"

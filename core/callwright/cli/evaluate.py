@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +32,12 @@ SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
 RESULT: Final = "evaluation.json"
 MANIFEST: Final = "manifest.json"
+#: Seconds that a batch may take: a model may be slow, and a tool that hangs has limits of its own.
+_STUCK_AFTER: Final = 3600.0
+
+#: Tasks from the first position up to the second, which is not among them.
+Batch = tuple[int, int]
+Judged = tuple[list["Verdict"], list[dict[str, Any]]]
 
 
 @click.command("evaluate")
@@ -49,6 +55,7 @@ MANIFEST: Final = "manifest.json"
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
 @options.executor_options
+@options.stuck_after_option(_STUCK_AFTER)
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
 @options.json_option
@@ -70,6 +77,7 @@ def evaluate(
     seed: int,
     workers: int,
     executor: str,
+    stuck_after: float,
     batch: int,
     output: str | None,
     as_json: bool,
@@ -81,7 +89,7 @@ def evaluate(
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.commands.bars import reporter
-    from callwright.machines.chunk_work import ChunkWork
+    from callwright.machines.chunk_work import ChunkWork, Salvage
     from callwright.machines.executors import make_executor
     from callwright.plugins import PluginSource
     from callwright.walk.prompt import draw_shots
@@ -118,7 +126,12 @@ def evaluate(
     work = Evaluation(
         pipeline=pipeline,
         tasks=here.tasks,
-        work=ChunkWork(asked.open if elsewhere else partial(asked.open, app.registry, here), evaluate_batch),
+        work=ChunkWork(
+            asked.open if elsewhere else partial(asked.open, app.registry, here),
+            evaluate_batch,
+            Salvage(halves_of_batch, joined, partial(lost_task, here)),
+            time_limit=stuck_after,
+        ),
         executor=make_executor(kind, workers),
         seed=seed,
         batch=batch,
@@ -236,8 +249,8 @@ class Opened:
         return {} if turns is None else {"turns": turns.model_dump()}
 
 
-def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict[str, Any]]]:
-    """The verdicts of the batch that begins at task ``start``, and a row to keep for each."""
+def evaluate_batch(opened: Opened, batch: Batch) -> Judged:
+    """The verdicts of a batch, and a row to keep for each."""
     from callwright.training.evaluation import evaluate as judge_all
     from callwright.walk.undeclared import ToolCalls
 
@@ -255,7 +268,7 @@ def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict
 
     verdicts = judge_all(
         opened.pipeline,
-        opened.tasks[start : start + asked.batch],
+        opened.tasks[slice(*batch)],
         opened.sampler,
         temperature=asked.temperature,
         seed=asked.seed,
@@ -266,13 +279,35 @@ def evaluate_batch(opened: Opened, start: int) -> tuple[list[Verdict], list[dict
     return verdicts, rows
 
 
+def halves_of_batch(batch: Batch) -> Sequence[Batch]:
+    """A batch in two, or as it is if it holds one task. What is sampled hangs on the task, not on its batch."""
+    start, end = batch
+    middle = (start + end) // 2
+    return ((start, middle), (middle, end)) if middle > start else (batch,)
+
+
+def joined(parts: Sequence[Judged]) -> Judged:
+    """What came of the parts of a batch, as what came of the batch."""
+    return [verdict for verdicts, _ in parts for verdict in verdicts], [row for _, rows in parts for row in rows]
+
+
+def lost_task(opened: Opened, batch: Batch, reason: str) -> Judged:
+    """A task that cost several workers: nothing is known of it, so it is masked, and its row says why."""
+    from callwright.training.evaluation import Verdict
+
+    task = opened.tasks[batch[0]]
+    say(f"task {task.id!r}: several workers were lost to it ({reason}); it is masked")
+    verdict = Verdict(task.id, task.depth, task.structure, answer=False, valid=False, failure="masked", masked=True)
+    return [verdict], [{"id": task.id, **asdict(verdict), "query": task.query, "completion": "", "lost": reason}]
+
+
 @define
 class Evaluation:
     """One evaluation. With a folder, every batch is on the disk before the next begins; a new start goes on there."""
 
     pipeline: Pipeline
     tasks: list[Task]
-    work: ChunkWork[Opened, int, tuple[list[Verdict], list[dict[str, Any]]]]
+    work: ChunkWork[Opened, Batch, Judged]
     executor: Executor
     seed: int
     batch: int
@@ -291,7 +326,11 @@ class Evaluation:
         verdicts = self._resume(calls) if self.folder else []
         reporter.start("evaluation", len(self.tasks), len(verdicts))
         with self.executor as executor:
-            for batch, rows in executor.map(self.work, range(len(verdicts), len(self.tasks), self.batch)):
+            batches = [
+                (start, min(start + self.batch, len(self.tasks)))
+                for start in range(len(verdicts), len(self.tasks), self.batch)
+            ]
+            for batch, rows in executor.map(self.work, batches):
                 if self.folder:
                     append_jsonl(self.folder / VERDICTS, rows)
                 verdicts += batch

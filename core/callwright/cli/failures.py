@@ -12,6 +12,7 @@ import click
 from callwright.commands.failures import BUG, INTERRUPTED, NO_READER, Stopped
 from callwright.commands.safe_text import say
 from callwright.errors import CallwrightError
+from callwright.machines.interrupts import Interrupted
 
 
 def report(error: BaseException, *, with_traceback: bool = False) -> int:
@@ -30,10 +31,12 @@ def report(error: BaseException, *, with_traceback: bool = False) -> int:
 def describe(error: BaseException) -> tuple[int, str]:
     """Exit status and sentence for an exception that is not click's own."""
     match error:
+        case Stopped():
+            return _status_of(error.__cause__), str(error)
         case CallwrightError():
             return error.exit_status, str(error)
         case KeyboardInterrupt() | click.Abort() | EOFError():
-            return INTERRUPTED, "stopped"
+            return _status_of(error), "stopped"
         case MemoryError():
             return 1, "out of memory"
         case BrokenPipeError():
@@ -46,6 +49,13 @@ def describe(error: BaseException) -> tuple[int, str]:
         case _:
             text = " ".join(str(error).split())
             return BUG, f"unexpected {type(error).__name__}: {text} (where: run it again as callwright --traceback …)"
+
+
+def _status_of(stop: BaseException | None) -> int:
+    """That of the signal which stopped a command; click hides it in an ``Abort``."""
+    while stop is not None and not isinstance(stop, Interrupted):
+        stop = stop.__cause__
+    return INTERRUPTED if stop is None else stop.exit_status
 
 
 def silence_stdout() -> None:

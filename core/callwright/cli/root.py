@@ -6,6 +6,7 @@ import difflib
 import errno
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import click
@@ -15,6 +16,7 @@ from callwright.cli.failures import report, silence_stdout
 from callwright.commands.app import App
 from callwright.commands.failures import NO_READER
 from callwright.errors import NameClash, PluginError
+from callwright.machines.interrupts import answered
 from callwright.plugins import Lazy
 
 _HERE = "callwright.cli"
@@ -161,15 +163,16 @@ class Root(LazyGroup):
         app.argv = tuple(sys.argv[1:] if args is None else args)
         app.traceback = app.traceback or _traceback_wanted()
         try:
-            status = super().main(
-                args,
-                prog_name,
-                complete_var,
-                standalone_mode=False,
-                windows_expand_args=windows_expand_args,
-                **extra,
-            )
-            sys.stdout.flush()
+            with answered() if standalone_mode else nullcontext():  # an embedder's signals are its own
+                status = super().main(
+                    args,
+                    prog_name,
+                    complete_var,
+                    standalone_mode=False,
+                    windows_expand_args=windows_expand_args,
+                    **extra,
+                )
+                sys.stdout.flush()
         except Exception as error:  # one place for all: a command line never shows a traceback unasked
             if not standalone_mode:
                 raise

@@ -18,12 +18,13 @@ from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
 from callwright.commands.jsonl import ROWS, BadRow, RowFile, RowSink, chunks_of, is_same_file
 from callwright.commands.pipelines import find_task, make_pipeline
+from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
 from callwright.errors import DataError, UsageError
-from callwright.machines.chunk_work import ChunkWork
+from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
 from callwright.walk.completion import Completion
@@ -48,6 +49,7 @@ Part = TypeVar("Part")
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
 @options.seed_option
 @options.executor_options
+@options.stuck_after_option(STUCK_AFTER)
 @options.json_option
 @click.pass_obj
 def score(
@@ -64,6 +66,7 @@ def score(
     seed: int,
     workers: int,
     executor: str,
+    stuck_after: float,
     as_json: bool,
 ) -> None:
     """Score completions.
@@ -77,7 +80,8 @@ def score(
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.
 
-    With --workers the rows are scored by several processes, threads or Ray actors; the output is the same.
+    With --workers the rows are scored by several processes, threads or Ray actors; the output is the same. A row that
+    kills or hangs its workers is named with its line and set aside in OUT.quarantine.jsonl; the others are scored.
     """
     keys = options.corpus_keys(data, corpus_options)
     if corpus is None and keys:
@@ -90,7 +94,9 @@ def score(
     terms = options.truncation_keys(truncated, floor)
     scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
-    work = ChunkWork(scoring.open if elsewhere else partial(Scorer, pipeline), score_rows)
+    opening = scoring.open if elsewhere else partial(Scorer, pipeline)
+    work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
+    quarantine = Quarantine(output if output and output != "-" else "callwright-score" if source == "-" else source)
     tally = Tally()
     gc.freeze()  # the corpus is never garbage: full collections need not search it
     with ExitStack() as stack:
@@ -103,6 +109,8 @@ def score(
             # Alone, each row is written as it comes; others get enough to be worth sending.
             chunks = chunks_of(rows, ROWS if workers > 1 or elsewhere else 1)
             for found in watched(workshop.map(work, chunks), rows, bars):
+                for number, row, reason in found.lost:
+                    found.complaints.append((number, quarantine.add(number, row, reason)))
                 for number, complaint in found.complaints:
                     complain(f"{rows.name}:{number}: {complaint}")
                 if sink is not None:
@@ -183,6 +191,26 @@ class Scored:
     lines: list[str] = field(factory=list)
     complaints: list[tuple[int, str]] = field(factory=list)
     tally: Tally = field(factory=Tally)
+    #: Rows that cost several workers, with how these were lost.
+    lost: list[tuple[int, dict[str, Any], str]] = field(factory=list)
+
+
+def merged(parts: Sequence[Scored]) -> Scored:
+    """What came of the parts of a chunk, as what came of the chunk."""
+    whole = Scored()
+    for part in parts:
+        whole.lines += part.lines
+        whole.complaints += part.complaints
+        whole.lost += part.lost
+        whole.tally.merge(part.tally)
+    return whole
+
+
+def set_aside(rows: Sequence[NumberedRow], reason: str) -> Scored:
+    """What comes of a row that costs workers: it is named, and counted among the bad ones."""
+    found = Scored(lost=[(number, row, reason) for number, row in rows if not isinstance(row, str)])
+    found.tally.bad += len(found.lost)
+    return found
 
 
 def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Scored:

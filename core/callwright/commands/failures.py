@@ -8,8 +8,10 @@
 4    a plugin is broken
 5    a component raised: its bug, never the model's
 70   a bug of Callwright itself
+129  stopped by SIGHUP: the terminal went away
 130  stopped with Ctrl-C
 141  the reader of the output went away
+143  stopped by SIGTERM, as schedulers do
 ==== ==================================================================================================
 
 Every :class:`callwright.CallwrightError` knows its status (``exit_status``). A command that did all but a part of its
@@ -28,6 +30,9 @@ NO_READER: Final = 141
 
 
 class Stopped(CallwrightError):
-    """The user stopped the command. The message says what is kept and how to go on."""
+    """The command was stopped. The message says what is kept and how to go on.
+
+    Raised ``from`` the interrupt, whose signal is the status.
+    """
 
     exit_status = INTERRUPTED

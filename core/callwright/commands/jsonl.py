@@ -112,6 +112,7 @@ class RowSink:
         self._held = 0
         self._descriptor = -1
         self._regular = False
+        self._full = False  # what could not be written once is not tried again
 
     def __enter__(self) -> RowSink:
         """Open and empty the file. Raises :class:`callwright.errors.RunError` if it cannot be written."""
@@ -134,7 +135,7 @@ class RowSink:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Write what is held, also while an error or Ctrl-C is on its way out: nothing that was scored is lost."""
         try:
-            if not isinstance(error, RunError):
+            if not self._full:
                 self._flush()
         finally:
             if self._descriptor >= 0:
@@ -164,7 +165,7 @@ class RowSink:
                 whole = 0 if self.target.endswith(".gz") else data.rfind(b"\n", 0, fitted) + 1
                 os.truncate(self._descriptor, begin + whole)
             if isinstance(error, OSError):
-                self._pending = ([], begin + whole)
+                self._pending, self._full = ([], begin + whole), True
                 reason = error.strerror or error
                 raise RunError(f"{self.target} cannot be written: {reason}. The rows that fitted are kept") from error
             if not self._regular:  # what went down a pipe is gone

@@ -81,6 +81,18 @@ executor_options = stack(
 )
 
 
+def stuck_after_option(seconds: float) -> Callable[[Command], Command]:
+    """How long a worker may take over one chunk."""
+    return click.option(
+        "--stuck-after",
+        type=click.FloatRange(min=0, min_open=True),
+        default=seconds,
+        show_default=True,
+        metavar="SECONDS",
+        help="With several workers: replace one that has no result for its part of the work after this long.",
+    )
+
+
 def executor_name(executor: str, workers: int) -> str:
     """One worker needs no executor but this thread; Ray is Ray even with one, since its workers are elsewhere."""
     return executor if workers > 1 or executor == "ray" else "serial"

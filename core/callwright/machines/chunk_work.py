@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from attrs import frozen
 
-from callwright.errors import ComponentError
+from callwright.errors import ComponentError, RunError
 
 State = TypeVar("State")
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 
-#: How many workers may die with the same chunk before the work ends.
+#: How many workers may be lost to the same chunk before it is given up.
 MOST_DEATHS: Final = 3
 #: Chunks that wait for each worker, so that none is idle while results are read in order.
 AHEAD: Final = 3
@@ -28,11 +28,31 @@ END: Final[Any] = object()
 
 
 @frozen
+class Salvage(Generic[Chunk, Result]):
+    """How work goes on without what kills or hangs its workers. All are functions of modules, or ``partial`` of those.
+
+    ``parts``: a chunk in two smaller ones, or just itself where it cannot be divided. ``joined``: the result of a
+    chunk, from those of its parts. ``lost``: the result of an indivisible chunk that cost several workers, and how they
+    were lost, in words.
+    """
+
+    parts: Callable[[Chunk], Sequence[Chunk]]
+    joined: Callable[[Sequence[Result]], Result]
+    lost: Callable[[Chunk, str], Result]
+
+
+@frozen
 class ChunkWork(Generic[State, Chunk, Result]):
-    """What is done with each chunk. Both functions can be pickled: functions of modules, or ``partial`` of those."""
+    """What is done with each chunk. All functions can be pickled: functions of modules, or ``partial`` of those.
+
+    ``time_limit`` (seconds): a chunk that has no result by then hangs; its worker is killed and counts as lost. Without
+    ``salvage`` a chunk that costs :data:`MOST_DEATHS` workers ends the work.
+    """
 
     prepare: Callable[[], State]
     run: Callable[[State, Chunk], Result]
+    salvage: Salvage[Chunk, Result] | None = None
+    time_limit: float | None = None
 
 
 class Executor(Protocol):
@@ -50,7 +70,7 @@ class Executor(Protocol):
         """The results in the order of the chunks, which are read as they are needed.
 
         What ``prepare`` or ``run`` raises is raised here. Raises :class:`callwright.errors.RunError` for a chunk
-        that killed several workers.
+        that cost several workers, if nothing of it can be salvaged.
         """
 
     def close(self) -> None:
@@ -81,6 +101,41 @@ class ClosingExecutor:
         self.close()
 
 
+# Workers that are lost ------------------------------------------------------------------------------------------------
+
+
+class WorkerLost(Exception):
+    """A worker died of a chunk, or hung and was killed. The message says how."""
+
+
+def run_to_the_end(work: ChunkWork[Any, Chunk, Result], chunk: Chunk, ask: Callable[[Chunk], Result]) -> Result:
+    """The result of a chunk, whatever it costs. ``ask`` raises :class:`WorkerLost` and begins with a new worker then.
+
+    A worker may have died by no fault of the chunk (the kernel was out of memory), so it is tried again. Then it is
+    divided until what kills workers stands alone, and that is left out.
+    """
+    return _salvaged(work, chunk, ask, MOST_DEATHS)
+
+
+def _salvaged(work: ChunkWork[Any, Chunk, Result], chunk: Chunk, ask: Callable[[Chunk], Result], tries: int) -> Result:
+    salvage, how = work.salvage, ""
+    parts = salvage.parts(chunk) if salvage is not None else ()
+    for _ in range(tries if len(parts) > 1 else MOST_DEATHS):
+        try:
+            return ask(chunk)
+        except WorkerLost as lost:
+            how = str(lost)
+    if salvage is None:
+        raise RunError(
+            f"{MOST_DEATHS} workers were lost one after the other to the same chunk of work ({how}); what was finished "
+            "before is kept. Run with one worker to see why"
+        )
+    if len(parts) < 2:
+        return salvage.lost(chunk, how)
+    # By now it is known that the chunk is to blame, so that each half has one try before it is divided, too.
+    return salvage.joined([_salvaged(work, part, ask, 1) for part in parts])
+
+
 # Inside of a worker, and what comes out of one ------------------------------------------------------------------------
 
 _state: Any = None
@@ -88,7 +143,7 @@ _failed: Exception | None = None
 
 
 def prepare_worker(prepare: Callable[[], Any]) -> None:
-    """Make a new worker's state. A failure waits for the first chunk: raised here it would break the whole pool."""
+    """Make a new worker's state. A failure waits for the first chunk: raised here it would look like a lost worker."""
     global _state, _failed
     try:
         _state = prepare()

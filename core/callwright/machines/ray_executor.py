@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from callwright.errors import MissingExtra, RunError
+from callwright.errors import MissingExtra
 from callwright.machines.chunk_work import (
-    AHEAD,
-    END,
-    MOST_DEATHS,
     Chunk,
     ChunkWork,
     ClosingExecutor,
     Result,
     State,
+    WorkerLost,
     opened,
     prepare_worker,
     run_chunk,
+    run_to_the_end,
 )
+from callwright.machines.in_order import in_order
 
 
 class RayExecutor(ClosingExecutor):
@@ -38,46 +37,58 @@ class RayExecutor(ClosingExecutor):
         self._started = False
 
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
-        """The results in order. When an actor dies another takes its place and its chunk."""
+        """The results in order. An actor that dies or hangs begins again, and its chunk is done again."""
         ray = self._ray
         if not ray.is_initialized():
             cluster = os.environ.get("RAY_ADDRESS")
             local: dict[str, Any] = {} if cluster else {"num_cpus": self.workers, "include_dashboard": False}
             ray.init(log_to_driver=False, configure_logging=False, **local)
             self._started = True
-        actor_class = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=0)(_Actor)
-        actors = [actor_class.remote(work.prepare, work.run) for _ in range(self.workers)]
-        source, waiting = iter(chunks), deque[tuple[Any, int, Any]]()
-        number = 0
-        try:
-            while True:
-                while len(waiting) < self.workers * AHEAD:
-                    chunk = next(source, END)
-                    if chunk is END:
-                        break
-                    waiting.append((chunk, number, actors[number % self.workers].run.remote(chunk)))
-                    number += 1
-                if not waiting:
-                    return
-                chunk, place, reference = waiting.popleft()
-                yield self._result(actors, chunk, place, reference)
-        finally:
-            for actor in actors:
-                ray.kill(actor)
+        places = [_Place(ray, work) for _ in range(self.workers)]
 
-    def _result(self, actors: list[Any], chunk: Any, place: int, reference: Any) -> Any:
-        for death in range(MOST_DEATHS):
-            try:
-                return opened(self._ray.get(reference))
-            except (self._ray.exceptions.RayActorError, self._ray.exceptions.WorkerCrashedError):
-                reference = actors[(place + death + 1) % self.workers].run.remote(chunk)
-        raise RunError(f"{MOST_DEATHS} Ray actors died one after the other of the same chunk of work")
+        def asking(place: _Place) -> Callable[[Chunk], Result]:
+            return lambda chunk: run_to_the_end(work, chunk, place.ask)
+
+        try:
+            yield from in_order([asking(place) for place in places], chunks)
+        finally:
+            for place in places:
+                place.close()
 
     def close(self) -> None:
         """Leave the cluster, if it was joined here."""
         if self._started:
             self._ray.shutdown()
             self._started = False
+
+
+class _Place:
+    """A place for an actor. One that died or hangs is replaced: while Ray restarts one itself, its calls fail."""
+
+    def __init__(self, ray: Any, work: ChunkWork[Any, Any, Any]) -> None:
+        self._ray, self._work = ray, work
+        self._class = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
+        self._actor = self._class.remote(work.prepare, work.run)
+
+    def ask(self, chunk: Any) -> Any:
+        """The result of a chunk. Raises what was raised there, and :class:`.chunk_work.WorkerLost`."""
+        ray, limit = self._ray, self._work.time_limit
+        try:
+            return opened(ray.get(self._actor.run.remote(chunk), timeout=limit))
+        except ray.exceptions.GetTimeoutError as late:
+            self._replace()
+            raise WorkerLost(f"no result after {limit:g} s") from late
+        except (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError) as gone:
+            self._replace()
+            raise WorkerLost("its Ray actor died") from gone
+
+    def _replace(self) -> None:
+        self.close()
+        self._actor = self._class.remote(self._work.prepare, self._work.run)
+
+    def close(self) -> None:
+        """Kill the actor, whatever it does."""
+        self._ray.kill(self._actor)
 
 
 class _Actor:

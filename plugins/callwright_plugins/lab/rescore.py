@@ -14,10 +14,11 @@ from attrs import define, field, frozen
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.jsonl import BadRow, RowFile, RowSink, chunks_of, is_same_file
+from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
-from callwright.machines.chunk_work import ChunkWork
+from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
 from callwright.walk.reward import RewardRecipe
@@ -34,6 +35,7 @@ _SHOWN = 5
 @options.truncation_options
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
 @options.executor_options
+@options.stuck_after_option(STUCK_AFTER)
 @options.json_option
 @click.pass_obj
 def rescore(
@@ -45,6 +47,7 @@ def rescore(
     output: str | None,
     workers: int,
     executor: str,
+    stuck_after: float,
     as_json: bool,
 ) -> None:
     """Execute a run's rollouts again and score them.
@@ -63,13 +66,17 @@ def rescore(
     source = here.source
     if output and is_same_file(source.path, output):
         raise click.UsageError(f"{output} is the run's own file of rollouts")
-    work = ChunkWork(replaying.open if elsewhere else partial(replaying.open, app.registry, here), replay_rows)
+    opening = replaying.open if elsewhere else partial(replaying.open, app.registry, here)
+    work = ChunkWork(opening, replay_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
+    quarantine = Quarantine(output if output and output != "-" else source.path)
     replay, tally = Replay(), Tally()
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source.path))
         sink = stack.enter_context(RowSink(output)) if output else None
         workshop = stack.enter_context(make_executor(kind, workers))
         for found in workshop.map(work, chunks_of(rows)):
+            for number, row, reason in found.lost:
+                found.complaints.append((number, quarantine.add(number, row, reason)))
             for number, complaint in found.complaints:
                 say(f"{rows.name}:{number}: {complaint}")
             replay.merge(found.replay)
@@ -126,6 +133,27 @@ class Replayed:
     tally: Tally = field(factory=Tally)
     lines: list[str] = field(factory=list)
     complaints: list[tuple[int, str]] = field(factory=list)
+    #: Rows that cost several workers, with how these were lost.
+    lost: list[tuple[int, dict[str, Any], str]] = field(factory=list)
+
+
+def merged(parts: Sequence[Replayed]) -> Replayed:
+    """What came of the parts of a chunk, as what came of the chunk."""
+    whole = Replayed()
+    for part in parts:
+        whole.replay.merge(part.replay)
+        whole.tally.merge(part.tally)
+        whole.lines += part.lines
+        whole.complaints += part.complaints
+        whole.lost += part.lost
+    return whole
+
+
+def set_aside(rows: Sequence[NumberedRow], reason: str) -> Replayed:
+    """What comes of a row that costs workers: it is named, and counted among the bad ones."""
+    found = Replayed(lost=[(number, row, reason) for number, row in rows if not isinstance(row, str)])
+    found.tally.bad += len(found.lost)
+    return found
 
 
 def replay_rows(opened: Opened, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Replayed:

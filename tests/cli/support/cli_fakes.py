@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -47,13 +49,28 @@ def stumble(x: float) -> float:
     return [x][1]
 
 
+@cw.tool(read_only=True)
+def kill(x: float) -> float:
+    """Ends the process, as a tool with a broken library does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+@cw.tool(read_only=True)
+def hang(x: float) -> float:
+    """Never returns."""
+    time.sleep(3600)
+    return x
+
+
 class Sums:
     """Tasks of depth 0 (nothing to call), 1 (a sum) and 2 (a doubled sum)."""
 
     name = "sums-v1"
+    offered: Sequence[Any] = (add, double, divide, outage, stumble)
 
     def __init__(self, count: int = 12, data: str = "") -> None:
-        self.environment = cw.environment("sums", tools=[add, double, divide, outage, stumble])
+        self.environment = cw.environment("sums", tools=self.offered)
         self._splits = {split: [self._task(split, i) for i in range(count)] for split in ("train", "validation")}
         self._tasks = {task.id: task for tasks in self._splits.values() for task in tasks}
 
@@ -73,7 +90,7 @@ class Sums:
 
     def _task(self, split: str, index: int) -> cw.Task:
         depth = index % 3
-        tools = {tool.spec.name: tool.spec for tool in (add, double, divide, outage, stumble)}
+        tools = {tool.spec.name: tool.spec for tool in self.offered}
         first = cw.Call(0, "add", {"a": index, "b": 1})
         second = cw.Call(1, "double", {"x": cw.Reference(0)})
         calls = (first, second)[:depth]
@@ -90,6 +107,13 @@ class Sums:
             structure=("none", "single", "linear")[depth],
             program=cw.Program(calls, thought="I see."),
         )
+
+
+class LethalSums(Sums):
+    """The same with tools that end or hang their process."""
+
+    name = "lethal-sums-v1"
+    offered = (*Sums.offered, kill, hang)
 
 
 class Format(cw.RewardComponent):
@@ -158,6 +182,19 @@ class Slow:
         run.write_json("evaluation.json", {"before": result, "during": [], "after": result})
 
 
+class Lethal:
+    """A sampler whose process ends when it is asked for one of the tasks."""
+
+    name = "lethal"
+
+    def sample(
+        self, requests: Sequence[Any], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[cw.Completion]]:
+        if any(request.task.id == "validation-5" for request in requests):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [[cw.Completion("nothing")] * n for _ in requests]
+
+
 def sums_recipe() -> cw.RewardRecipe:
     return cw.RewardRecipe("sums", (cw.Term(Format()), cw.Term(Result(), weight=3, requires=("format",))))
 
@@ -198,6 +235,7 @@ def fail(how: str) -> None:
 @cw.hookimpl
 def callwright_corpora() -> Iterator[cw.Lazy]:
     yield cw.Lazy("sums-v1", Sums, "sums")
+    yield cw.Lazy("lethal-sums-v1", LethalSums, "sums, and tools that end or hang their process")
 
 
 @cw.hookimpl
@@ -209,6 +247,11 @@ def callwright_reward_components() -> Iterator[cw.Lazy]:
 def callwright_reward_recipes() -> Iterator[cw.Lazy]:
     yield cw.Lazy("sums", sums_recipe, "format and answer")
     yield cw.Lazy("buggy", buggy_recipe, "raises")
+
+
+@cw.hookimpl
+def callwright_samplers() -> Iterator[cw.Lazy]:
+    yield cw.Lazy("lethal", Lethal, "ends its process")
 
 
 @cw.hookimpl

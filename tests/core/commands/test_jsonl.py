@@ -106,6 +106,20 @@ def test_ctrl_c_in_the_middle_of_a_flush_loses_no_line_and_doubles_none(
     assert target.read_text() == "".join(given)
 
 
+def test_an_error_of_somebody_else_loses_no_finished_row(tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+
+    def write_all() -> None:
+        with RowSink(str(target)) as sink:
+            for number in range(1000):
+                sink.write(f"{number}\n")
+            raise RunError("several workers were lost")
+
+    with pytest.raises(RunError, match="workers"):
+        write_all()
+    assert len(target.read_text().splitlines()) == 1000
+
+
 def test_rows_in_parts(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"a": 1}\n\nnonsense\n{"b": 2}\n')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,32 @@ def components(source: Any) -> list[tuple[str, str, str, str]]:
 
 def components_of(state: Any, chunk: Any) -> list[tuple[str, str, str, str]]:
     return components(chunk)
+
+
+def squares(state: Any, chunk: list[int]) -> list[int]:
+    """Number 13 kills its process, 17 hangs."""
+    for number in chunk:
+        if number == 13:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == 17:
+            time.sleep(3600)
+    return [number * number for number in chunk]
+
+
+def halves(chunk: list[int]) -> list[list[int]]:
+    middle = len(chunk) // 2
+    return [chunk[:middle], chunk[middle:]] if middle else [chunk]
+
+
+def joined(parts: list[list[Any]]) -> list[Any]:
+    return [one for part in parts for one in part]
+
+
+def lost(chunk: list[int], reason: str) -> list[Any]:
+    return [(chunk[0], reason)]
+
+
+def names_itself_and_hangs(folder: str, state: Any, chunk: int) -> int:
+    (Path(folder) / str(os.getpid())).touch()
+    time.sleep(3600)
+    return chunk

@@ -1,0 +1,93 @@
+"""Signals: SIGTERM and SIGHUP end a command the way Ctrl-C does, and what must not be torn apart is not.
+
+with answered():                # the command line does this once
+    ...                         # a signal raises Interrupted here, so that everything on the way out is put away
+    with postponed():
+        ...                     # here it waits for the end of the block; the second one does not
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+#: What ends a command, where the system has it: Ctrl-C, a scheduler's word, a terminal that went away.
+ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if getattr(signal, name, None) is not None
+)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends the command. Like Ctrl-C it passes through every ``except Exception``."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+    @property
+    def exit_status(self) -> int:
+        """128 and the number of the signal, as shells have it: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP."""
+        return 128 + self.number
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(number)
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """In this block the ending signals raise :class:`Interrupted` in the main thread.
+
+    One that is ignored stays ignored, as ``nohup`` wants it. Outside of the main thread nothing changes.
+    """
+    with _handled_by(_interrupt):
+        yield
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """What this block does is done whole: an ending signal is answered after it, a second one at once.
+
+    Without :func:`answered` that holds for Ctrl-C alone, which everybody answers. Outside of the main thread nothing
+    changes: signals only reach the main one.
+    """
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in ENDING}
+    came: list[tuple[int, FrameType | None]] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        if came:
+            before[number](number, frame)
+        came.append((number, frame))
+
+    with _handled_by(wait, only=[number for number, handler in before.items() if callable(handler)]):
+        yield
+    if came:
+        number, frame = came[0]
+        before[number](number, frame)
+
+
+@contextmanager
+def _handled_by(handler: Any, only: list[int] | None = None) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    chosen = [number for number in ENDING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    if only is not None:
+        chosen = [number for number in chosen if number in only]
+    before = {number: signal.signal(number, handler) for number in chosen}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def leave_signals_to_the_parent() -> None:
+    """For a worker: Ctrl-C and a lost terminal reach the whole process group, and the parent decides what they mean."""
+    for number in ENDING:
+        if number != signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)

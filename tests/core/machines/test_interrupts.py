@@ -1,0 +1,72 @@
+"""Signals end a block the way Ctrl-C does, and what is postponed is done whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from callwright.machines.interrupts import Interrupted, answered, postponed
+
+EACH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+
+
+def two_steps(number: signal.Signals, done: list[str], *, signals: int = 1) -> None:
+    """Sends the signals inside of a postponed block, each followed by a word."""
+    with postponed():
+        for at in range(signals):
+            os.kill(os.getpid(), number)
+            done.append(f"inside {at}")
+    done.append("after")
+
+
+@EACH
+def test_a_signal_is_an_interrupt_with_the_status_of_a_shell(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted) as caught, answered():
+        os.kill(os.getpid(), number)
+    assert caught.value.exit_status == 128 + number
+    assert signal.getsignal(number) is before
+
+
+@EACH
+def test_a_postponed_signal_waits_for_the_end_and_the_second_does_not(number: signal.Signals) -> None:
+    done: list[str] = []
+    with pytest.raises(Interrupted), answered():
+        two_steps(number, done)
+    assert done == ["inside 0"]
+    with pytest.raises(Interrupted), answered():
+        two_steps(number, done, signals=2)
+    assert done == ["inside 0", "inside 0"]
+
+
+def test_ctrl_c_is_postponed_without_a_command_line() -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        two_steps(signal.SIGINT, done)
+    assert done == ["inside 0"]
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with answered(), postponed():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_other_threads_change_nothing() -> None:
+    handlers = []
+
+    def inside() -> None:
+        with answered(), postponed():
+            handlers.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.getsignal(signal.SIGTERM)]
