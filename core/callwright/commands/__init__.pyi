@@ -22,9 +22,11 @@ from callwright.commands.options import key_values as key_values
 from callwright.commands.options import reward_option as reward_option
 from callwright.commands.options import seed_option as seed_option
 from callwright.commands.options import stack as stack
+from callwright.commands.options import stuck_after_option as stuck_after_option
 from callwright.commands.pipelines import find_task as find_task
 from callwright.commands.pipelines import make_pipeline as make_pipeline
 from callwright.commands.pipelines import make_sampler as make_sampler
+from callwright.commands.quarantine import Quarantine as Quarantine
 from callwright.commands.row_corpus import RowCorpus as RowCorpus
 from callwright.commands.row_corpus import RowTasks as RowTasks
 from callwright.commands.row_corpus import make_row_pipeline as make_row_pipeline
