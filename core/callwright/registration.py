@@ -21,8 +21,8 @@ class Reach:
 
     ``kind``: ``process`` (starts a program), ``secret`` (sends an environment variable to a host) or ``code`` (runs
     code of a folder or a package that options name). ``what`` says it exactly, as the end of a sentence such as
-    ``"starts: sh -c ls"``. ``options`` are those that decide it: where all of them that are given were given by the user,
-    nobody else asked for it (``name`` stands for the choice of the component). ``dry_run`` says that a dry run does it.
+    ``"starts: sh -c ls"``. ``options`` are those that decide it: where the user gave all of them that are given, nobody
+    else asked for it (``name`` stands for the choice of the component). ``dry_run`` says that a dry run does it too.
     """
 
     kind: Literal["process", "secret", "code"]

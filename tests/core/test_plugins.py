@@ -191,7 +191,7 @@ def raising() -> Iterator[cw.Lazy]:
             plugin(parsers=["upper"]),
             r"plugin 'theirs': callwright_parsers yielded 'upper'; it must yield callwright.Lazy",
         ),
-        (plugin(parsers=lambda: raising()), "plugin 'theirs': <lambda> raised ZeroDivisionError: by nothing"),
+        (plugin(parsers=lambda: raising()), "plugin 'theirs': callwright_parsers raised ZeroDivisionError: by nothing"),
     ],
 )
 def test_a_plugin_that_does_not_fit_says_how(broken: Any, message: str) -> None:

@@ -12,6 +12,7 @@ import click
 from attrs import define, field
 
 from callwright.errors import PluginError, UsageError
+from callwright.machines.redaction import redacted_words
 from callwright.plugins import Registry, load_plugins
 
 
@@ -48,8 +49,8 @@ class App:
 
     @property
     def command(self) -> str:
-        """The command line that started this process, for the report."""
-        return shlex.join(["callwright", *self.argv])
+        """The command line that started this process, for the report: without the secrets in it."""
+        return shlex.join(["callwright", *redacted_words(self.argv)])
 
     def plugin_options(self) -> list[str]:
         """The ``-p`` options as they were given, for a command line that goes on with this one."""
