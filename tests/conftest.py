@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ settings.load_profile("callwright")
 
 ROOT = Path(__file__).resolve().parents[1]
 OFFICIAL_DATA = Path(os.environ.get("CALLWRIGHT_DATA") or ROOT.parent / "shared" / "data")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes what the user trusts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,7 @@ class EventCaller:
         """What came of the call."""
         try:
             outcome = self.registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
-        except InfrastructureFailure:
+        except (InfrastructureFailure, PluginError):
             raise
         except Exception as error:  # not the tool's, whose exceptions are outcomes by now
             raise PluginError(f"a callwright_tool_call hook raised {type(error).__name__}: {error}") from error

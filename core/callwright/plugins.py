@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -17,13 +16,15 @@ from types import ModuleType
 from typing import Any, Final
 
 import pluggy
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from callwright import hookspecs
 from callwright.environments.sessions import call_session
 from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+from callwright.guarding import guard
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
+from callwright.registration import Lazy as Lazy
 
 GROUP: Final = "callwright"
 
@@ -53,51 +54,6 @@ EVENTS: Final = (
     "callwright_training_step",
     "callwright_run_finished",
 )
-
-
-_TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-
-
-@frozen
-class Lazy:
-    """A component by name, whose module is imported when it is first asked for.
-
-    ``target`` is ``"package.module:attribute"`` (or the object itself, for embedders); calling it with the options of a
-    recipe makes the component. ``extra`` names the optional dependencies that it needs; ``options`` are passed always.
-    """
-
-    name: str
-    target: str | Callable[..., Any] = field(repr=False)
-    summary: str = ""
-    extra: str | None = None
-    options: Mapping[str, Any] = field(factory=dict)
-    #: Filled in by the registry: the plugin that registered it.
-    plugin: str = ""
-
-    def __attrs_post_init__(self) -> None:
-        if isinstance(self.target, str) and not _TARGET.fullmatch(self.target):
-            raise PluginError(f"{self.name!r}: the target {self.target!r} is not of the form 'package.module:name'")
-
-    def load(self) -> Any:
-        """The factory itself.
-
-        Raises :class:`callwright.errors.MissingExtra` or :class:`callwright.errors.PluginError`.
-        """
-        if not isinstance(self.target, str):
-            return self.target
-        module_name, _, attribute = self.target.partition(":")
-        try:
-            return functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
-        except ModuleNotFoundError as error:
-            if self.extra and error.name and not f"{module_name}.".startswith(f"{error.name}."):
-                raise MissingExtra(f"{self.name!r}", self.extra, error.name) from error
-            raise PluginError(f"plugin {self.plugin!r}: {self.target!r} cannot be imported: {error}") from error
-        except CallwrightError:
-            raise
-        except Exception as error:
-            raise PluginError(
-                f"plugin {self.plugin!r}: loading {self.target!r} raised {type(error).__name__}: {error}"
-            ) from error
 
 
 @frozen
@@ -271,10 +227,11 @@ class Registry:
                 self._manager.unregister(name=name)
             raise PluginError(f"plugin {name!r} does not fit the hooks: {' '.join(str(error).split())}") from error
         callers = self._manager.get_hookcallers(plugin) or []
+        guard(callers, plugin, name, EVENTS)
         self._plugins[name] = evolve(info, hooks=tuple(sorted(caller.name for caller in callers)))
         try:
             self._collect(plugin, name)
-        except Exception:
+        except BaseException:
             self._manager.unregister(name=name)
             for components in self._components.values():
                 for component in [key for key, lazy in components.items() if lazy.plugin == name]:
@@ -282,15 +239,13 @@ class Registry:
             del self._plugins[name]
             raise
 
-    def _registered(self, implementation: Any, name: str) -> list[Any]:
+    def _registered(self, implementation: Any, hook: str, name: str) -> list[Any]:
         try:
             return list(implementation() or ())
         except CallwrightError:
             raise
-        except Exception as error:
-            raise PluginError(
-                f"plugin {name!r}: {implementation.__name__} raised {type(error).__name__}: {error}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"plugin {name!r}: {hook} raised {type(error).__name__}: {error}") from error
 
     def _collect(self, plugin: object, name: str) -> None:
         for kind, hook_name in KINDS.items():
@@ -298,7 +253,7 @@ class Registry:
             if implementation is None or not hasattr(implementation, "callwright_impl"):
                 continue
             registered = []
-            for lazy in self._registered(implementation, name):
+            for lazy in self._registered(implementation, hook_name, name):
                 if not isinstance(lazy, Lazy):
                     raise PluginError(
                         f"plugin {name!r}: {hook_name} yielded {_shown(lazy)}; it must yield callwright.Lazy(name, "
@@ -337,6 +292,12 @@ class Registry:
     def plugins(self) -> Sequence[PluginInfo]:
         """Every plugin that was found, by name, blocked and broken ones included."""
         return [self._plugins[name] for name in sorted(self._plugins)]
+
+    def plugin(self, name: str) -> PluginInfo:
+        """The plugin of this name. Raises :class:`callwright.errors.UnknownName`."""
+        if name not in self._plugins:
+            raise UnknownName("plugin", name, self._plugins)
+        return self._plugins[name]
 
     def names(self, kind: str) -> list[str]:
         """The registered names of a kind, sorted."""

@@ -22,15 +22,20 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from callwright.errors import RecipeError, UnknownName
 
 _KEY = r'(?:"[^"]*"|\'[^\']*\'|[A-Za-z0-9_-]+)'
 _TABLE_LINE = re.compile(rf"\s*\[\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
+#: Tables and lists in one another: far more than any component reads, far less than would exhaust the stack.
+_DEEPEST: Final = 64
+#: Digits that Python reads as an integer unless it is told to read more.
+_MOST_DIGITS: Final = 4300
+_LONGEST_NAME: Final = 100
 
 
 class Choice(BaseModel):
@@ -114,6 +119,17 @@ class PipelineRecipe(BaseModel):
     model: dict[str, Any] = Field(default_factory=dict, description="The policy; its keys belong to the trainer.")
     time_limit: float | None = Field(default=None, gt=0, description="Seconds that one tool call may take.")
     turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        # Run folders are runs/<name>-<time>: a name that is a path would write somewhere else.
+        if name.strip(" .") == "" or len(name) > _LONGEST_NAME or not name.isprintable() or set(name) & set("/\\:"):
+            raise ValueError(
+                f"{name[:_LONGEST_NAME]!r} cannot be part of a folder's name: give 1 to {_LONGEST_NAME} printable "
+                "characters without '/', '\\' and ':' (where a run goes is said by --output)"
+            )
+        return name
 
     @model_validator(mode="before")
     @classmethod
@@ -249,16 +265,61 @@ def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] =
         at = re.search(r"at line (\d+)", str(error))
         line = at[1] if at else str(len(text.splitlines()))
         raise RecipeError(f"{source}:{line}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise RecipeError(f"{source}:{_line_of_nesting(text)}: {_TOO_DEEP}") from error
+    except ValueError as error:  # not one of TOML: Python reads no integer of so many digits
+        raise RecipeError(f"{source}:{_line_of_digits(text)}: {_TOO_MANY_DIGITS}") from error
     return _validated(data, source, text, overrides)
+
+
+_TOO_DEEP: Final = f"tables or lists stand more than {_DEEPEST} deep in one another"
+_TOO_MANY_DIGITS: Final = f"an integer of more than {_MOST_DIGITS} digits"
+
+
+def _line_of_nesting(text: str) -> int:
+    depth = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        depth += sum((character in "[{") - (character in "]}") for character in line)
+        if depth > _DEEPEST or line.count("[") + line.count("{") > _DEEPEST:
+            return number
+    return 1
+
+
+def _line_of_digits(text: str) -> int:
+    digits = re.compile(rf"\d(?:_?\d){{{_MOST_DIGITS}}}")
+    return next((number for number, line in enumerate(text.splitlines(), 1) if digits.search(line)), 1)
+
+
+def _too_deep(data: Mapping[str, Any]) -> str | None:
+    """The key of the file under which values stand too deep in one another. Without recursion, which they would end."""
+    for key, value in data.items():
+        level: list[Any] = [value]
+        for _ in range(_DEEPEST):
+            level = [
+                inner
+                for one in level
+                if isinstance(one, Mapping | list)
+                for inner in (one.values() if isinstance(one, Mapping) else one)
+            ]
+            if not level:
+                break
+        else:
+            return key
+    return None
 
 
 def _validated(given: Mapping[str, Any], source: str, text: str | None, overrides: Sequence[str]) -> LoadedRecipe:
     """A recipe of its data; ``text`` is what these were read from, ``None`` if they were never written."""
+    deep = _too_deep(given)
+    if deep is not None:
+        raise RecipeError(f"{locate(source, text or '', {}, (deep,))}: {deep}: {_TOO_DEEP}")
     data = copy.deepcopy(dict(given))
     applied = {}
     for override in overrides:
         key, value = _apply_override(data, override)
         applied[key] = value
+        if _too_deep(data) is not None:
+            raise RecipeError(f"--set {override:.60}…: {_TOO_DEEP}")
     try:
         recipe = PipelineRecipe.model_validate(data)
     except ValidationError as error:
@@ -277,7 +338,7 @@ def _say(problem: Any, path: tuple[str, ...]) -> str:
         return str(UnknownName("recipe key", path[-1], table.model_fields))
     if problem["type"] == "missing":
         return f"{dotted} is missing"
-    return f"{dotted}: {problem['msg']}"
+    return f"{dotted}: {problem['msg'].removeprefix('Value error, ')}"
 
 
 def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
@@ -289,6 +350,10 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
         value: Any = tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
         value = raw.strip()  # a bare word is a string
+    except RecursionError as error:
+        raise RecipeError(f"--set {override:.60}…: {_TOO_DEEP}") from error
+    except ValueError as error:
+        raise RecipeError(f"--set {override:.60}…: {_TOO_MANY_DIGITS}") from error
     node = data
     for part in parts[:-1]:
         inner = node.get(part, {})

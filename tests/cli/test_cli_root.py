@@ -6,17 +6,19 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import cli_fakes
 import click
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import callwright as cw
 import callwright_plugins.json_ir
 from callwright.cli.root import CORE
+from callwright.cli.root import root as root_command
 from callwright.plugins import load_plugins
 
 Invoke = Callable[..., Result]
@@ -156,6 +158,37 @@ def test_plugins_that_are_not_there(start: Start, option: str, status: int, said
     assert process.returncode == status
     assert said in errors
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "said"),
+    [
+        (
+            "import sys\nsys.exit(0)\n",
+            4,
+            "error: -p mine: the module ends the process when it is imported: sys.exit(0)",
+        ),
+        (
+            "import sys, callwright\n@callwright.hookimpl\ndef callwright_parsers():\n    sys.exit(0)\n",
+            4,
+            "error: plugin 'mine': callwright_parsers raised SystemExit: 0",
+        ),
+        ("def callwright_parsers():\n    return ()\n", 2, "error: -p mine: this module is no plugin of Callwright"),
+        ("", 2, "error: -p mine: this module is no plugin of Callwright"),
+    ],
+)
+def test_a_module_that_is_no_plugin_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, status: int, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    result = CliRunner().invoke(root_command, ["-p", "mine", "schema"], catch_exceptions=False)
+    assert result.exit_code == status, result.stderr
+    assert result.stderr.startswith(said)
+    assert len(result.stderr.splitlines()) == 1
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
 
 
 def test_hooks_are_traced(invoke: Invoke, gold: Callable[[str], str], write_rows: Callable[..., Any]) -> None:

@@ -14,7 +14,7 @@ import pytest
 import callwright as cw
 from callwright import hookspecs
 from callwright.environments import FunctionEnvironment
-from callwright.errors import MissingExtra, NameClash, PluginError, UnknownName
+from callwright.errors import DataError, MissingExtra, NameClash, PluginError, UnknownName
 from callwright.pipeline import event_caller
 from callwright.plugins import EVENTS, KINDS, Registry, load_plugins
 from callwright.walk import execute
@@ -191,7 +191,7 @@ def raising() -> Iterator[cw.Lazy]:
             plugin(parsers=["upper"]),
             r"plugin 'theirs': callwright_parsers yielded 'upper'; it must yield callwright.Lazy",
         ),
-        (plugin(parsers=lambda: raising()), "plugin 'theirs': <lambda> raised ZeroDivisionError: by nothing"),
+        (plugin(parsers=lambda: raising()), "plugin 'theirs': callwright_parsers raised ZeroDivisionError: by nothing"),
     ],
 )
 def test_a_plugin_that_does_not_fit_says_how(broken: Any, message: str) -> None:
@@ -449,7 +449,7 @@ def test_a_bug_in_a_hook_is_not_the_models_fault() -> None:
     def forgetful(call: cw.Call) -> Any:
         yield
 
-    with pytest.raises(PluginError, match="a callwright_tool_call hook raised AttributeError"):
+    with pytest.raises(PluginError, match=r"plugin .*: its hook callwright_tool_call raised AttributeError"):
         called(buggy)
     with pytest.raises(PluginError, match="a callwright_tool_call hook gave None for a call; it must give an Outcome"):
         called(forgetful)
@@ -460,11 +460,71 @@ def test_hook_calls_can_be_traced() -> None:
     registry = registry_with(run_finished=lambda run: None, training_step=lambda metrics: 1 / 0)
     registry.trace(lines.append)
     registry.hook.callwright_run_finished(run="r")
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(PluginError, match="plugin 'mine': its hook callwright_training_step raised ZeroDivisionError"):
         registry.hook.callwright_training_step(metrics={"loss": 1.0, "long": "x" * 200})
     assert lines[0] == "hook callwright_run_finished(run='r') -> 1 implementation(s)"
     assert lines[1] == "hook callwright_run_finished returned []"
     assert lines[2].startswith("hook callwright_training_step(metrics={'loss': 1.0, 'long': 'xxx")
     assert len(lines[2]) < 200
-    assert lines[3] == "hook callwright_training_step raised ZeroDivisionError('division by zero')"
+    assert "callwright_training_step raised ZeroDivisionError: division by zero" in lines[3]
     assert len(lines) == 4
+
+
+# Faults of plugins ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("event", sorted(set(EVENTS) - {"callwright_tool_call"}))
+@pytest.mark.parametrize("fault", [ValueError("event"), SystemExit(0)])
+def test_an_event_hook_that_raises_is_named_with_its_plugin(event: str, fault: BaseException) -> None:
+    def hook() -> None:
+        raise fault
+
+    registry = registry_with(**{event.removeprefix("callwright_"): hook})
+    said = rf"plugin 'mine': its hook {event} raised {type(fault).__name__}: {fault}\. This is a bug of the plugin"
+    with pytest.raises(PluginError, match=said):
+        getattr(registry.hook, event)(task=None, messages=[], attempt=None, reward=None, metrics={}, run=None)
+
+
+def test_what_a_hook_raises_on_purpose_stays_what_it_is() -> None:
+    def hook() -> None:
+        raise DataError("the disk of the audit is full")
+
+    with pytest.raises(DataError, match="the disk of the audit is full"):
+        registry_with(run_finished=hook).hook.callwright_run_finished(run=None)
+
+
+def test_the_plugin_whose_hook_raised_is_named_and_not_the_one_around_it() -> None:
+    @cw.hookimpl(wrapper=True)
+    def around() -> Any:
+        return (yield)
+
+    def inner() -> None:
+        raise KeyError("k")
+
+    registry = Registry()
+    registry.add(SimpleNamespace(callwright_run_finished=cw.hookimpl(inner)), name="inner")
+    registry.add(SimpleNamespace(callwright_run_finished=around), name="around")
+    with pytest.raises(PluginError, match="plugin 'inner': its hook callwright_run_finished raised KeyError"):
+        registry.hook.callwright_run_finished(run=None)
+
+
+def test_a_registration_hook_that_ends_the_process_is_a_broken_plugin() -> None:
+    def leave() -> Any:
+        sys.exit(0)
+
+    registry = Registry()
+    with pytest.raises(PluginError, match="plugin 'mine': callwright_parsers raised SystemExit: 0"):
+        registry.add(SimpleNamespace(callwright_parsers=cw.hookimpl(leave)), name="mine")
+    assert registry.plugins == []
+
+
+def test_nothing_of_a_plugin_stays_whatever_ends_its_registration() -> None:
+    def interrupted() -> Any:
+        yield upper()
+        raise KeyboardInterrupt
+
+    registry = Registry()
+    with pytest.raises(KeyboardInterrupt):
+        registry.add(SimpleNamespace(callwright_parsers=cw.hookimpl(interrupted)), name="mine")
+    assert registry.plugins == []
+    assert registry.names("parser") == []

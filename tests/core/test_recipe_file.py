@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from callwright.recipe_file import (
     shipped_recipes,
     write_toml,
 )
+from callwright.training.recipe_run import default_folder
 
 TEXT = """\
 # a recipe
@@ -92,8 +94,8 @@ def data(*overrides: str, text: str = TEXT) -> dict[str, Any]:
         ("seed=8", ("seed",), 8),
         ("name=other", ("name",), "other"),
         ('name="quoted = 1"', ("name",), "quoted = 1"),
-        ("name=Qwen/Qwen3-8B", ("name",), "Qwen/Qwen3-8B"),
-        ("name=", ("name",), ""),
+        ("description=Qwen/Qwen3-8B", ("description",), "Qwen/Qwen3-8B"),
+        ("description=", ("description",), ""),
         ("algorithm.kl_weight=0.04", ("algorithm", "kl_weight"), 0.04),
         ("algorithm.name=dapo", ("algorithm",), {"name": "dapo", "kl_weight": 0.1}),
         ("algorithm=dapo", ("algorithm",), "dapo"),
@@ -260,3 +262,41 @@ def test_the_schema_of_a_recipe_describes_every_key() -> None:
     schema = PipelineRecipe.model_json_schema()
     assert set(schema["properties"]) == set(PipelineRecipe.model_fields)
     assert schema["additionalProperties"] is False
+
+
+# What no recipe may hold ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../../tmp/x", "/tmp/x", "a/b", "a\\b", "C:evil", "..", ".", "", " ", "a\nb", "n" * 101]
+)
+def test_a_name_cannot_leave_the_runs_folder(name: str) -> None:
+    text = f"seed = 1\nname = {json.dumps(name)}\ncorpus = 'c'\n"
+    with pytest.raises(RecipeError, match=r"^r\.toml:2: name: .*--output"):
+        parse_recipe(text, "r.toml")
+
+
+@pytest.mark.parametrize("name", ["tier-mini", "Größe 2 (b)", ".hidden", "n" * 100])
+def test_other_names_stay_in_it(name: str) -> None:
+    found = parse_recipe(f"name = {json.dumps(name)}\ncorpus = 'c'\n").recipe.name
+    assert default_folder(found).parent == Path("runs")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("trainer = " + "[" * 5000 + "]" * 5000, "deep in one another"),
+        ("trainer = " + "{a=" * 5000 + "1" + "}" * 5000, "deep in one another"),
+        ("trainer" + ".a" * 5000 + " = 1", "deep in one another"),
+        ("trainer = " + "[" * 100 + "]" * 100, "deep in one another"),
+        ("seed = " + "9" * 5001, "an integer of more than 4300 digits"),
+    ],
+)
+def test_what_would_exhaust_the_reader_is_refused_with_its_line(line: str, said: str) -> None:
+    with pytest.raises(RecipeError, match=rf"^r\.toml:2: .*{said}") as raised:
+        parse_recipe(f"corpus = 'c'\n{line}\n", "r.toml")
+    assert len(str(raised.value)) < 200
+    key, _, value = line.partition(" = ")
+    with pytest.raises(RecipeError, match=rf"^--set {key[:7]}.*{said}") as raised:
+        parse_recipe("corpus = 'c'\n", "r.toml", [f"{key}={value}"])
+    assert len(str(raised.value)) < 200

@@ -58,6 +58,7 @@ Judged = tuple[list["Verdict"], list[dict[str, Any]]]
 @options.stuck_after_option(_STUCK_AFTER)
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
+@options.yes_option
 @options.json_option
 @click.pass_obj
 def evaluate(
@@ -80,6 +81,7 @@ def evaluate(
     stuck_after: float,
     batch: int,
     output: str | None,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Measure a sampler: one completion per task, judged by whether its answer is right.
@@ -89,9 +91,12 @@ def evaluate(
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.commands.bars import reporter
+    from callwright.commands.trust import SAMPLED, SCORED, allow
     from callwright.machines.chunk_work import ChunkWork, Salvage
     from callwright.machines.executors import make_executor
+    from callwright.machines.redaction import redacted_value
     from callwright.plugins import PluginSource
+    from callwright.recipe_file import load_recipe
     from callwright.walk.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
@@ -101,6 +106,10 @@ def evaluate(
         raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
     if recipe is None and overrides:
         raise click.UsageError("--set goes with --recipe")
+    if recipe is not None:
+        loaded = load_recipe(recipe, overrides)
+        parts, given = (SAMPLED, [f"sampler.{key}" for key in keys]) if chosen is None else (SCORED, [])
+        allow(loaded, app.registry, parts, yes=yes, given=given)
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     asked = EvaluationRequest(
@@ -137,18 +146,20 @@ def evaluate(
         batch=batch,
         folder=Path(output) if output else None,
         command=app.command,
-        settings={
-            "corpus": here.corpus_settings() | {"split": here.split},
-            "ir": pipeline.parser.name,
-            "sampler": {"name": here.sampler_name, **here.sampler_options},
-            "limit": limit,
-            "temperature": temperature,
-            "seed": seed,
-            "batch": batch,
-            "shots": shots,
-            # Only where there are any, so that evaluations from before there were turns go on.
-            **here.turn_settings(),
-        },
+        settings=redacted_value(
+            {
+                "corpus": here.corpus_settings() | {"split": here.split},
+                "ir": pipeline.parser.name,
+                "sampler": {"name": here.sampler_name, **here.sampler_options},
+                "limit": limit,
+                "temperature": temperature,
+                "seed": seed,
+                "batch": batch,
+                "shots": shots,
+                # Only where there are any, so that evaluations from before there were turns go on.
+                **here.turn_settings(),
+            }
+        ),
     )
     try:
         with reporter() as bars:

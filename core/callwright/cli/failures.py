@@ -13,6 +13,7 @@ from callwright.commands.failures import BUG, INTERRUPTED, NO_READER, Stopped
 from callwright.commands.safe_text import say
 from callwright.errors import CallwrightError
 from callwright.machines.interrupts import Interrupted
+from callwright.machines.redaction import redacted
 
 
 def report(error: BaseException, *, with_traceback: bool = False) -> int:
@@ -21,7 +22,7 @@ def report(error: BaseException, *, with_traceback: bool = False) -> int:
         error.show()
         return error.exit_code
     if with_traceback and not isinstance(error, KeyboardInterrupt | click.Abort):
-        traceback.print_exception(error)
+        print(redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     status, line = describe(error)
     if line:
         say(line if isinstance(error, KeyboardInterrupt | click.Abort | Stopped) else f"error: {line}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from collections.abc import MutableMapping
+from typing import Any, Final
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
@@ -28,12 +29,24 @@ def configure(*, level: str | None = None, json_lines: bool = False, verbosity: 
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso" if json_lines else "%H:%M:%S", utc=json_lines),
             *([structlog.processors.format_exc_info] if json_lines else []),
+            _without_secrets,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=_StderrFactory(),
         cache_logger_on_first_use=False,
     )
+
+
+def _without_secrets(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    from callwright.machines.redaction import redacted_value
+
+    for key, value in event.items():
+        if isinstance(value, str | dict | list | tuple):
+            event[key] = redacted_value(value)
+        elif isinstance(value, BaseException) and key != "exc_info":
+            event[key] = redacted_value(repr(value))
+    return event
 
 
 class _StderrFactory:

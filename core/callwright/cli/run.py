@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     "--dry-run", is_flag=True, help="Check the recipe and its components; print it, or what the trainer would do."
 )
 @click.option("--strict", is_flag=True, help="Refuse a recipe that the trainer would not follow to the letter.")
+@options.yes_option
 @options.json_option
 @click.pass_obj
 def run(
@@ -38,15 +39,19 @@ def run(
     output: str | None,
     dry_run: bool,
     strict: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Train by RECIPE: a TOML file, the name of a shipped recipe, or a run folder to go on with.
 
     A run that was stopped or killed goes on where it was when the command is given its folder again, and ends in the
     same bytes as if it had not been. At the end the run's report.html is written.
+
+    A recipe that did not come with the package and starts programs or sends a variable somewhere is asked about first.
     """
     from callwright.cli.run_output import show_plan, show_result
     from callwright.commands.bars import reporter
+    from callwright.commands.trust import TRAINED, allow
     from callwright.pipeline import build_pipeline, create_trainer
     from callwright.recipe_file import load_recipe
     from callwright.training.recipe_run import default_folder, run_pipeline
@@ -54,6 +59,7 @@ def run(
     recipe, output = _recipe_and_folder(recipe, output)
     loaded = load_recipe(recipe, overrides)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
+    allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
     with _a_stop_loses_nothing(app, folder):
         pipeline = build_pipeline(loaded, app.registry)
         trainer = create_trainer(loaded, app.registry)

@@ -19,13 +19,20 @@ if TYPE_CHECKING:
 
 
 def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Trainer, as_json: bool) -> None:
-    """Print what the trainer would do; of one that says nothing of it, the recipe as it would be followed."""
+    """Print, without secrets, what the trainer would do; of one that says nothing of it, the recipe as it would be
+    followed.
+    """
+    from callwright.machines.redaction import redacted_value
+    from callwright.training.recipe_run import kept_text
+
     if as_json:
-        click.echo(json.dumps(_components(pipeline, trainer) if plan is None else plan, indent=2))
+        shown = redacted_value(_components(pipeline, trainer) if plan is None else plan)
+        click.echo(json.dumps(shown, indent=2))
         return
     if plan is None:
-        click.echo(pipeline.recipe.effective_text(), nl=False)
+        click.echo(kept_text(pipeline.recipe), nl=False)
         return
+    plan = redacted_value(plan)
     for key, value in plan.items():
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             click.echo(f"{key}: {shlex.join(value)}")

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 from attrs import define, field
 
-from callwright.errors import PluginError
+from callwright.errors import PluginError, UsageError
+from callwright.machines.redaction import redacted_words
 from callwright.plugins import Registry, load_plugins
 
 
@@ -38,13 +39,18 @@ class App:
             registry = load_plugins(blocked=self.blocked, trace=trace)
             for name in self.modules:
                 registry.add(_import(name), name=name)
+                if not registry.plugin(name).hooks:
+                    raise UsageError(
+                        f"-p {name}: this module is no plugin of Callwright: it has no function marked with "
+                        "@callwright.hookimpl. Was another module meant?"
+                    )
             self._registry = registry
         return self._registry
 
     @property
     def command(self) -> str:
-        """The command line that started this process, for the report."""
-        return shlex.join(["callwright", *self.argv])
+        """The command line that started this process, for the report: without the secrets in it."""
+        return shlex.join(["callwright", *redacted_words(self.argv)])
 
     def plugin_options(self) -> list[str]:
         """The ``-p`` options as they were given, for a command line that goes on with this one."""
@@ -57,5 +63,7 @@ def _import(name: str) -> object:
         sys.path.append(here)  # last, so that nothing in this folder can stand in for another module
     try:
         return importlib.import_module(name)
+    except SystemExit as error:
+        raise PluginError(f"-p {name}: the module ends the process when it is imported: sys.exit({error})") from error
     except Exception as error:  # somebody else's module: whatever goes wrong in it is reported as its own
         raise PluginError(f"-p {name}: the module cannot be imported: {type(error).__name__}: {error}") from error

@@ -30,7 +30,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
 
 
@@ -107,3 +107,8 @@ def truncation_keys(truncated: str | None, floor: float | None) -> dict[str, Any
 def corpus_keys(data: str | None, pairs: Sequence[str]) -> dict[str, Any]:
     """The options of a corpus from ``--data`` and ``--corpus-option``."""
     return {**({"data": data} if data is not None else {}), **key_values(pairs, "--corpus-option")}
+
+
+yes_option = click.option(
+    "--yes", is_flag=True, help="Allow what the recipe starts, and the variables that it sends, without being asked."
+)

@@ -6,11 +6,13 @@ import unicodedata
 
 import click
 
+from callwright.machines.redaction import redacted
+
 
 def say(text: str) -> None:
-    """A line on stderr, with nothing in it that a terminal would obey."""
+    """A line on stderr, without secrets, and with nothing in it that a terminal would obey."""
     try:
-        click.echo(visible(text), err=True)
+        click.echo(visible(redacted(text)), err=True)
     except OSError:  # nobody reads stderr either
         return
 

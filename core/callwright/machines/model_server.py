@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
 from callwright.errors import InfrastructureFailure, MissingExtra, UsageError
+from callwright.machines.redaction import redacted
+from callwright.registration import Reach
 
 T = TypeVar("T")
 OPENAI: Final = "https://api.openai.com/v1"
@@ -85,6 +87,15 @@ class Server:
         """Where the server is."""
         return self.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
 
+    @property
+    def label(self) -> str:
+        """The address for people: without user, password and keys."""
+        return redacted(self.address)
+
+    def without_secrets(self, text: str) -> str:
+        """A text that may hold what the server was sent: without its key, and whatever else looks like one."""
+        return redacted(text, filter(None, [os.environ.get(self.api_key_env)]))
+
     def all(self, requests: Sequence[Callable[[Connection], Awaitable[T]]]) -> list[T | BaseException]:
         """The answers to many requests, in their order; what a request raises stands in place of its answer.
 
@@ -153,7 +164,9 @@ class Connection:
             except (openai.APITimeoutError, openai.APIConnectionError) as error:
                 usage.failed += 1
                 usage.retries += server.retries
-                raise InfrastructureFailure(f"{server.address} does not answer: {error}") from error
+                raise InfrastructureFailure(
+                    f"{server.label} does not answer: {server.without_secrets(str(error))}"
+                ) from error
             except openai.APIStatusError as error:
                 raise self._translated(error) from error
         usage.retries += response.retries_taken
@@ -164,31 +177,43 @@ class Connection:
             usage.completion_tokens += int(counted.get("completion_tokens") or 0)
         except (ValueError, AttributeError, TypeError) as error:
             usage.failed += 1
-            raise InfrastructureFailure(f"{server.address} answered something that is no completion") from error
+            raise InfrastructureFailure(f"{server.label} answered something that is no completion") from error
         usage.cost = (usage.prompt_tokens * server.prices[0] + usage.completion_tokens * server.prices[1]) / 1_000_000
         return answer
 
     def _translated(self, error: Any) -> Exception:
         server, usage = self.server, self.server.usage
         usage.failed += 1
-        said = _said(error)
+        said = server.without_secrets(_said(error))[:400]
         status = error.status_code
         if status in (408, 409, 429) or status >= 500:
             usage.retries += server.retries
-            return InfrastructureFailure(f"{server.address} answered {status} {server.retries + 1} times: {said}")
+            return InfrastructureFailure(f"{server.label} answered {status} {server.retries + 1} times: {said}")
         if "context_length" in str(getattr(error, "code", "")) or "maximum context length" in said:
             return ContextExceeded(said)
         if status in (401, 403):
-            return UsageError(f"{server.address} refuses the key in ${server.api_key_env} ({status}): {said}")
+            return UsageError(f"{server.label} refuses the key in ${server.api_key_env} ({status}): {said}")
         if status == 404:
-            return UsageError(f"{server.address} has no model {server.model!r}, or is no such server (404): {said}")
-        return UsageError(f"{server.address} refuses the request ({status}): {said}")
+            return UsageError(f"{server.label} has no model {server.model!r}, or is no such server (404): {said}")
+        return UsageError(f"{server.label} refuses the request ({status}): {said}")
 
 
 def _said(error: Any) -> str:
     body = error.body if isinstance(error.body, dict) else {}
     message = body.get("message") or getattr(error, "message", "") or str(error)
-    return " ".join(str(message).split())[:400]
+    return " ".join(str(message).split())[:4000]
+
+
+def key_reaches(options: Mapping[str, Any], variable: str, usual: str) -> Iterator[Reach]:
+    """What options ``base_url`` and ``api_key_env`` of a sampler or teacher reach for: a key that goes to a host.
+
+    ``variable`` is the default of ``api_key_env``, ``usual`` the host without ``base_url``. With neither option the
+    usual key goes to the usual host, which is no choice of a recipe; a variable that is not set cannot be sent.
+    """
+    named = str(options.get("api_key_env", variable))
+    if ("base_url" in options or "api_key_env" in options) and os.environ.get(named):
+        host = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or usual
+        yield Reach("secret", f"sends the environment variable {named} to {host}", ("base_url", "api_key_env"))
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

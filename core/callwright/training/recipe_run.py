@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callwright.errors import UsageError
+from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
 from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
-from callwright.recipe_file import LoadedRecipe, load_recipe
+from callwright.recipe_file import LoadedRecipe, load_recipe, write_toml
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
 from callwright.training.truncation import cut_off_terms
@@ -62,6 +63,11 @@ def run_pipeline(
     loaded, registry = pipeline.recipe, pipeline.registry
     trainer = trainer or create_trainer(loaded, registry)
     check_tasks(pipeline)
+    if holds_marks(loaded.data):
+        raise loaded.error(
+            f"a secret was left out of this recipe ({REDACTED} stands in its place), so the run cannot go on from "
+            "here; give the recipe that the run was begun with, and --output with this folder"
+        )
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     manifest = describe_process(
         registry,
@@ -70,10 +76,16 @@ def run_pipeline(
         started=_now(),
         reward={"name": pipeline.reward.name, **cut_off_terms(pipeline.reward)},
     )
-    run = Run.create(folder, recipe_text=loaded.effective_text(), manifest=manifest, command=command)
+    run = Run.create(folder, recipe_text=kept_text(loaded), manifest=manifest, command=command)
     trainer.train(pipeline, run, reporter=reporter)
     registry.hook.callwright_run_finished(run=run)
     return run
+
+
+def kept_text(loaded: LoadedRecipe) -> str:
+    """The effective recipe as a run folder keeps it: as it was written, or written anew where it holds secrets."""
+    kept = redacted_value(loaded.data)
+    return loaded.effective_text() if kept == loaded.data else write_toml(kept)
 
 
 def _naming(reward: RewardRecipe, registry: Registry) -> list[str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import field, frozen
 
 from callwright.errors import DataError, RunError
+from callwright.machines.redaction import redacted_value
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
@@ -206,7 +207,7 @@ def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[dict[str, Any
 
 
 def describe_process(registry: Registry | None = None, **more: Any) -> dict[str, Any]:
-    """A manifest: versions of what took part, the plugins, and what else the caller wants to keep."""
+    """A manifest: versions of what took part, the plugins, and what else the caller wants to keep, without secrets."""
     versions = {}
     for name in ("callwright", "torch", "transformers", "tokenizers", "numpy", "pydantic", "attrs", "jsonschema-rs"):
         try:
@@ -223,5 +224,5 @@ def describe_process(registry: Registry | None = None, **more: Any) -> dict[str,
         "platform": f"{sys.platform} {platform.machine()}",
         "versions": versions,
         "plugins": plugins,
-        **more,
+        **redacted_value(more),
     }

@@ -15,6 +15,7 @@ from callwright.commands.app import App
 from callwright.commands.bars import reporter
 from callwright.commands.failures import Stopped
 from callwright.commands.safe_text import say
+from callwright.commands.trust import TRAINED, allow
 from callwright.errors import UsageError
 from callwright_plugins.grid.plan import MOST, GridRun, Plan, read_over, read_seeds
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     "--metric", "metrics", multiple=True, metavar="NAME", help="A further figure: gain@2-4, kl, scores.answer."
 )
 @click.option("--dry-run", is_flag=True, help="Check every setting, list the runs, and train nothing.")
+@options.yes_option
 @options.json_option
 @click.pass_obj
 def grid(
@@ -49,6 +51,7 @@ def grid(
     workers: int,
     metrics: tuple[str, ...],
     dry_run: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Train by RECIPE under every combination of the values of --over, with every seed, and compare.
@@ -58,6 +61,7 @@ def grid(
     printed, in DIR/grid.json, and as a page in DIR/grid.html. Status 1: a run failed; the others were made.
     """
     from callwright.recipe_file import load_recipe
+    from callwright.training.recipe_run import kept_text
     from callwright.training.run_folder import write_atomically
     from callwright_plugins.grid.metrics import check_names
     from callwright_plugins.grid.output import PAGE, RESULT, draw, draw_plan, plan_as_json
@@ -66,11 +70,12 @@ def grid(
 
     names = check_names(metrics)
     loaded = load_recipe(recipe, fixed)
-    plan = Plan(str(recipe), loaded.effective_text(), fixed, read_over(over), read_seeds(seeds))
+    plan = Plan(str(recipe), kept_text(loaded), fixed, read_over(over), read_seeds(seeds))
     if len(plan.settings) * len(plan.seeds) > MOST:
         raise UsageError(f"{len(plan.settings)} settings with {len(plan.seeds)} seeds are more than {MOST:,} runs")
     if both := [key for key, _ in plan.over if key in {one.partition("=")[0].strip() for one in fixed}]:
         raise UsageError(f"{both[0]} is given by --set and by --over; give it once")
+    reaches = allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run)
     _check(app, plan)
     folder = Path(output) if output else Path("runs") / f"{loaded.recipe.name}-grid"
     if dry_run:
@@ -83,7 +88,7 @@ def grid(
     plan = plan.settle(folder)
     ledger = Ledger.open(folder)
     try:
-        _carry_out(app, plan, folder, ledger, workers, names)
+        _carry_out(app, plan, folder, ledger, workers, names, ["--yes"] if reaches else [])
     finally:
         # Also of a grid that was stopped: what is finished can be looked at.
         results = collect(plan, folder, ledger, names)
@@ -131,7 +136,9 @@ def _load(plan: Plan, overrides: Sequence[str]) -> LoadedRecipe:
     return load_recipe(plan.recipe, (*plan.fixed, *overrides, f"seed={plan.seeds[0]}"))
 
 
-def _carry_out(app: App, plan: Plan, folder: Path, ledger: Ledger, workers: int, names: Sequence[str]) -> None:
+def _carry_out(
+    app: App, plan: Plan, folder: Path, ledger: Ledger, workers: int, names: Sequence[str], agreed: Sequence[str]
+) -> None:
     from callwright.training.run_folder import Run
     from callwright_plugins.grid.children import carry_out
     from callwright_plugins.grid.metrics import read_figures
@@ -143,7 +150,7 @@ def _carry_out(app: App, plan: Plan, folder: Path, ledger: Ledger, workers: int,
     def words(run: GridRun) -> list[str]:
         overrides = (*plan.fixed, *run.setting.overrides, f"seed={run.seed}")
         sets = [word for override in overrides for word in ("--set", override)]
-        return [*app.plugin_options(), "run", plan.recipe, *sets, "--output", str(folder / run.key)]
+        return [*app.plugin_options(), "run", plan.recipe, *agreed, *sets, "--output", str(folder / run.key)]
 
     with reporter(f"grid {folder}: {len(plan.settings)} settings, {len(plan.seeds)} seeds") as bars:
         bars.start("runs", len(plan.runs), done)

@@ -21,7 +21,7 @@ from callwright_plugins.lab.figures import figures
 from callwright_plugins.lab.ledger import kind_of, open_ledger
 from callwright_plugins.lab.probes import PROBES, Probe, chosen
 from callwright_plugins.lab.probing import Probing, probe_tasks, spread
-from callwright_plugins.lab.reading import Source, open_source
+from callwright_plugins.lab.reading import Source, allow_run, open_source
 from callwright_plugins.lab.remarks import remarks
 from callwright_plugins.lab.weighting.comparing import compare_schemes
 from callwright_plugins.lab.weighting.recording import Recording
@@ -53,6 +53,7 @@ _LONG: Final = 2_000
 @click.option("--lambda", "penalties", metavar="L,L,…", help="Try these costs of a mismatch under the first recipe.")
 @click.option("-o", "--output", metavar="FILE.html", help="Write the page here. Default for a run: lab.html in it.")
 @click.option("--open/--no-open", "show", default=False, help="Show the page in the browser.")
+@options.yes_option
 @options.json_option
 @click.pass_obj
 def lab(
@@ -71,6 +72,7 @@ def lab(
     penalties: str | None,
     output: str | None,
     show: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Compare rewards on the same rollouts.
@@ -99,6 +101,8 @@ def lab(
     if split is not None and source is not None:
         raise click.UsageError("--split is for probing a corpus without rollouts; rows say which tasks they are of")
     keys = options.corpus_keys(data, corpus_options)
+    if source is not None:
+        allow_run(app.registry, source, yes=yes)
     opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)
     asked = Asked(names, probe_tasks, chosen(probe_names), split if source is None else None)
     found, probing = examine(opened, asked, recording, quiet=as_json)

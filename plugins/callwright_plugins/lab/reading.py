@@ -11,6 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from callwright.commands.jsonl import BadRow, RowFile
 from callwright.commands.pipelines import find_task, make_pipeline
+from callwright.commands.trust import SCORED, allow
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
@@ -98,6 +99,15 @@ def _progress(step: Any, total: Any) -> Progress | None:
     if type(step) is int and type(total) is int and step >= 0 and total >= 1:
         return Progress(step, total)
     return None
+
+
+def allow_run(registry: Registry, path: str, *, yes: bool) -> None:
+    """Ask the user about what the recipe of a run folder would start, unless that is allowed.
+
+    Raises :class:`callwright.UsageError` for a refusal.
+    """
+    if (Path(path) / "recipe.toml").is_file():  # anything else is refused when it is opened
+        allow(load_recipe(Path(path) / "recipe.toml"), registry, SCORED, yes=yes, run_folder=Path(path))
 
 
 def open_run(registry: Registry, path: str) -> Source:

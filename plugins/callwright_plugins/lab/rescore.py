@@ -22,7 +22,7 @@ from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
 from callwright.walk.reward import RewardRecipe
-from callwright_plugins.lab.reading import Source, open_run
+from callwright_plugins.lab.reading import Source, allow_run, open_run
 from callwright_plugins.lab.replay import Replay
 
 #: Differences that are said one by one; --json has all of them.
@@ -36,6 +36,7 @@ _SHOWN = 5
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
+@options.yes_option
 @options.json_option
 @click.pass_obj
 def rescore(
@@ -48,6 +49,7 @@ def rescore(
     workers: int,
     executor: str,
     stuck_after: float,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Execute a run's rollouts again and score them.
@@ -58,6 +60,7 @@ def rescore(
     if anything differs. Then everything is scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them;
     their id is the line of the rollout.
     """
+    allow_run(app.registry, run, yes=yes)
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)

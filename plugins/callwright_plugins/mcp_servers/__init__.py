@@ -18,6 +18,7 @@ def callwright_environments() -> Iterator[Lazy]:
         f"{_HERE}.wrapping.environment:MCPEnvironment",
         "any MCP server, isolated and reset (command=[…] or url=…)",
         extra="mcp",
+        reaches=f"{_HERE}.wrapping.options:reaches",
     )
 
 

@@ -16,4 +16,5 @@ def callwright_samplers() -> Iterable[Lazy]:
         "callwright_plugins.openai_sampler.sampler:OpenAISampler",
         summary="chat completions of any OpenAI-compatible server, with retries, rate limits and counted costs",
         extra="openai",
+        reaches="callwright_plugins.openai_sampler.sampler:reaches",
     )

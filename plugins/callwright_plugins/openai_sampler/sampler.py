@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from callwright.episodes.sampling import draw_seed
@@ -10,10 +10,16 @@ from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM, native_messages, turn_text
 from callwright.language.parser import Parser
-from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
+from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches
 from callwright.plugins import default_registry
+from callwright.registration import Reach
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
+
+
+def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
+    """What the sampler would reach for with these options: the key that it sends."""
+    return key_reaches(options, "OPENAI_API_KEY", OPENAI)
 
 
 class OpenAISampler:
@@ -133,7 +139,7 @@ class OpenAISampler:
                 return [Completion("", truncated=True)] * n
             choices = answer.get("choices") or []
             if not choices:
-                raise InfrastructureFailure(f"{self.server.address} answered without a choice")
+                raise InfrastructureFailure(f"{self.server.label} answered without a choice")
             completions += [self._completion(choice) for choice in choices[:wanted]]
         return completions
 
@@ -141,7 +147,7 @@ class OpenAISampler:
         try:
             message = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
         except DataError as error:
-            raise InfrastructureFailure(f"{self.server.address} answered with what is no message: {error}") from error
+            raise InfrastructureFailure(f"{self.server.label} answered with what is no message: {error}") from error
         tokens = (choice.get("logprobs") or {}).get("content") or ()
         return Completion(
             message.text if self._native is None else turn_text(message, self._native),

@@ -15,4 +15,5 @@ def callwright_trainers() -> Iterable[Lazy]:
         "openrlhf",
         "callwright_plugins.openrlhf_trainer.trainer:OpenRLHFTrainer",
         summary="OpenRLHF (Ray, vLLM, DeepSpeed) in its own environment: many GPUs and nodes, exact token ids",
+        reaches="callwright_plugins.openrlhf_trainer.options:reaches",
     )

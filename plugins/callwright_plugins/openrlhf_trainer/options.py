@@ -5,12 +5,13 @@ Names are those of the trainer ``local`` wherever they mean the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
 from callwright.options import OptionTable
+from callwright.registration import Reach
 
 #: Options of the trainer ``local`` that OpenRLHF has no counterpart for, and why nothing is lost or what is. They are
 #: accepted, so that ``--set trainer.name=openrlhf`` works on a recipe for it, and listed as unsupported.
@@ -156,3 +157,16 @@ def split_local(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     """The options that this trainer knows (or that are mistakes), and those that only the trainer ``local`` has."""
     local = {key: value for key, value in given.items() if key in LOCAL_ONLY}
     return {key: value for key, value in given.items() if key not in local}, local
+
+
+def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
+    """What the trainer starts with these options; a dry run starts the interpreter too, to check the arguments."""
+    python = options.get("python") or "the interpreter of OpenRLHF"
+    what = f"starts: {python} -m openrlhf.cli.train_ppo_ray (which also runs code that a model folder holds)"
+    if options.get("flags"):
+        what += f"; with the flags {options['flags']}"
+    if options.get("environment"):
+        what += f"; with the variables {options['environment']}"
+    if options.get("ray_address"):
+        what += f"; on the cluster {options['ray_address']}"
+    yield Reach("process", what, ("name", "python", "flags", "environment", "ray_address"), dry_run=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from callwright.errors import ComponentError, UsageError
+from callwright.machines.redaction import is_secret, redacted
 from callwright.options import read_options
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.reporter import SILENT, Reporter
@@ -380,7 +381,11 @@ def script(words: list[str], environment: Mapping[str, str]) -> str:
             lines.append(shlex.quote(word))
         else:
             lines[-1] += " " + shlex.quote(word)
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items()))
+    exports = "".join(
+        # A run folder is passed on: whoever starts this sets the secrets.
+        f"# export {name}=…\n" if is_secret(name) else f"export {name}={shlex.quote(redacted(value))}\n"
+        for name, value in sorted(environment.items())
+    )
     command = " \\\n  ".join([shlex.join(words[:3]), *lines])
     about = "# The start of OpenRLHF that Callwright made last. It does not fill metrics.jsonl.\n"
     return f"#!/bin/sh\n{about}{exports}exec {command}\n"

@@ -16,4 +16,5 @@ def callwright_samplers() -> Iterable[Lazy]:
         "callwright_plugins.vllm_sampler.sampler:VLLMSampler",
         summary="vLLM in this process or on a server: exact token ids, several turns, structured outputs",
         extra="vllm",
+        reaches="callwright_plugins.vllm_sampler.sampler:reaches",
     )

@@ -139,7 +139,7 @@ def _of_server(choice: Mapping[str, Any], server: Server) -> EngineOutput | Infr
     ids = choice.get("token_ids")
     if not isinstance(ids, list):
         return InfrastructureFailure(
-            f"{server.address} gave no token ids: it must be a vLLM server that knows return_token_ids"
+            f"{server.label} gave no token ids: it must be a vLLM server that knows return_token_ids"
         )
     listed = (choice.get("logprobs") or {}).get("token_logprobs") or []
     logprobs = tuple(float(one) for one in listed) if len(listed) == len(ids) else ()

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive
 from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
-from callwright.machines.model_server import Server, Usage
+from callwright.machines.model_server import Server, Usage, key_reaches
+from callwright.registration import Reach
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
 from callwright_plugins.vllm_sampler.engines import Demand, OfflineEngine, ServerEngine
 from callwright_plugins.vllm_sampler.structured import structural_tags
+
+#: Texts among vLLM's options that only pick one of its own ways; others may name code to be imported.
+_HARMLESS: Final = frozenset({"dtype", "kv_cache_dtype", "quantization", "tokenizer_mode", "load_format"})
+
+
+def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
+    """What the sampler would reach for: the key that it sends to a server, the code that engine options name."""
+    if options.get("base_url"):
+        yield from key_reaches(options, "VLLM_API_KEY", "")
+    engine = options.get("engine")
+    if isinstance(engine, Mapping):
+        code = {
+            name: value
+            for name, value in engine.items()
+            if (name == "trust_remote_code" and value)
+            or (isinstance(value, str | Mapping | list) and name not in _HARMLESS)
+        }
+        if code:
+            what = f"lets vLLM run code that its options name or the model {options.get('model')!r} holds: {code}"
+            yield Reach("code", what, ("engine", "model"))
 
 
 class VLLMSampler:

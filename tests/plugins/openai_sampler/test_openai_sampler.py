@@ -15,6 +15,7 @@ import pytest
 
 import callwright as cw
 from callwright.episodes import converse
+from callwright.plugins import default_registry
 from callwright.training.evaluation import judge
 
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
@@ -243,6 +244,35 @@ def test_what_cannot_be_mended_is_said_at_once(serve: Any, tasks: list[cw.Task],
     with pytest.raises(cw.UsageError, match=said):
         sampler.sample(requests_for(tasks[:1]))
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [401, 500])
+def test_what_a_server_echoes_of_its_key_is_not_said(
+    serve: Any, tasks: list[cw.Task], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "an-odd-key-of-no-known-form")
+    said = "bad key Bearer sk-SECRET-abc123, you sent an-odd-key-of-no-known-form" + "x" * 500
+    server = serve(lambda body, number: (status, {"error": {"message": said}}))
+    address = server.url.replace("http://", "http://me:hunter2@") + "?key=q1w2e3"
+    sampler = cw.sampler("openai", model="m", base_url=address, api_key_env="MY_KEY", retries=0)
+    with pytest.raises((cw.UsageError, cw.InfrastructureFailure)) as raised:
+        sampler.sample(requests_for(tasks[:1]))
+    message = str(raised.value)
+    assert "bad key" in message
+    assert "@127.0.0.1" in message
+    assert not any(secret in message for secret in ("SECRET", "an-odd-key", "hunter2", "q1w2e3"))
+
+
+def test_a_key_for_a_host_of_a_recipe_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = default_registry().spec("sampler", "openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.delenv("UNSET", raising=False)
+    assert spec.reach({"model": "m"}) == ()
+    assert spec.reach({"model": "m", "base_url": "http://h", "api_key_env": "UNSET"}) == ()
+    (reach,) = spec.reach({"model": "m", "base_url": "http://h/v1"})
+    assert (reach.kind, reach.what) == ("secret", "sends the environment variable OPENAI_API_KEY to http://h/v1")
+    (reach,) = spec.reach({"model": "m", "api_key_env": "HOME"})
+    assert reach.what.startswith("sends the environment variable HOME to http")
 
 
 def test_a_prompt_that_does_not_fit_is_a_truncated_completion(serve: Any, tasks: list[cw.Task]) -> None:

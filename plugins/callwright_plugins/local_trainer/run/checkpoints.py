@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Final, Literal
 
 import torch
@@ -128,10 +129,23 @@ def newest(folder: Path) -> Path | None:
 def read_state(checkpoint: Path) -> State:
     """What a checkpoint says of itself. Raises :class:`callwright.errors.RunError` if it cannot be read."""
     try:
-        state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
-        return State(state["phase"], state["step"], state["rows"], state["evaluation"], state.get("kl_weight"))
-    except (OSError, ValueError, KeyError) as error:
-        raise _unreadable(checkpoint, error) from error
+        return _state_of(json.loads((checkpoint / "state.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, RecursionError) as error:
+        raise _unreadable(checkpoint, ValueError(f"state.json: {error}")) from error
+
+
+def _state_of(said: Any) -> State:
+    """The state that a file says. Raises :class:`ValueError` and :class:`KeyError` for one that is no state."""
+    if not isinstance(said, dict):
+        raise ValueError(f"expected an object, found {type(said).__name__}")
+    rows, evaluation, weight = said["rows"], said["evaluation"], said.get("kl_weight")
+    if said["phase"] not in PHASES or type(said["step"]) is not int or said["step"] < 0:
+        raise ValueError("'phase' and 'step' say no step of a run")
+    if not isinstance(rows, dict) or not all(type(count) is int and count >= 0 for count in rows.values()):
+        raise ValueError("'rows' are no numbers of rows by file")
+    if not isinstance(evaluation, dict) or type(weight) not in (int, float, type(None)):
+        raise ValueError("'evaluation' is no object, or 'kl_weight' no number")
+    return State(said["phase"], said["step"], rows, evaluation, weight)
 
 
 def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer, critic: Critic | None = None) -> None:
@@ -148,7 +162,10 @@ def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer, crit
         if critic is not None:
             critic.optimiser.load_state_dict(training["critic"])
         set_global_state(training["random"])
-    except (OSError, RuntimeError, KeyError, ValueError, EOFError) as error:
+    except UnpicklingError as error:  # torch's own text advises to load it with less care
+        reason = "training.pt is damaged or holds code, which was not run: a checkpoint has tensors and plain values"
+        raise _unreadable(checkpoint, ValueError(reason)) from error
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, EOFError) as error:
         raise _unreadable(checkpoint, error) from error
 
 

@@ -12,6 +12,7 @@ from typing import IO, Any, Final
 from attrs import field, frozen
 
 from callwright.errors import InfrastructureFailure
+from callwright.machines.redaction import is_secret, redacted, redacted_words
 from callwright_plugins.mcp_servers.connecting.workspace import Workspace
 from callwright_plugins.mcp_servers.wire import SESSION
 
@@ -60,8 +61,13 @@ class Target:
 
     @property
     def label(self) -> str:
-        """The target for people."""
-        return self.url or " ".join(self.command)
+        """The target for people, without the secrets in it."""
+        return redacted(self.url) if self.url else " ".join(redacted_words(self.command))
+
+    def without_secrets(self, text: str) -> str:
+        """What a server said, without what it was told in secret and echoes."""
+        told = {**self.env, **self.headers}
+        return redacted(text, [value for name, value in told.items() if is_secret(name)])
 
 
 @frozen
@@ -152,7 +158,7 @@ class Connection:
         if isinstance(error, FileNotFoundError) and self.target.command:
             missing = error.filename or self.target.command[0]
             return ServerFailure("crashed", f"{self.target.label}: there is no {missing!r}")
-        text = str(error) or type(error).__name__
+        text = self.target.without_secrets(str(error)) or type(error).__name__
         return ServerFailure("crashed", f"{self.target.label}: it could not be connected to: {text}{self._said()}")
 
     def _make_client(self, transport: Any) -> Any:
@@ -196,7 +202,7 @@ class Connection:
         end = self._log.seek(0, 2)
         self._log.seek(max(0, end - _TAIL))
         text = " ".join(self._log.read().decode(errors="replace").split())
-        return f". It said: {text[-500:]}" if text else ""
+        return f". It said: {self.target.without_secrets(text)[-500:]}" if text else ""
 
     async def _describe(self) -> Description:
         client = self._client

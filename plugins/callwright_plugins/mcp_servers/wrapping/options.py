@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Self, get_args
 
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 from callwright.environments.undeclared import Undeclared
 from callwright.errors import UnknownName, UsageError
 from callwright.options import OptionTable
+from callwright.registration import Reach
 from callwright_plugins.mcp_servers.connecting.connection import Target
 from callwright_plugins.mcp_servers.connecting.workspace import mentions_workspace
 
@@ -178,3 +179,18 @@ def _joined(patterns: Iterable[str]) -> re.Pattern[str]:
         return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
     except re.error as error:
         raise UsageError(f"errors: not a regular expression: {error}") from error
+
+
+def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
+    """What the environment would start with these options, as exactly as they say it; bad ones are refused later."""
+    command = options.get("command")
+    if not command:
+        return
+    what = f"starts: {command if isinstance(command, str) else shlex.join(map(str, command))}"
+    if options.get("cwd"):
+        what += f"; in the folder {options['cwd']}"
+    if options.get("env"):
+        variables = options["env"]
+        listed = variables.items() if isinstance(variables, Mapping) else [("env", variables)]
+        what += f"; with {', '.join(f'{name}={value}' for name, value in listed)}"
+    yield Reach("process", what, ("command", "env", "cwd"))

@@ -94,3 +94,47 @@ def test_a_damaged_checkpoint_says_what_to_do(tmp_path: Path, make_policy: Make)
     (path / "state.json").write_text("{")
     with pytest.raises(RunError, match="remove that folder"):
         checkpoints.read_state(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "3",
+        '"warm"',
+        '{"phase": "cold", "step": 1, "rows": {}, "evaluation": {}}',
+        '{"phase": "train", "step": true, "rows": {}, "evaluation": {}}',
+        '{"phase": "train", "step": 1, "rows": [], "evaluation": {}}',
+        '{"phase": "train", "step": 1, "rows": {"metrics.jsonl": -1}, "evaluation": {}}',
+        '{"phase": "train", "step": 1, "rows": {}, "evaluation": null}',
+        '{"phase": "train", "step": 1, "rows": {}, "evaluation": {}, "kl_weight": "x"}',
+        "[" * 100_000,
+    ],
+)
+def test_a_state_that_is_none_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "state.json").write_text(text)
+    with pytest.raises(RunError, match=r"cannot be read \(state\.json: .*remove that folder"):
+        checkpoints.read_state(tmp_path)
+
+
+class Touch:
+    """A pickle that makes a file when it is read without care."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def test_code_in_a_checkpoint_is_refused_in_our_words(tmp_path: Path, make_policy: Make) -> None:
+    policy = make_policy("gpt2")
+    optimiser = adamw(policy.model, 0.0, (0.9, 0.95))
+    checkpoints.save(tmp_path, state("train", 1), policy.model, optimiser, keep=1)
+    folder = checkpoints.newest(tmp_path)
+    assert folder is not None
+    torch.save({"optimiser": Touch(tmp_path / "was run")}, folder / "training.pt")
+    with pytest.raises(RunError, match=r"cannot be read \(training\.pt .*holds code, which was not run") as raised:
+        checkpoints.restore(folder, policy.model, optimiser)
+    assert "weights_only" not in str(raised.value)
+    assert not (tmp_path / "was run").exists()

@@ -1,0 +1,98 @@
+"""What a plugin registers: a component by its name, and what it would reach for outside of this process."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Literal
+
+from attrs import field, frozen
+
+from callwright.errors import CallwrightError, MissingExtra, PluginError
+
+_TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+@frozen
+class Reach:
+    """Something outside of this process that a component would use with certain options.
+
+    ``kind``: ``process`` (starts a program), ``secret`` (sends an environment variable to a host) or ``code`` (runs
+    code of a folder or a package that options name). ``what`` says it exactly, as the end of a sentence such as
+    ``"starts: sh -c ls"``. ``options`` are those that decide it: where the user gave all of them that are given, nobody
+    else asked for it (``name`` stands for the choice of the component). ``dry_run`` says that a dry run does it too.
+    """
+
+    kind: Literal["process", "secret", "code"]
+    what: str
+    options: tuple[str, ...]
+    dry_run: bool = False
+
+
+@frozen
+class Lazy:
+    """A component by name, whose module is imported when it is first asked for.
+
+    ``target`` is ``"package.module:attribute"`` (or the object itself, for embedders); calling it with the options of a
+    recipe makes the component. ``extra`` names the optional dependencies that it needs; ``options`` are passed always.
+    """
+
+    name: str
+    target: str | Callable[..., Any] = field(repr=False)
+    summary: str = ""
+    extra: str | None = None
+    options: Mapping[str, Any] = field(factory=dict)
+    #: What it would reach for, given the options of a recipe: a function (or where it is), called before anything of a
+    #: recipe that is not trusted is made. Nothing may be started to find out.
+    reaches: str | Callable[[Mapping[str, Any]], Iterable[Reach]] | None = field(default=None, repr=False)
+    #: Filled in by the registry: the plugin that registered it.
+    plugin: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        for what in (self.target, self.reaches):
+            if isinstance(what, str) and not _TARGET.fullmatch(what):
+                raise PluginError(f"{self.name!r}: the target {what!r} is not of the form 'package.module:name'")
+
+    def load(self) -> Any:
+        """The factory itself.
+
+        Raises :class:`callwright.errors.MissingExtra` or :class:`callwright.errors.PluginError`.
+        """
+        return self._found(self.target)
+
+    def reach(self, options: Mapping[str, Any]) -> tuple[Reach, ...]:
+        """What the component would reach for with these options; nothing where its plugin declares nothing.
+
+        Raises :class:`callwright.errors.PluginError` for a declaration that fails: what is not known is not allowed.
+        """
+        if self.reaches is None:
+            return ()
+        declare = self._found(self.reaches)
+        try:
+            return tuple(declare({**self.options, **options}))
+        except CallwrightError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"plugin {self.plugin!r}: what {self.name!r} reaches for cannot be told: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def _found(self, target: str | Callable[..., Any]) -> Any:
+        if not isinstance(target, str):
+            return target
+        module_name, _, attribute = target.partition(":")
+        try:
+            return functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+        except ModuleNotFoundError as error:
+            if self.extra and error.name and not f"{module_name}.".startswith(f"{error.name}."):
+                raise MissingExtra(f"{self.name!r}", self.extra, error.name) from error
+            raise PluginError(f"plugin {self.plugin!r}: {target!r} cannot be imported: {error}") from error
+        except CallwrightError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(
+                f"plugin {self.plugin!r}: loading {target!r} raised {type(error).__name__}: {error}"
+            ) from error
