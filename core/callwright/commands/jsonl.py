@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Any, Final
 
 from callwright.errors import DataError, RunError
+from callwright.language.long_numbers import json_value
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.
 _CHUNK: Final = 1 << 18
@@ -71,7 +72,7 @@ class RowFile:
         Raises :class:`callwright.errors.DataError` where the file itself is damaged.
         """
         assert self._file is not None
-        loads = json.loads
+        loads = json_value
         try:
             for line in self._file:
                 self.number += 1

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from callwright.digests import digest_of
 from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.sizes import check_state
 from callwright.environments.undeclared import Undeclared, account_of
 from callwright.errors import CallwrightError, ComponentError, NameClash, UsageError
 from callwright.pickling import ByName, need_name
@@ -121,20 +122,23 @@ class _Held:
         self._before = copy.deepcopy(self.state) if self._copied else None
 
     def end(self) -> None:
-        """Forget the copy. Functions have no way to warn."""
-        self._copied, self._before = False, None
+        """The call stays, unless the state became too large. Functions have no way to warn."""
+        if self._copied:
+            check_state(self.state)
+            self._copied, self._before = False, None
 
     def undo(self) -> None:
         """Put the copy in its place."""
         if self._copied:
             self.state = self._before
-        self.end()
+        self._copied, self._before = False, None
 
 
 class FunctionSession(Session):
     """A session of a :class:`FunctionEnvironment`, for one thread at a time."""
 
     __slots__ = ("_held", "_tools", "_turn", "environment")
+    bounds_results = True
 
     def __init__(self, environment: FunctionEnvironment, state: Any) -> None:
         self.environment = environment

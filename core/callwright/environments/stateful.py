@@ -189,6 +189,7 @@ class StatefulSession(OneThread, Session):
     """
 
     __slots__ = ("_closed", "_faults", "environment", "world")
+    bounds_results = True
 
     def __init__(self, environment: StatefulEnvironment, world: World) -> None:
         self.environment = environment

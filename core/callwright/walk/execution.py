@@ -11,6 +11,7 @@ from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import call_session, lost_call
+from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.tools.spec import ToolSpec
@@ -42,6 +43,8 @@ STRICT: Final = ExecutionRules()
 UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
 #: How often earlier results may stand in the arguments of one call.
 _MOST_COPIES: Final = 4096
+#: Up to so many, what they come to is not measured where nothing is copied: each result has its own bound.
+_FEW_COPIES: Final = 16
 
 
 class _Unresolved(Exception):
@@ -150,6 +153,8 @@ def _run(
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
+    bounded = getattr(session, "bounds_results", False)
+    results_size = 0
     records: list[CallRecord] = []
     for call in program.calls:
         spec = tools.get(call.tool)
@@ -160,19 +165,28 @@ def _run(
             if located:
                 holding = _holding(located, held)
                 arguments = {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
+                if holding > (1 if copied else _FEW_COPIES):  # one result is within its own bound
+                    _check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
             if spec is None or spec.hidden:
                 outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
             elif copied:
+                if results_size > MOST_RESULTS:
+                    raise _Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
+                results_size += check_result(call.tool, outcome.value)
                 outcome = Outcome(
                     outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared
                 )
             else:
                 outcome = caller(session, call, arguments)
+                if not bounded:
+                    check_result(call.tool, outcome.value)
         except _Unresolved as unresolved:
             outcome = unresolved.outcome
+        except TooLarge as error:
+            outcome = Outcome("execution_error", None, error.code, error.message)
         except InfrastructureFailure as error:
             outcome = lost_call("infrastructure", error)
         except RecursionError:  # of copying: results were nested in results, deeper and deeper
@@ -205,6 +219,12 @@ def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int
     if holding > _MOST_COPIES:
         raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
     return holding
+
+
+def _check_arguments(arguments: dict[str, Any]) -> None:
+    """What references put together is bounded before it is copied, checked or handed to a tool."""
+    if size_of(arguments, MOST_VALUE) > MOST_VALUE:
+        raise _Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
 
 
 def _limited(inner: Caller, limit: float) -> Caller:
