@@ -23,7 +23,7 @@ from attrs import field, frozen
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.sessions import undeclared_failure
 from callwright.environments.sizes import check_result
-from callwright.environments.undeclared import Undeclared
+from callwright.environments.undeclared import Undeclared, is_of_the_tool
 from callwright.errors import InfrastructureFailure, SessionInUse
 from callwright.language.shortening import shortened
 from callwright.tools.compiled import Checker
@@ -169,7 +169,7 @@ def call_tool(
     except BaseException as error:
         if journal is not None:
             journal.undo()
-        if undeclared == "raise" or isinstance(error, InfrastructureFailure) or not isinstance(error, Exception):
+        if undeclared == "raise" or isinstance(error, InfrastructureFailure) or not is_of_the_tool(error):
             raise
         return undeclared_failure(name, error, undeclared)
     finally:

@@ -11,7 +11,7 @@ from callwright.digests import digest_of
 from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sizes import check_state
-from callwright.environments.undeclared import Undeclared, account_of
+from callwright.environments.undeclared import Undeclared, account_of, holds_foreign
 from callwright.errors import CallwrightError, ComponentError, NameClash, UsageError
 from callwright.pickling import ByName, need_name
 from callwright.tools.spec import FunctionTool, ToolSpec
@@ -58,6 +58,7 @@ class FunctionEnvironment(ByName, Environment):
         self._state = state
         self._ready: dict[str, ReadyTool] = {}
         self._undeclared: Undeclared = undeclared
+        self._foreign = holds_foreign(tools)
 
     def __getstate__(self) -> dict[str, Any]:
         need_name(self._state, f"the state of environment {self._name!r}")
@@ -86,6 +87,11 @@ class FunctionEnvironment(ByName, Environment):
     def open(self, scenario: str = "", seed: int = 0) -> FunctionSession:
         """A fresh session."""
         return FunctionSession(self, self._state(scenario, seed) if self._state else None)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether a tool is code that is not part of this distribution."""
+        return self._foreign
 
     @property
     def ready(self) -> Mapping[str, ReadyTool]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -15,6 +13,7 @@ from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, ch
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.tools.spec import ToolSpec
+from callwright.walk.clock import TimedSession, time_limit_for
 from callwright.walk.trace import CallRecord, Trace
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
@@ -29,7 +28,9 @@ class ExecutionRules:
     ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
     ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what
     the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
-    ``time_limit`` is in seconds per call; a call over it is an infrastructure error and ends the session.
+    ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
+    infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
+    ``inf`` no limit at all (:mod:`callwright.walk.clock`).
     """
 
     unresolved: Literal["fail", "literal"] = "fail"
@@ -89,7 +90,7 @@ class Execution:
         try:
             session = self._session
             if session is None:
-                session = self._session = self._environment.open(*self._opens)
+                session = self._session = _open(self._environment, *self._opens, self._rules)
             return _run(program, session, self._tools, self._rules, self._caller, not self._environment.pure)
         except InfrastructureFailure as error:
             return _never_begun(program, error)
@@ -115,7 +116,7 @@ def execute(
     if not program.calls:
         return Trace((), program.returns)
     try:
-        session = environment.open(scenario, seed)
+        session = _open(environment, scenario, seed, rules)
     except InfrastructureFailure as error:
         return _never_begun(program, error)
     try:
@@ -124,6 +125,11 @@ def execute(
         return _never_begun(program, error)
     finally:
         _close(session)
+
+
+def _open(environment: Environment, scenario: str, seed: int, rules: ExecutionRules) -> Session:
+    limit = time_limit_for(environment, rules.time_limit)
+    return environment.open(scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
 
 
 def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
@@ -148,8 +154,8 @@ def _run(
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
     before = session.digest()
-    if rules.time_limit:
-        caller = _limited(caller, rules.time_limit)
+    if type(session) is TimedSession:
+        caller = session.caller(caller)
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
@@ -225,30 +231,6 @@ def _check_arguments(arguments: dict[str, Any]) -> None:
     """What references put together is bounded before it is copied, checked or handed to a tool."""
     if size_of(arguments, MOST_VALUE) > MOST_VALUE:
         raise _Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
-
-
-def _limited(inner: Caller, limit: float) -> Caller:
-    """A caller that gives up after ``limit`` seconds. The abandoned thread is a daemon, its session not used again."""
-
-    def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-        answer: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                answer.put(inner(session, call, arguments))
-            except BaseException as error:  # belongs to the thread that waits
-                answer.put(error)
-
-        threading.Thread(target=work, daemon=True).start()
-        try:
-            found = answer.get(timeout=limit)
-        except queue.Empty:
-            return Outcome("infrastructure_error", None, "timeout", f"{call.tool} took more than {limit:g} s")
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    return call
 
 
 def resolved_arguments(
