@@ -15,6 +15,8 @@ from uuid import UUID
 
 import attrs
 
+#: Python writes integers of more than 4,300 digits in hexadecimal only; those have 14,284 bits.
+_WRITABLE_BITS: Final = 14_000
 #: Types whose text says everything.
 _SPEAKING: Final = (date, time, timedelta, Decimal, UUID, PurePath, complex)
 
@@ -29,8 +31,10 @@ def digest_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    if value is None or type(value) in (bool, int, float, str):
+    if value is None or type(value) in (bool, float, str):
         return value
+    if type(value) is int:
+        return value if value.bit_length() < _WRITABLE_BITS else {"integer": hex(value)}
     if isinstance(value, Enum):
         return {"enum": type(value).__qualname__, "name": value.name}
     if isinstance(value, str | int | float):  # subclasses

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from attrs import asdict, define, fields, frozen
+from attrs import asdict, define, evolve, fields, frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
@@ -56,6 +56,7 @@ Judged = tuple[list["Verdict"], list[dict[str, Any]]]
 @options.seed_option
 @options.executor_options
 @options.stuck_after_option(_STUCK_AFTER)
+@options.time_limit_option
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
 @options.yes_option
@@ -79,6 +80,7 @@ def evaluate(
     workers: int,
     executor: str,
     stuck_after: float,
+    time_limit: float | None,
     batch: int,
     output: str | None,
     yes: bool,
@@ -127,6 +129,7 @@ def evaluate(
         shots=shots,
         seed=seed,
         batch=batch,
+        time_limit=time_limit,
     )
     here = asked.open(app.registry)  # also where the work is done elsewhere: what is wrong is said at once
     pipeline = here.pipeline
@@ -197,6 +200,7 @@ class EvaluationRequest:
     shots: int
     seed: int
     batch: int
+    time_limit: float | None = None
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
@@ -219,6 +223,8 @@ class EvaluationRequest:
             assert self.corpus is not None
             pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
             split = split or "validation"
+        if self.time_limit is not None:
+            pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, time_limit=self.time_limit))
         if name is None:
             raise click.UsageError("name what makes the completions: --sampler NAME")
         if split not in pipeline.corpus.splits:

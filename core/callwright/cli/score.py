@@ -50,6 +50,7 @@ Part = TypeVar("Part")
 @options.seed_option
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
+@options.time_limit_option
 @options.json_option
 @click.pass_obj
 def score(
@@ -67,6 +68,7 @@ def score(
     workers: int,
     executor: str,
     stuck_after: float,
+    time_limit: float | None,
     as_json: bool,
 ) -> None:
     """Score completions.
@@ -92,7 +94,7 @@ def score(
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
     terms = options.truncation_keys(truncated, floor)
-    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed)
+    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
     opening = scoring.open if elsewhere else partial(Scorer, pipeline)
     work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
@@ -159,6 +161,7 @@ class ScoringRequest:
     reward: str
     reward_options: Mapping[str, Any]
     seed: int
+    time_limit: float | None = None
 
     def open(self) -> Scorer:
         """The scorer, in this process."""
@@ -171,7 +174,14 @@ def make_scoring_pipeline(registry: Registry, scoring: ScoringRequest) -> Pipeli
     if scoring.corpus is None:
         return make_row_pipeline(registry, ir=ir, reward=reward, reward_options=terms, seed=seed)
     return make_pipeline(
-        registry, scoring.corpus, scoring.options, ir=ir, reward=reward, reward_options=terms, seed=seed
+        registry,
+        scoring.corpus,
+        scoring.options,
+        ir=ir,
+        reward=reward,
+        reward_options=terms,
+        seed=seed,
+        time_limit=scoring.time_limit,
     )
 
 

@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -28,7 +28,8 @@ class BadRow(Exception):
 class RowFile:
     """The rows of a JSONL file. Iterating gives an object, or a :class:`BadRow` for a line that does not hold one."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, loads: Callable[[bytes], Any] = json.loads) -> None:
+        self._loads = loads
         self.name = "<stdin>" if source == "-" else source
         #: The number of the line that was read last.
         self.number = 0
@@ -71,7 +72,7 @@ class RowFile:
         Raises :class:`callwright.errors.DataError` where the file itself is damaged.
         """
         assert self._file is not None
-        loads = json.loads
+        loads = self._loads
         try:
             for line in self._file:
                 self.number += 1

@@ -81,6 +81,14 @@ executor_options = stack(
 )
 
 
+time_limit_option = click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="For each thing asked of a session. Default: 30 where code of plugins runs; 'inf' is no limit.",
+)
+
+
 def stuck_after_option(seconds: float) -> Callable[[Command], Command]:
     """How long a worker may take over one chunk."""
     return click.option(

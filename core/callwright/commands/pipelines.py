@@ -33,6 +33,7 @@ def make_pipeline(
     reward: str | None = None,
     reward_options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    time_limit: float | None = None,
 ) -> Pipeline:
     """A pipeline of registered components, as the options of a command name them, without an algorithm.
 
@@ -46,7 +47,7 @@ def make_pipeline(
 
     made: Corpus = registry.create("corpus", corpus, **options)
     first = next(iter(made.splits), "train")
-    conditions = Conditions(seed=seed)
+    conditions = Conditions(seed=seed, time_limit=time_limit)
     scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
     return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
 

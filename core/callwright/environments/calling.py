@@ -8,6 +8,7 @@ Every environment answers calls through :func:`call_tool`, so that a kind of out
 - a tool that warned: ``partial``, with the code of the warning;
 - :class:`callwright.tools.Refused`: ``refused``, and what the tool counted stays counted;
 - any other :class:`callwright.ToolError`: ``execution_error`` with its code, and everything is as before the call;
+- a result over the bound of sizes (:mod:`callwright.environments.sizes`): the same, with ``result_too_large``;
 - any other exception: undone, then what the environment's option ``undeclared`` says.
 """
 
@@ -21,7 +22,8 @@ from attrs import field, frozen
 
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.sessions import undeclared_failure
-from callwright.environments.undeclared import Undeclared
+from callwright.environments.sizes import check_result
+from callwright.environments.undeclared import Undeclared, is_of_the_tool
 from callwright.errors import InfrastructureFailure, SessionInUse
 from callwright.language.shortening import shortened
 from callwright.tools.compiled import Checker
@@ -150,6 +152,7 @@ def call_tool(
             value = tool.function(**arguments)
         else:
             value = tool.function(state, arguments)
+        check_result(name, value)
         if journal is not None:
             warning = journal.end()
             if warning is not None:
@@ -166,7 +169,7 @@ def call_tool(
     except BaseException as error:
         if journal is not None:
             journal.undo()
-        if undeclared == "raise" or isinstance(error, InfrastructureFailure) or not isinstance(error, Exception):
+        if undeclared == "raise" or isinstance(error, InfrastructureFailure) or not is_of_the_tool(error):
             raise
         return undeclared_failure(name, error, undeclared)
     finally:

@@ -10,7 +10,8 @@ from typing import Any, get_args
 from callwright.digests import digest_of
 from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.undeclared import Undeclared, account_of
+from callwright.environments.sizes import check_state
+from callwright.environments.undeclared import Undeclared, account_of, holds_foreign
 from callwright.errors import CallwrightError, ComponentError, NameClash, UsageError
 from callwright.pickling import ByName, need_name
 from callwright.tools.spec import FunctionTool, ToolSpec
@@ -57,6 +58,7 @@ class FunctionEnvironment(ByName, Environment):
         self._state = state
         self._ready: dict[str, ReadyTool] = {}
         self._undeclared: Undeclared = undeclared
+        self._foreign = holds_foreign(tools)
 
     def __getstate__(self) -> dict[str, Any]:
         need_name(self._state, f"the state of environment {self._name!r}")
@@ -85,6 +87,11 @@ class FunctionEnvironment(ByName, Environment):
     def open(self, scenario: str = "", seed: int = 0) -> FunctionSession:
         """A fresh session."""
         return FunctionSession(self, self._state(scenario, seed) if self._state else None)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether a tool is code that is not part of this distribution."""
+        return self._foreign
 
     @property
     def ready(self) -> Mapping[str, ReadyTool]:
@@ -121,20 +128,23 @@ class _Held:
         self._before = copy.deepcopy(self.state) if self._copied else None
 
     def end(self) -> None:
-        """Forget the copy. Functions have no way to warn."""
-        self._copied, self._before = False, None
+        """The call stays, unless the state became too large. Functions have no way to warn."""
+        if self._copied:
+            check_state(self.state)
+            self._copied, self._before = False, None
 
     def undo(self) -> None:
         """Put the copy in its place."""
         if self._copied:
             self.state = self._before
-        self.end()
+        self._copied, self._before = False, None
 
 
 class FunctionSession(Session):
     """A session of a :class:`FunctionEnvironment`, for one thread at a time."""
 
     __slots__ = ("_held", "_tools", "_turn", "environment")
+    bounds_results = True
 
     def __init__(self, environment: FunctionEnvironment, state: Any) -> None:
         self.environment = environment

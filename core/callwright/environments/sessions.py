@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from callwright.environments.protocol import Outcome, OutcomeKind, Session
-from callwright.environments.undeclared import Undeclared, account_of, message_of
+from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
+from callwright.environments.undeclared import Undeclared, account_of, is_of_the_tool, is_shipped, message_of
 from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.language.program import Call
+
+#: By type: whether an environment of it runs foreign code; ``None`` where its tools say so.
+_KINDS: Final[dict[type[Any], bool | None]] = {}
+
+
+def is_foreign(environment: Environment) -> bool:
+    """Whether code of somebody else runs in an environment: of a plugin, a script or a notebook.
+
+    Environments of functions or of rows are as foreign as their tools.
+    """
+    kind = type(environment)
+    if kind in _KINDS:
+        known = _KINDS[kind]
+    else:
+        known = None if hasattr(kind, "foreign") else not is_shipped(kind.__module__)
+        _KINDS[kind] = known
+    return known if known is not None else bool(environment.foreign)  # type: ignore[attr-defined]
 
 
 def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
@@ -22,7 +39,9 @@ def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Out
         return lost_call("infrastructure", error)
     except (SessionInUse, ComponentError):
         raise
-    except (Exception, SystemExit) as error:  # a tool's own failure is an outcome, whatever it raises
+    except BaseException as error:  # a tool's own failure is an outcome, whatever it raises
+        if not is_of_the_tool(error):
+            raise
         return undeclared_failure(call.tool, error)
 
 

@@ -40,7 +40,7 @@ from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
-from callwright.environments.undeclared import account_of
+from callwright.environments.undeclared import account_of, holds_foreign
 from callwright.environments.world import World, difference
 from callwright.errors import (
     CallwrightError,
@@ -110,6 +110,7 @@ class StatefulEnvironment(ByName, Environment):
         for added in self._functions:
             self._add(added)
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
+        self._foreign = holds_foreign(self._functions)
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,6 +156,11 @@ class StatefulEnvironment(ByName, Environment):
         return {name: helper.spec for name, helper in HELPERS.items()}
 
     @property
+    def foreign(self) -> bool:
+        """Whether a tool is code that is not part of this distribution."""
+        return self._foreign
+
+    @property
     def pure(self) -> bool:
         """True: rows cannot change, and tools make what they return anew."""
         return True
@@ -189,6 +195,7 @@ class StatefulSession(OneThread, Session):
     """
 
     __slots__ = ("_closed", "_faults", "environment", "world")
+    bounds_results = True
 
     def __init__(self, environment: StatefulEnvironment, world: World) -> None:
         self.environment = environment

@@ -15,6 +15,7 @@ import json
 from typing import Any, Final
 
 from callwright.environments.protocol import Outcome
+from callwright.language.long_numbers import json_text
 
 
 def _type_name(value: object) -> str:
@@ -48,7 +49,10 @@ def tell(outcome: Outcome, /, **about: Any) -> str:
 
 def as_text(value: Any) -> str:
     """Compact JSON that any tokenizer takes. Raises what :mod:`json` raises for a value that cannot be written."""
-    return printable(_write(value))
+    try:
+        return printable(_write(value))
+    except ValueError:  # of a circular value, or a long integer
+        return printable(json_text(value, separators=(",", ":"), ensure_ascii=False, default=_type_name))
 
 
 def printable(text: str) -> str:

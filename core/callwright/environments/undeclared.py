@@ -8,8 +8,10 @@ and a model that is paid for calls that execute pays for it. So the outcome says
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dis import opmap
 from types import TracebackType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from callwright.language.shortening import shortened
 
@@ -22,6 +24,37 @@ _LONGEST_ACCOUNT: Final = 1500
 _MOST_FRAMES: Final = 6
 #: Modules whose frames say nothing of the tool: they are on every way into one.
 _MACHINERY: Final = ("callwright.environments.", "callwright.tools.", "callwright.walk.", "pydantic.", "pydantic_core.")
+
+
+#: Whose modules are shipped: what they do is known, and known to end.
+_SHIPPED: Final = ("callwright.", "callwright_plugins.")
+_RAISE: Final = opmap["RAISE_VARARGS"]
+
+
+def is_shipped(module: str) -> bool:
+    """Whether a module is part of this distribution."""
+    return module.startswith(_SHIPPED)
+
+
+def holds_foreign(tools: Iterable[Any]) -> bool:
+    """Whether code of somebody else is among the functions of tools: of a plugin, a script or a notebook."""
+    return not all(is_shipped(str(getattr(tool.function, "__module__", ""))) for tool in tools)
+
+
+def is_of_the_tool(error: BaseException) -> bool:
+    """Whether a tool raised this itself. Ctrl-C and other signals come at any place and are nobody's failure.
+
+    A tool that says ``raise KeyboardInterrupt`` is told from the user by the instruction at which it was raised.
+    """
+    if isinstance(error, Exception | SystemExit | GeneratorExit):
+        return True
+    trace = error.__traceback__
+    if type(error) is not KeyboardInterrupt or trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code.co_code
+    return 0 <= trace.tb_lasti < len(code) and code[trace.tb_lasti] == _RAISE
 
 
 def message_of(error: BaseException) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from callwright.language.long_numbers import json_text
 
 
 def shortened(text: str, longest: int, *, keep: int | None = None) -> str:
@@ -20,4 +21,4 @@ def brief(value: Any, longest: int, *, keep: int | None = None) -> str:
     """A JSON value in evidence: of a list or object with more than three members only their number."""
     if isinstance(value, dict | list) and len(value) > 3:
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    return shortened(json.dumps(value, ensure_ascii=False, default=str), longest, keep=keep)
+    return shortened(json_text(value, ensure_ascii=False, default=str), longest, keep=keep)

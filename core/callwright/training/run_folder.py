@@ -20,6 +20,7 @@ from attrs import field, frozen
 
 from callwright.errors import DataError, RunError
 from callwright.machines.redaction import redacted_value
+from callwright.language.long_numbers import json_text, json_value
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
@@ -141,9 +142,9 @@ def write_atomically(path: Path, text: str | bytes) -> None:
 
 def _line(row: Mapping[str, Any]) -> bytes:
     try:
-        return (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+        return (json_text(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
     except UnicodeEncodeError:  # a lone surrogate, which a sampler may return: only its escape can be written
-        return (json.dumps(row, allow_nan=False) + "\n").encode("ascii")
+        return (json_text(row, allow_nan=False) + "\n").encode("ascii")
 
 
 def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -196,7 +197,7 @@ def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[dict[str, Any
                 if not line.strip():
                     continue
                 try:
-                    row = json.loads(line)
+                    row = json_value(line)
                 except (ValueError, RecursionError) as error:
                     raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
                 if not isinstance(row, dict):

@@ -26,9 +26,10 @@ class Progress:
 class Conditions:
     """One value for everything that holds for all attempts of a pipeline.
 
-    ``seed`` draws what is sampled. ``time_limit`` (seconds) is how long one call of a tool may take; ``None`` is no
-    limit. ``limits`` say how many turns and tokens an attempt may have. ``progress`` is known in training. ``caller``
-    is how calls reach a session where a plugin listens to them.
+    ``seed`` draws what is sampled. ``time_limit`` (seconds) is how long a session may take over each thing that is
+    asked of it; ``None`` is 30 for foreign code and no limit for shipped worlds, ``inf`` no limit at all. ``limits``
+    say how many turns and tokens an attempt may have. ``progress`` is known in training. ``caller`` is how calls reach
+    a session where a plugin listens to them.
     """
 
     seed: int = 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -11,9 +9,11 @@ from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import call_session, lost_call
+from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.tools.spec import ToolSpec
+from callwright.walk.clock import TimedSession, time_limit_for
 from callwright.walk.trace import CallRecord, Trace
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
@@ -28,7 +28,9 @@ class ExecutionRules:
     ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
     ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what
     the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
-    ``time_limit`` is in seconds per call; a call over it is an infrastructure error and ends the session.
+    ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
+    infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
+    ``inf`` no limit at all (:mod:`callwright.walk.clock`).
     """
 
     unresolved: Literal["fail", "literal"] = "fail"
@@ -42,6 +44,8 @@ STRICT: Final = ExecutionRules()
 UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
 #: How often earlier results may stand in the arguments of one call.
 _MOST_COPIES: Final = 4096
+#: Up to so many, what they come to is not measured where nothing is copied: each result has its own bound.
+_FEW_COPIES: Final = 16
 
 
 class _Unresolved(Exception):
@@ -86,7 +90,7 @@ class Execution:
         try:
             session = self._session
             if session is None:
-                session = self._session = self._environment.open(*self._opens)
+                session = self._session = _open(self._environment, *self._opens, self._rules)
             return _run(program, session, self._tools, self._rules, self._caller, not self._environment.pure)
         except InfrastructureFailure as error:
             return _never_begun(program, error)
@@ -112,7 +116,7 @@ def execute(
     if not program.calls:
         return Trace((), program.returns)
     try:
-        session = environment.open(scenario, seed)
+        session = _open(environment, scenario, seed, rules)
     except InfrastructureFailure as error:
         return _never_begun(program, error)
     try:
@@ -121,6 +125,11 @@ def execute(
         return _never_begun(program, error)
     finally:
         _close(session)
+
+
+def _open(environment: Environment, scenario: str, seed: int, rules: ExecutionRules) -> Session:
+    limit = time_limit_for(environment, rules.time_limit)
+    return environment.open(scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
 
 
 def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
@@ -145,11 +154,13 @@ def _run(
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
     before = session.digest()
-    if rules.time_limit:
-        caller = _limited(caller, rules.time_limit)
+    if type(session) is TimedSession:
+        caller = session.caller(caller)
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
+    bounded = getattr(session, "bounds_results", False)
+    results_size = 0
     records: list[CallRecord] = []
     for call in program.calls:
         spec = tools.get(call.tool)
@@ -160,19 +171,28 @@ def _run(
             if located:
                 holding = _holding(located, held)
                 arguments = {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
+                if holding > (1 if copied else _FEW_COPIES):  # one result is within its own bound
+                    _check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
             if spec is None or spec.hidden:
                 outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
             elif copied:
+                if results_size > MOST_RESULTS:
+                    raise _Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
+                results_size += check_result(call.tool, outcome.value)
                 outcome = Outcome(
                     outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared
                 )
             else:
                 outcome = caller(session, call, arguments)
+                if not bounded:
+                    check_result(call.tool, outcome.value)
         except _Unresolved as unresolved:
             outcome = unresolved.outcome
+        except TooLarge as error:
+            outcome = Outcome("execution_error", None, error.code, error.message)
         except InfrastructureFailure as error:
             outcome = lost_call("infrastructure", error)
         except RecursionError:  # of copying: results were nested in results, deeper and deeper
@@ -207,28 +227,10 @@ def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int
     return holding
 
 
-def _limited(inner: Caller, limit: float) -> Caller:
-    """A caller that gives up after ``limit`` seconds. The abandoned thread is a daemon, its session not used again."""
-
-    def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-        answer: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                answer.put(inner(session, call, arguments))
-            except BaseException as error:  # belongs to the thread that waits
-                answer.put(error)
-
-        threading.Thread(target=work, daemon=True).start()
-        try:
-            found = answer.get(timeout=limit)
-        except queue.Empty:
-            return Outcome("infrastructure_error", None, "timeout", f"{call.tool} took more than {limit:g} s")
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    return call
+def _check_arguments(arguments: dict[str, Any]) -> None:
+    """What references put together is bounded before it is copied, checked or handed to a tool."""
+    if size_of(arguments, MOST_VALUE) > MOST_VALUE:
+        raise _Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
 
 
 def resolved_arguments(

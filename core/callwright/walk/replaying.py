@@ -11,6 +11,7 @@ from typing import Final
 from attrs import evolve, frozen
 
 from callwright.environments.protocol import Outcome
+from callwright.language.long_numbers import shortened_numbers
 from callwright.language.program import Call, Program
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
@@ -18,7 +19,7 @@ from callwright.walk.execution import UNRESOLVED, Execution, ExecutionRules
 from callwright.walk.trace import CallRecord
 
 #: Calls that failed before they reached the session: there is nothing to replay.
-_NEVER_RAN: Final = UNRESOLVED | {"too_large"}
+_NEVER_RAN: Final = UNRESOLVED | {"too_large", "results_too_large"}
 #: Outcomes that say nothing of the world.
 _TELL_NOTHING: Final = frozenset({"unknown", "infrastructure_error"})
 
@@ -110,7 +111,7 @@ def _difference(recorded: Outcome, found: Outcome) -> str | None:
     if (recorded.kind, recorded.code) != (found.kind, found.code):
         return f"it was {_named(recorded)}, and is {_named(found)}"
     if not values_equal(recorded.value, found.value):
-        return f"it gave {recorded.value!r:.80}, and gives {found.value!r:.80}"
+        return f"it gave {shortened_numbers(recorded.value)!r:.80}, and gives {shortened_numbers(found.value)!r:.80}"
     return None
 
 

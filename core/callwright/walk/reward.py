@@ -325,14 +325,18 @@ class RewardRecipe:
         *,
         ir: str | Parser = "json",
         progress: Progress | None = None,
+        time_limit: float | None = None,
         registry: Registry | None = None,
     ) -> Reward:
         """Score one completion of a task. ``ir`` is a parser or the name of a registered one.
 
-        Several turns, a limit of time or an attempt that was made elsewhere: :meth:`score_attempt`.
+        ``time_limit`` is that of :class:`Conditions`. Several turns or an attempt that was made elsewhere:
+        :meth:`score_attempt`.
         """
         parser: Parser = (registry or default_registry()).create("parser", ir) if isinstance(ir, str) else ir
-        conditions = DEFAULT_CONDITIONS if progress is None else Conditions(progress=progress)
+        conditions = DEFAULT_CONDITIONS
+        if progress is not None or time_limit is not None:
+            conditions = Conditions(progress=progress, time_limit=time_limit)
         return self.score_attempt(Attempt(task, completion, parser, conditions))
 
     def score_attempt(self, attempt: Attempt) -> Reward:

@@ -35,6 +35,7 @@ class DepthBenchSession(Session):
     """One user's view of the world. No tool changes anything, so the state is the context."""
 
     __slots__ = ("_context",)
+    bounds_results = True
 
     def __init__(self, context: Context) -> None:
         self._context = context

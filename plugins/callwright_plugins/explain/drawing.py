@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from callwright.commands.safe_text import visible
 from callwright.commands.terminal import screen, table, text
+from callwright.language.long_numbers import json_text
 from callwright.language.program import Program, Reference, plain
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _arguments(arguments: Mapping[str, Any]) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, Reference):
         return str(value)
-    return _cut(json.dumps(plain(value), ensure_ascii=False, default=str))
+    return _cut(json_text(plain(value), ensure_ascii=False, default=str))
 
 
 def _cut(shown: str) -> str:

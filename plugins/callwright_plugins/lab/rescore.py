@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import click
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
@@ -18,6 +18,7 @@ from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine,
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
+from callwright.language.long_numbers import json_value
 from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
@@ -37,6 +38,7 @@ _SHOWN = 5
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
 @options.yes_option
+@options.time_limit_option
 @options.json_option
 @click.pass_obj
 def rescore(
@@ -50,6 +52,7 @@ def rescore(
     executor: str,
     stuck_after: float,
     yes: bool,
+    time_limit: float | None,
     as_json: bool,
 ) -> None:
     """Execute a run's rollouts again and score them.
@@ -64,7 +67,7 @@ def rescore(
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
-    replaying = Replaying(described, run, reward, options.truncation_keys(truncated, floor))
+    replaying = Replaying(described, run, reward, options.truncation_keys(truncated, floor), time_limit)
     here = replaying.open(app.registry)
     source = here.source
     if output and is_same_file(source.path, output):
@@ -74,7 +77,7 @@ def rescore(
     quarantine = Quarantine(output if output and output != "-" else source.path)
     replay, tally = Replay(), Tally()
     with ExitStack() as stack:
-        rows = stack.enter_context(RowFile(source.path))
+        rows = stack.enter_context(RowFile(source.path, json_value))
         sink = stack.enter_context(RowSink(output)) if output else None
         workshop = stack.enter_context(make_executor(kind, workers))
         for found in workshop.map(work, chunks_of(rows)):
@@ -109,6 +112,7 @@ class Replaying:
     run: str
     reward: str
     reward_options: Mapping[str, Any]
+    time_limit: float | None = None
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """The run and the reward, unless they were ``made``."""
@@ -116,7 +120,11 @@ class Replaying:
             return made
         registry = registry or self.plugins.load()
         recipe = registry.create("reward recipe", self.reward, **self.reward_options)
-        return Opened(open_run(registry, self.run), recipe)
+        source = open_run(registry, self.run)
+        if self.time_limit is not None:
+            conditions = evolve(source.pipeline.conditions, time_limit=self.time_limit)
+            source.pipeline = evolve(source.pipeline, conditions=conditions)
+        return Opened(source, recipe)
 
 
 @frozen(eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -10,6 +9,7 @@ from attrs import frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
+from callwright.language.long_numbers import json_text, json_value
 from callwright.language.program import Program
 from callwright.language.shortening import shortened
 from callwright.tools.spec import ToolSpec
@@ -149,7 +149,7 @@ class _WatchedSession:
         self._watcher.digest = self._session.digest()
         snapshot = getattr(self._session, "snapshot", None)
         if callable(snapshot):
-            self._watcher.snapshot = json.loads(json.dumps(snapshot(), default=str))
+            self._watcher.snapshot = json_value(json_text(snapshot(), default=str))
         self._session.close()
 
 
@@ -174,7 +174,7 @@ def _differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[st
 
 
 def _shown(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False), 80)
+    return shortened(json_text(value, ensure_ascii=False), 80)
 
 
 def _masked(reason: str) -> Score:

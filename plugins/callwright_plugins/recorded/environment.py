@@ -123,6 +123,7 @@ class RecordedSession(OneThread, Session):
     """A session that looks its answers up, for one thread at a time."""
 
     __slots__ = ("_recording", "_scenario", "_scenario_tools", "_state")
+    bounds_results = True  # by what stands in the files
 
     def __init__(self, recording: Recording, scenario_tools: Mapping[str, str], scenario: str) -> None:
         self._recording = recording

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
+from callwright.language.long_numbers import json_text
 from callwright.language.program import Reference
 
 #: Longer texts are replaced by their hash, at every level, so that a fingerprint depends on the content alone.
@@ -28,7 +29,10 @@ def fingerprint(value: Any, known: Mapping[int, str]) -> str:
         return found if found is not None else _container(value, known)
     if kind is Reference:
         return quoted(str(value))
-    return json.dumps(value)
+    try:
+        return json.dumps(value)
+    except ValueError:
+        return json_text(value)
 
 
 def _container(value: Any, known: Mapping[int, str]) -> str:

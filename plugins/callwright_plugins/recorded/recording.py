@@ -12,6 +12,7 @@ from attrs import define, field
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import undeclared_failure
 from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
+from callwright.language.long_numbers import json_text, json_value
 from callwright.tools.spec import ToolSpec
 from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
@@ -81,7 +82,7 @@ class _RecordingSession:
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         before = self.inner.digest()
-        text = json.dumps(arguments)  # taken before the tool can change anything
+        text = json_text(arguments)  # taken before the tool can change anything
         key = (self.scenario, before, tool, fingerprint(arguments, {}))
         try:
             outcome = self.inner.call(tool, arguments)
@@ -92,7 +93,7 @@ class _RecordingSession:
         if outcome.kind == "infrastructure_error":
             return outcome
         status = _KIND_STATUS.get(outcome.kind, "raised")
-        row: dict[str, Any] = {"scenario": self.scenario, "tool": tool, "arguments": json.loads(text), "status": status}
+        row: dict[str, Any] = {"scenario": self.scenario, "tool": tool, "arguments": json_value(text), "status": status}
         if status == "raised" or outcome.message:
             row["error"] = outcome.message
         if status != "raised" or outcome.value is not None:

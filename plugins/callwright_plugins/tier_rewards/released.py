@@ -7,13 +7,13 @@ paper says; the released code stops at them, which makes its own gold completion
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from callwright.errors import Abstention
+from callwright.language.long_numbers import json_text
 from callwright.language.program import PREFIX, Call, plain
 from callwright.language.shortening import shortened
 from callwright.tools.compiled import CompiledTool
@@ -281,7 +281,7 @@ def _holds_exception(value: Any) -> bool:
 
 def _text(trace: Trace) -> str:
     steps = trace.records if trace.returns == "all" else trace.records[-1:]
-    return json.dumps({str(step.call): step.outcome.value for step in steps}) if steps else ""
+    return json_text({str(step.call): step.outcome.value for step in steps}) if steps else ""
 
 
 def _expected(task: Task) -> str:
@@ -291,7 +291,7 @@ def _expected(task: Task) -> str:
     if ids is None:
         calls = task.program.calls if task.program is not None else ()
         ids = [str(call.id) for call in (calls if task.returns == "all" else calls[-1:])]
-    return json.dumps(dict(zip(ids, task.answer.values, strict=False)))
+    return json_text(dict(zip(ids, task.answer.values, strict=False)))
 
 
 def _shown(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from callwright.language.long_numbers import json_text
 from callwright.language.shortening import shortened
 from callwright.walk.reward import Evidence
 from callwright_plugins.toolrl_rewards.assignment import assign
@@ -72,7 +72,7 @@ def _pair(mine: RawCall, theirs: RawCall, call: int, equal: Callable[[Any, Any],
 
 def _shown(value: Any) -> str:
     try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
+        text = json_text(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return shortened(text, 80)

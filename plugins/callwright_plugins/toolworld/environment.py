@@ -56,6 +56,7 @@ class ToolWorldSession(Session):
     """One user's view of the world. All tools only read, so the state is the context and no call changes it."""
 
     __slots__ = ("_context",)
+    bounds_results = True
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -1,0 +1,141 @@
+"""Sizes of values: how much of a tool's results and state is taken in, so that no program can make them grow for ever.
+
+A program may hand on twice what it got, call after call: thirty calls of a tool that joins two lists make a billion
+members. The text of a model is bounded (:class:`callwright.ParseLimits`), and so is what tools make of it.
+
+The size of a value is about the length of its JSON text: 8 for every value, and for texts, keys and long integers
+their characters on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, Final
+
+from callwright.tools.spec import ToolError
+
+#: The largest result of one call, and the most that references may put into the arguments of one. The largest of the
+#: shipped worlds and recordings is below 2 MB.
+MOST_VALUE: Final = 8_000_000
+#: The most that the results of one session may come to, where they are copied (:attr:`Environment.pure` is False).
+MOST_RESULTS: Final = 64_000_000
+#: The largest state of a session of functions, which is copied before each call that may change it.
+MOST_STATE: Final = 16_000_000
+
+_EACH: Final = 8
+#: What is small whatever it is.
+_SMALL: Final = frozenset({type(None), bool, float})
+_PLAIN_BITS: Final = 64
+
+
+class TooLarge(ToolError):
+    """A result or a state that is over its bound; whoever called the tool that way is charged with it."""
+
+
+def size_of(value: Any, most: int) -> int:
+    """The size of a JSON value; of one over ``most`` a number above it, found without looking at the rest.
+
+    What stands in a value several times counts as often.
+    """
+    kind = type(value)
+    if kind in _SMALL:
+        return _EACH
+    if kind is str:
+        return _EACH + len(value)
+    if kind is int:
+        return _EACH + _long(value)
+    size = 0
+    left = [value]
+    while left:
+        one = left.pop()
+        kind = type(one)
+        size += _EACH
+        if kind is str:
+            size += len(one)
+        elif kind is dict:
+            size += _EACH * len(one)
+            if size <= most:
+                size += sum([len(key) for key in one if type(key) is str])
+                left += one.values()
+        elif kind is list or kind is tuple:
+            if size + _EACH * len(one) > most:
+                return size + _EACH * len(one)
+            left += one
+        elif kind is int:
+            size += _long(one)
+        elif kind not in _SMALL:
+            size += _of_another(one)
+        if size > most:
+            return size
+    return size
+
+
+def _long(value: int) -> int:
+    bits = value.bit_length()
+    return 0 if bits <= _PLAIN_BITS else bits * 3 // 10  # decimal digits: log10(2) = 0.301
+
+
+def _of_another(value: Any) -> int:
+    """What a value of a derived or foreign type holds."""
+    if isinstance(value, str | bytes | bytearray):
+        return len(value)
+    return _long(value) if isinstance(value, int) else 0
+
+
+def check_result(tool: str, value: Any) -> int:
+    """The size of a result. Raises :class:`TooLarge` (``result_too_large``) for one over :data:`MOST_VALUE`."""
+    size = size_of(value, MOST_VALUE)
+    if size > MOST_VALUE:
+        raise TooLarge("result_too_large", f"the result of {tool} is larger than {MOST_VALUE:,} characters")
+    return size
+
+
+def check_state(state: Any) -> None:
+    """Raises :class:`TooLarge` (``state_too_large``) for a state over :data:`MOST_STATE`; see :func:`held_by`."""
+    if held_by(state, MOST_STATE) > MOST_STATE:
+        raise TooLarge("state_too_large", f"the session would hold more than {MOST_STATE:,} characters")
+
+
+def held_by(state: Any, most: int) -> int:
+    """The size of everything that an object holds, each object once; of more than ``most`` a number above it."""
+    if state is None:
+        return 0
+    size = 0
+    seen: set[int] = set()
+    left = [state]
+    while left and size <= most:
+        one = left.pop()
+        size += _EACH
+        kind = type(one)
+        if kind in _SMALL:
+            continue
+        if isinstance(one, str | bytes | bytearray | int):
+            size += _of_another(one)
+            continue
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, dict):
+            members: list[Any] = [*one.keys(), *one.values()] if size + _EACH * len(one) <= most else []
+            size += 0 if members else _EACH * len(one)
+        elif isinstance(one, list | tuple | Set):
+            members = [*one] if size + _EACH * len(one) <= most else []
+            size += 0 if members else _EACH * len(one)
+        elif isinstance(one, Mapping):
+            members = [*one.values()]
+        else:
+            members = _fields(one)
+        left += members
+    return size
+
+
+def _fields(value: Any) -> list[Any]:
+    """What an object holds in its own attributes. Modules, classes and functions are nobody's state."""
+    if isinstance(value, type) or callable(value):
+        return []
+    found = [*getattr(value, "__dict__", {}).values()]
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else slots
+        found += [getattr(value, name) for name in names if isinstance(name, str) and hasattr(value, name)]
+    return found

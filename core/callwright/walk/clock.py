@@ -1,0 +1,159 @@
+"""The clock: what is asked of a session is answered in time, or the sample is masked and the session given up.
+
+Python cannot stop a thread. What runs into the limit is left behind in a thread of its own, which gives the session
+back if it ever ends. Two such threads already slow everything down, so no third is risked: then the command stops and
+says what to do. Only a process can be killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.sessions import is_foreign
+from callwright.errors import ComponentError, InfrastructureFailure
+from callwright.language.program import Call
+
+T = TypeVar("T")
+#: Seconds for opening, a call, a digest or closing where code of somebody else runs and nobody says otherwise.
+TIME_LIMIT: Final = 30.0
+#: How many threads may be left behind that still run.
+MOST_STUCK: Final = 2
+
+
+def time_limit_for(environment: Environment, stated: float | None) -> float | None:
+    """The limit that holds, in seconds: the one that was stated, else 30 for foreign code. ``inf`` is none."""
+    if stated is None:
+        return TIME_LIMIT if is_foreign(environment) else None
+    return None if stated == math.inf else stated
+
+
+class TookTooLong(InfrastructureFailure):
+    """What was asked of a session had no answer in time; the session is given up."""
+
+
+class _Worker:
+    """A thread that does one thing after the other for another thread, which waits for it."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.asked: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=_work, args=(self.asked,), name="callwright session", daemon=True)
+        self.thread.start()
+
+    def __del__(self) -> None:
+        self.asked.put(None)  # the thread that it worked for is gone
+
+
+def _work(asked: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while (task := asked.get()) is not None:
+        task()
+        del task  # or the session would live as long as the thread waits
+
+
+_here: Final = threading.local()
+_stuck: Final[list[tuple[threading.Thread, str]]] = []
+
+
+class TimedSession(Session):
+    """A session of which everything is asked in another thread, for at most ``limit`` seconds each."""
+
+    def __init__(self, environment: Environment, scenario: str, seed: int, limit: float) -> None:
+        """Open it. Raises :class:`TookTooLong` and whatever opening raises.
+
+        Raises :class:`callwright.errors.ComponentError` if too many threads are left behind already.
+        """
+        self._limit, self._lost = limit, False
+        self.inner = self._within(
+            f"opening a session of {environment.name!r}", lambda: environment.open(scenario, seed)
+        )
+        self.bounds_results = getattr(self.inner, "bounds_results", False)
+
+    def caller(self, inner: Callable[[Session, Call, dict[str, Any]], Outcome]) -> Callable[..., Outcome]:
+        """How calls reach the session: as before, but in time."""
+
+        def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+            try:
+                return self._within(call.tool, lambda: inner(self.inner, call, arguments))
+            except TookTooLong as late:
+                return Outcome("infrastructure_error", None, "timeout", str(late))
+
+        return call
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """One call."""
+        return self._within(tool, lambda: self.inner.call(tool, arguments))
+
+    def digest(self) -> str:
+        """The digest."""
+        return self._within("the digest of a session", self.inner.digest)
+
+    def close(self) -> None:
+        """Give the session back. One that was given up is closed by its thread, if that ever ends."""
+        if not self._lost:
+            self._within("closing a session", self.inner.close)
+
+    def _within(self, what: str, work: Callable[[], T]) -> T:
+        if self._lost:
+            raise TookTooLong(f"{what}: the session was given up")
+        worker = _worker()
+        answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+
+        def task() -> None:
+            try:
+                answer.put((True, work()))
+            except BaseException as error:  # belongs to the thread that waits
+                answer.put((False, error))
+            if self._lost:
+                self._give_back()
+
+        worker.asked.put(task)
+        try:
+            done, found = answer.get(timeout=self._limit)
+        except queue.Empty:
+            self._give_up(worker, what)
+            raise TookTooLong(f"{what} took more than {self._limit:g} s") from None
+        except BaseException:  # Ctrl-C while waiting: what goes on there is nobody's any more
+            self._give_up(worker, what)
+            raise
+        if done:
+            value: T = found
+            return value
+        try:
+            raise found
+        finally:
+            del found  # which would hold this frame, and this frame it
+
+    def _give_up(self, worker: _Worker, what: str) -> None:
+        self._lost = True
+        _stuck.append((worker.thread, what))
+        _here.worker = None
+
+    def _give_back(self) -> None:
+        session = getattr(self, "inner", None)
+        if session is not None:
+            with contextlib.suppress(Exception):
+                session.close()
+
+
+def _worker() -> _Worker:
+    """The worker of this thread, which is kept from session to session unless something hangs in it."""
+    worker: _Worker | None = getattr(_here, "worker", None)
+    if worker is not None and worker.process == os.getpid():
+        return worker
+    _stuck[:] = [(thread, what) for thread, what in _stuck if thread.is_alive()]
+    if len(_stuck) >= MOST_STUCK:
+        named = ", ".join(what for _, what in _stuck)
+        raise ComponentError(
+            f"{len(_stuck)} threads still run that went over their time limit ({named}), and no thread can be stopped: "
+            "each slows everything down. This is a bug of these tools. Run them in processes, which can be killed: "
+            "callwright.isolated(environment)"
+        )
+    worker = _here.worker = _Worker()
+    return worker
