@@ -54,7 +54,7 @@ def run(
     from callwright.commands.trust import TRAINED, allow
     from callwright.pipeline import build_pipeline, create_trainer
     from callwright.recipe_file import load_recipe
-    from callwright.training.recipe_run import default_folder, run_pipeline
+    from callwright.training.recipe_run import check_group, default_folder, run_pipeline
 
     recipe, output = _recipe_and_folder(recipe, output)
     loaded = load_recipe(recipe, overrides)
@@ -63,6 +63,7 @@ def run(
     with _a_stop_loses_nothing(app, folder):
         pipeline = build_pipeline(loaded, app.registry)
         trainer = create_trainer(loaded, app.registry)
+        check_group(pipeline, trainer)
         plan = _plan(pipeline, trainer, strict) if dry_run or strict else None
         if dry_run:
             show_plan(plan, pipeline, trainer, as_json)

@@ -5,7 +5,8 @@ imports torch; the implementations do, when they are first used.
 
 Every algorithm is an :class:`Algorithm`. What only some of them need is a protocol of its own, which a trainer asks for
 with ``isinstance``: :class:`TokenLevel` (advantages that differ from token to token), :class:`ActorCritic` (a critic),
-:class:`AdaptiveKL` (a KL weight that moves), :class:`EntropyBonus` and :class:`ShapesOverlong` (it takes off for length
+:class:`AdaptiveKL` (a KL weight that moves), :class:`EntropyBonus`, :class:`GroupBaseline` (advantages that compare the
+completions of one prompt, so that it takes several) and :class:`ShapesOverlong` (it takes off for length
 in ``shape_rewards``, so that a reward leaves cut-off completions to it).
 """
 
@@ -144,3 +145,12 @@ class EntropyBonus(Protocol):
     @property
     def entropy_weight(self) -> float:
         """Weight of the entropy in the loss; 0 for none."""
+
+
+@runtime_checkable
+class GroupBaseline(Protocol):
+    """An algorithm that compares each completion with the others of its prompt: of one alone nothing is learnt."""
+
+    @property
+    def smallest_group(self) -> int:
+        """How many completions a prompt it needs; with fewer, all its advantages are 0."""

@@ -12,8 +12,10 @@ from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
 from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, load_recipe, write_toml
+from callwright.training.algorithm import GroupBaseline
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
+from callwright.training.trainer import SamplesGroups
 from callwright.training.truncation import cut_off_terms
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ def run_pipeline(
     """Train a pipeline that was made of a recipe, with the recipe's trainer unless another is given."""
     loaded, registry = pipeline.recipe, pipeline.registry
     trainer = trainer or create_trainer(loaded, registry)
+    check_group(pipeline, trainer)
     check_tasks(pipeline)
     if holds_marks(loaded.data):
         raise loaded.error(
@@ -111,6 +114,25 @@ def check_tasks(pipeline: Pipeline) -> None:
     check = getattr(pipeline.reward, "check", None)
     if callable(check):
         check(pipeline.tasks(pipeline.train))
+
+
+def check_group(pipeline: Pipeline, trainer: Trainer) -> None:
+    """Refuse groups that are too small for an algorithm which compares the completions of a prompt.
+
+    Raises :class:`callwright.errors.RecipeError` naming file and line.
+    """
+    algorithm = pipeline.algorithm
+    if algorithm is None or not isinstance(algorithm, GroupBaseline) or not isinstance(trainer, SamplesGroups):
+        return
+    if trainer.group < algorithm.smallest_group:
+        name = pipeline.recipe.recipe.algorithm.name
+        raise pipeline.recipe.error(
+            f"group = {trainer.group} teaches nothing: {name!r} compares the completions of a prompt with one another, "
+            f"so it needs a group of {algorithm.smallest_group} or more. An algorithm without such a baseline does with "
+            "one, such as ppo or reinforce++",
+            "trainer",
+            "group",
+        )
 
 
 def default_folder(name: str) -> Path:

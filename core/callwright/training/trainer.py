@@ -29,6 +29,15 @@ class Trainer(Protocol):
 
 
 @runtime_checkable
+class SamplesGroups(Protocol):
+    """What a trainer offers in addition if it samples, so that an algorithm which compares samples can be checked."""
+
+    @property
+    def group(self) -> int:
+        """How many completions it samples for each prompt."""
+
+
+@runtime_checkable
 class Planning(Protocol):
     """What a trainer offers in addition if it can say beforehand what it would do, and where it would do otherwise.
 

@@ -12,13 +12,24 @@ Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]
 
 
+def _check_adamw(learning_rate: float, weight_decay: float, betas: tuple[float, float] | None = None) -> None:
+    """Raises :class:`ValueError` for numbers that AdamW takes to no good end."""
+    if learning_rate * weight_decay >= 1:
+        raise ValueError(
+            f"'learning_rate' {learning_rate:g} times 'weight_decay' {weight_decay:g} is 1 or more, which turns "
+            "the sign of every weight at every step"
+        )
+    if betas is not None and not all(0 <= beta < 1 for beta in betas):
+        raise ValueError(f"'betas' are {list(betas)}; each is at least 0 and below 1")
+
+
 class WarmStart(OptionTable):
     """Supervised training on rendered programs before the reinforcement learning. 0 steps for none."""
 
     steps: int = Field(default=0, ge=0, description="Optimiser steps.")
     batch: int = Field(default=24, ge=1, description="Demonstrations a step.")
     micro_batches: int = Field(default=1, ge=1, description="Parts in which a batch is trained on.")
-    learning_rate: float = Field(default=3e-3, gt=0, description="Peak learning rate; falls linearly to a tenth.")
+    learning_rate: float = Field(default=3e-3, gt=0, le=1, description="Peak learning rate; falls linearly to a tenth.")
     warm_up: int = Field(default=50, ge=0, description="Steps in which the learning rate rises from 0.")
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
     clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
@@ -29,6 +40,11 @@ class WarmStart(OptionTable):
     max_tokens: int = Field(
         default=4096, ge=2, description="Longest demonstration, prompt included; others are an error."
     )
+
+    @model_validator(mode="after")
+    def _decays(self) -> WarmStart:
+        _check_adamw(self.learning_rate, self.weight_decay)
+        return self
 
 
 class Stage(OptionTable):
@@ -55,10 +71,15 @@ class Stage(OptionTable):
 class CriticOptions(OptionTable):
     """The critic of an algorithm that has one (``ppo``): a copy of the policy before its first step."""
 
-    learning_rate: float = Field(default=1e-3, gt=0, description="Of AdamW, after the warm-up; stays constant.")
+    learning_rate: float = Field(default=1e-3, gt=0, le=1, description="Of AdamW, after the warm-up; stays constant.")
     warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
     head_start: int = Field(default=0, ge=0, description="First steps in which the critic alone is trained.")
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
+
+    @model_validator(mode="after")
+    def _decays(self) -> CriticOptions:
+        _check_adamw(self.learning_rate, self.weight_decay)
+        return self
 
 
 class Options(OptionTable):
@@ -74,11 +95,13 @@ class Options(OptionTable):
     curriculum: list[Stage] = Field(
         default_factory=list, description="Stages {until, depths} before `depths` holds, in their order."
     )
-    temperature: float = Field(default=1.0, gt=0, description="Of sampling, and of the trained distribution.")
+    temperature: float = Field(
+        default=1.0, ge=0.01, le=100, description="Of sampling, and of the trained distribution."
+    )
     max_new_tokens: int = Field(
         default=256, ge=1, description="Longest completion; without an end by then it is truncated."
     )
-    learning_rate: float = Field(default=3e-4, gt=0, description="Of AdamW, after the warm-up.")
+    learning_rate: float = Field(default=3e-4, gt=0, le=1, description="Of AdamW, after the warm-up.")
     warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="After the warm-up: constant, linear or cosine, down to schedule_floor."
@@ -89,6 +112,9 @@ class Options(OptionTable):
     betas: tuple[float, float] = Field(default=(0.9, 0.95), description="Of AdamW, in the warm start too.")
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
     clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
+    not_finite_limit: int = Field(
+        default=3, ge=1, description="Steps in a row that are not finite, each left out, after which the run stops."
+    )
     iterations: int = Field(default=1, ge=1, description="Optimiser steps on one batch of rollouts (mu).")
     mini_batches: int = Field(
         default=1, ge=1, description="Parts of whole groups with an optimiser step each, in every iteration."
@@ -122,6 +148,13 @@ class Options(OptionTable):
     )
     warm_start: WarmStart = Field(default_factory=WarmStart)
     critic: CriticOptions = Field(default_factory=CriticOptions)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Options:
+        _check_adamw(self.learning_rate, self.weight_decay, self.betas)
+        if self.depths == []:
+            raise ValueError("'depths' is empty, so there would be no task to draw; leave it out for all of them")
+        return self
 
     @model_validator(mode="after")
     def _stages_in_order(self) -> Options:
@@ -167,7 +200,7 @@ class SupervisedOptions(OptionTable):
     too_long: Literal["refuse", "leave_out"] = Field(
         default="refuse", description="What becomes of longer ones: an error, or left out and counted."
     )
-    learning_rate: float = Field(default=1e-5, gt=0, description="Of AdamW, after the warm-up.")
+    learning_rate: float = Field(default=1e-5, gt=0, le=1, description="Of AdamW, after the warm-up.")
     warm_up: int | float = Field(
         default=0, ge=0, description="Steps in which the learning rate rises from 0, or (0.1) a share of all of them."
     )
@@ -180,6 +213,9 @@ class SupervisedOptions(OptionTable):
     betas: tuple[float, float] = Field(default=(0.9, 0.999), description="Of AdamW.")
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
     clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
+    not_finite_limit: int = Field(
+        default=3, ge=1, description="Steps in a row that are not finite, each left out, after which the run stops."
+    )
     max_new_tokens: int = Field(default=256, ge=1, description="Longest completion of an evaluation.")
     evaluate_every: int = Field(default=0, ge=0, description="Steps between evaluations; 0: only before and after.")
     evaluation_tasks: int | None = Field(
@@ -209,8 +245,7 @@ class SupervisedOptions(OptionTable):
             raise ValueError("give either 'epochs' or 'steps', not both")
         if isinstance(self.warm_up, float) and self.warm_up >= 1:
             raise ValueError(f"'warm_up' is {self.warm_up}; give a whole number of steps, or a share below 1.0")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"'betas' are {list(self.betas)}; each is at least 0 and below 1")
+        _check_adamw(self.learning_rate, self.weight_decay, self.betas)
         if self.demonstrations and self.source == "references":
             raise ValueError("'demonstrations' are options of the corpus's own, and source = 'references' shows none")
         return self
@@ -224,7 +259,7 @@ class Tiny(OptionTable):
     heads: int = Field(default=4, ge=1, description="Attention heads; twice their number divides the width.")
     ffn: int = Field(default=128, ge=8, description="Width inside the feed-forward layers.")
     positions: int = Field(default=1024, ge=16, description="Longest prompt and completion together.")
-    embedding_std: float = Field(default=0.3, gt=0, description="Deviation of the first embeddings.")
+    embedding_std: float = Field(default=0.3, gt=0, le=100, description="Deviation of the first embeddings.")
 
     @model_validator(mode="after")
     def _divisible(self) -> Tiny:

@@ -26,10 +26,16 @@ class LocalTrainer:
     def __init__(self, **options: Any) -> None:
         self.options = read_options(Options, options, "the trainer 'local'")
 
+    @property
+    def group(self) -> int:
+        """Completions a prompt: :class:`callwright.training.trainer.SamplesGroups`."""
+        return self.options.group
+
     def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
         """Warm start, reinforcement learning and evaluation, from the newest checkpoint of ``run`` if there is one.
 
-        Raises :class:`callwright.CallwrightError` in all foreseen cases. Killed at any moment, the same call ends in
+        Raises :class:`callwright.CallwrightError` in all foreseen cases. Stopped by a signal, it writes a checkpoint of
+        the last completed step on its way out. Killed at any moment, the same call ends in
         the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
         """
         with steady(self.options.threads, pipeline.conditions.seed):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.training.alarms import not_finite
 from callwright.walk.reward import TRUNCATED
 from callwright_plugins.openrlhf_trainer.agent import PREFIX
 
@@ -32,6 +33,8 @@ _NAMES: Final[Mapping[str, str]] = {
     "critic_loss": "value_loss",
     "values": "value_mean",
 }
+#: Those that say that a step was not finite, if they are not.
+_MUST_BE_FINITE: Final = ("policy_loss", "actor_grad_norm")
 #: Our figures of which a mean over masked episodes would say too little.
 _SHARES: Final = ("parsed", "executed", "answered", "calls")
 
@@ -83,6 +86,10 @@ def metrics_row(finished: Finished) -> dict[str, Any]:
         value = rest.pop(name, None)
         if value is not None:
             row[our_name] = value
+    faults = [name for name in _MUST_BE_FINITE if name in figures and figures[name] is None]
+    if faults:
+        row |= {_NAMES[name]: None for name in faults}
+        row["not_finite"] = not_finite(1, 1, [], [f"{_NAMES[name].replace('_', ' ')} nan" for name in faults])
     count = rest.get("rollout/num_samples")
     masked = ours.get("masked") or 0.0
     known = 1.0 - masked

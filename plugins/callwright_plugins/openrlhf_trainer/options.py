@@ -23,7 +23,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "sampling_rows": "vLLM batches by itself; results do not depend on it",
     "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
     "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",
-    "alarm_window": "there is no alarm; metrics.jsonl has what it looks at",
+    "alarm_window": "there is no alarm about safe calls; metrics.jsonl has what it looks at",
     "threads": "nothing is computed on the CPU; results do not depend on it",
     "device": "OpenRLHF runs on CUDA",
 }
@@ -32,7 +32,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
 class CriticOptions(OptionTable):
     """The critic of an algorithm that has one (``ppo``): the policy's model with a value head."""
 
-    learning_rate: float = Field(default=1e-5, gt=0, description="Of AdamW, after the warm-up; stays constant.")
+    learning_rate: float = Field(default=1e-5, gt=0, le=1, description="Of AdamW, after the warm-up; stays constant.")
     warm_up: int = Field(default=0, ge=0, description="Steps in which the learning rate rises from 0.")
     head_start: int = Field(default=0, ge=0, description="First steps in which the critic alone is trained.")
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
@@ -50,7 +50,9 @@ class Options(OptionTable):
     depths: list[int] | None = Field(
         default=None, description="Depths to export tasks of, each as often as it is listed; all alike if left out."
     )
-    temperature: float = Field(default=1.0, gt=0, description="Of sampling, and of the trained distribution.")
+    temperature: float = Field(
+        default=1.0, ge=0.01, le=100, description="Of sampling, and of the trained distribution."
+    )
     top_p: float = Field(default=1.0, gt=0, le=1, description="Of sampling.")
     max_prompt_tokens: int = Field(
         default=4096, ge=1, description="Tasks with longer prompts are left out; a prompt is never cut."
@@ -58,7 +60,10 @@ class Options(OptionTable):
     max_new_tokens: int = Field(
         default=1024, ge=1, description="Longest completion; without an end by then it is truncated."
     )
-    learning_rate: float = Field(default=1e-6, gt=0, description="Of AdamW, after the warm-up.")
+    not_finite_limit: int = Field(
+        default=3, ge=1, description="Steps in a row that are not finite, after which the run stops."
+    )
+    learning_rate: float = Field(default=1e-6, gt=0, le=1, description="Of AdamW, after the warm-up.")
     warm_up: int = Field(default=0, ge=0, description="Steps in which the learning rate rises from 0.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="After the warm-up: constant, linear or cosine, down to schedule_floor."

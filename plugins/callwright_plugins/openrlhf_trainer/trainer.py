@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from callwright.errors import ComponentError, UsageError
+from callwright.errors import ComponentError, RunError, UsageError
 from callwright.machines.redaction import is_secret, redacted
 from callwright.options import read_options
+from callwright.training.alarms import Watch, alarms_of, stopped
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
-from callwright.training.truncation import WINDOW, alarm_of_truncation
 from callwright_plugins.openrlhf_trainer.arguments import Translation
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.following import Program
@@ -78,6 +78,11 @@ class OpenRLHFTrainer:
     def __init__(self, **options: Any) -> None:
         known, self.local = split_local(options)
         self.options = read_options(Options, known, "the trainer 'openrlhf'")
+
+    @property
+    def group(self) -> int:
+        """Completions a prompt: :class:`callwright.training.trainer.SamplesGroups`."""
+        return self.options.group
 
     def dry_run(self, pipeline: Pipeline, *, strict: bool = False) -> Mapping[str, Any]:
         """``argv``, ``approximated``, ``unsupported`` and ``files`` of a run in the folder ``RUN``; nothing is written.
@@ -255,8 +260,7 @@ class _Following:
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self._read: dict[Path, int] = {}
         self._pending: dict[str, list[dict[str, Any]]] = {"rollout": [], "verdict": []}
-        self._recent: list[dict[str, Any]] = []
-        self._alarmed = False
+        self._watch = Watch()
 
     def start(self, python: str, translated: Translation) -> None:
         """Train from the newest checkpoint to the end; the final model is then in its place."""
@@ -297,8 +301,8 @@ class _Following:
         files.failure.unlink(missing_ok=True)
         for name in (METRICS, ROLLOUTS):
             self.run.truncate(name, sum(1 for row in self.run.rows(name) if row["step"] <= done))
-        self._recent = self.run.rows(METRICS)[-WINDOW:]
-        self._alarmed = bool(self._recent and self._recent[-1].get("alarm"))
+        rules = alarms_of(self.pipeline.algorithm)
+        self._watch = Watch(self.run.rows(METRICS), self.options.not_finite_limit, rules)
         written = self.run.read_json("evaluation.json")
         if written:
             during = [one for one in [*written["during"], written["after"]] if one and one.get("step", 0) <= done]
@@ -321,11 +325,10 @@ class _Following:
     def _stepped(self, finished: Finished) -> None:
         self._write_progress(finished.step)
         row = metrics_row(finished)
-        self._recent = [*self._recent, row][-WINDOW:]
-        row["alarm"] = alarm_of_truncation(self._recent)
-        if row["alarm"] and not self._alarmed:
-            logger.warning("alarm", step=finished.step, reason=row["alarm"])
-        self._alarmed = bool(row["alarm"])
+        found = self._watch.look(row)
+        row["alarm"] = found.text
+        for reason in found.news:
+            logger.warning("alarm", step=finished.step, reason=reason)
         self.run.append(METRICS, [row])
         rollouts = [{"step": finished.step, **one} for one in self._spooled("rollout")]
         if rollouts:
@@ -335,6 +338,8 @@ class _Following:
             hook.hook.callwright_training_step(metrics=row)
         shown = {"reward": row["reward"], "answered": row.get("answered")}
         self.reporter.advance(**{name: value for name, value in shown.items() if value is not None})
+        if found.stop is not None:  # the program is ended on the way out, and goes on from its own checkpoint
+            raise RunError(stopped(finished.step, found.stop))
 
     def _evaluated(self, finished: Finished) -> None:
         verdicts = [Verdict(**one) for one in self._spooled("verdict")]

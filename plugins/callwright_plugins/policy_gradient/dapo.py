@@ -66,6 +66,11 @@ class DAPO(PlacesKL):
         """Whether there is a buffer, and a punishment in it: :class:`callwright.training.algorithm.ShapesOverlong`."""
         return self.overlong_buffer != 0 and self.overlong_penalty > 0
 
+    @property
+    def smallest_group(self) -> int:
+        """2: a completion is compared with the others (:class:`callwright.training.algorithm.GroupBaseline`)."""
+        return 2
+
     def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
         """Rewards ``[B, G]`` plus the overlong punishment of completions of ``lengths`` ``[B, G]`` tokens.
 

@@ -50,6 +50,11 @@ class DrGRPO(PlacesKL):
     entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
     name: str = field(default="dr-grpo", init=False)
 
+    @property
+    def smallest_group(self) -> int:
+        """2: a completion is compared with the others (:class:`callwright.training.algorithm.GroupBaseline`)."""
+        return 2
+
     def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:
         """The rewards ``[B, G]`` as they are: lengths do not matter."""
         return rewards

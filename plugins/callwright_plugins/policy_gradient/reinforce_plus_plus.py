@@ -120,6 +120,11 @@ class ReinforcePlusPlusBaseline(ReinforcePlusPlus):
     kl_in: Literal["reward", "loss"] = field(default="loss", validator=one_of("reward", "loss"))
     name: str = field(default="reinforce++-baseline", init=False)
 
+    @property
+    def smallest_group(self) -> int:
+        """2: a completion is compared with the others (:class:`callwright.training.algorithm.GroupBaseline`)."""
+        return 2
+
     def advantages(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B, G]``: R_i minus the mean of its group; masked samples and groups of equal rewards get 0."""
         rewards, valid = loss_terms.readable_rewards(rewards, valid)

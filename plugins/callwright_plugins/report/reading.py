@@ -30,6 +30,8 @@ class RunData:
     evaluation: dict[str, Any] = field(factory=dict)
     metrics: list[dict[str, Any]] = field(factory=list)
     warm_start: list[dict[str, Any]] = field(factory=list)
+    #: Rows of the warm start that raise an alarm; they may have no loss.
+    warm_alarms: list[dict[str, Any]] = field(factory=list)
     notes: list[str] = field(factory=list)
 
     @property
@@ -94,7 +96,9 @@ def read_run(run: Run) -> RunData:
         if type(row.get("step")) is int:
             steps[row["step"]] = row
     data.metrics = [steps[step] for step in sorted(steps)]
-    data.warm_start = [row for _, row in rows(data, WARM_START) if number(row.get("loss")) is not None]
+    shown = [row for _, row in rows(data, WARM_START)]
+    data.warm_start = [row for row in shown if number(row.get("loss")) is not None]
+    data.warm_alarms = [row for row in shown if isinstance(row.get("alarm"), str) and type(row.get("step")) is int]
     return data
 
 

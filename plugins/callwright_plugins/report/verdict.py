@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.training.evaluation import wilson
 from callwright.walk.undeclared import ALARMING
-from callwright_plugins.report.drawing.markup import percent, points
+from callwright_plugins.report.drawing.markup import cut, percent, points
 from callwright_plugins.report.reading import RunData, dig, number, table
 
 
@@ -108,7 +108,17 @@ class LearningVerdict:
 
 
 def verdict(data: RunData) -> LearningVerdict:
-    """The verdict on a run, finished or not."""
+    """The verdict on a run, finished or not: with the alarm of its last step, if that raised one."""
+    found = _judged(data)
+    ending = data.metrics[-1] if data.metrics else data.warm_alarms[-1] if data.warm_alarms else {}
+    said = ending.get("alarm")
+    if not isinstance(said, str) or not said:
+        return found
+    where = f"the last step, {ending['step']:,}" if data.metrics else f"step {ending['step']:,} of the warm start"
+    return evolve(found, details=(*found.details, f"Alarm in {where}: {cut(said, 600)}."))
+
+
+def _judged(data: RunData) -> LearningVerdict:
     planned = data.planned
     of = f" of {planned:,}" if planned else ""
     if data.after:
@@ -221,13 +231,17 @@ def undeclared(parts: Iterable[Any]) -> str:
 
 
 def alarms(data: RunData) -> list[Alarm]:
-    """Alarms of consecutive steps joined; the newest wording of each is shown."""
+    """Alarms of consecutive steps joined, first those of the warm start; the newest wording of each is shown."""
+    return [*_joined(data.warm_alarms, "in the warm start: "), *_joined(data.metrics)]
+
+
+def _joined(rows: Iterable[dict[str, Any]], where: str = "") -> list[Alarm]:
     found: list[Alarm] = []
-    for row in data.metrics:
+    for row in rows:
         text = row.get("alarm")
         if not isinstance(text, str) or not text:
             continue
-        step = row["step"]
+        step, text = row["step"], where + text
         if found and found[-1].last == step - 1:
             found[-1] = Alarm(text, found[-1].first, step)
         else:
@@ -264,6 +278,9 @@ def notices(data: RunData) -> list[str]:
         found.append("Entropy has fallen to less than a tenth of where it began: the policy hardly explores any more.")
     cut_ones = sum(number(row.get("masked_cut")) or 0 for row in data.metrics)
     masked = sum(number(row.get("masked")) or 0 for row in data.metrics) - cut_ones
+    left_out = sum("not_finite" in row for row in data.metrics)
+    if left_out:
+        found.append(f"{left_out:,} of {len(data.metrics):,} steps were not finite; their updates were left out.")
     if masked > 0:
         found.append(f"{masked:,.0f} rollouts were masked because their tools or servers failed.")
     if cut_ones:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from callwright.episodes.token_episode import Codec, PromptTooLong
 from callwright.episodes.token_line import TokenLine
@@ -30,11 +30,13 @@ class Example:
     """One demonstration as token ids: a prompt, and a completion with its end token.
 
     Of several turns the completion is everything after the prompt, and ``mask`` is 0 for what the environment said.
+    ``task`` is the id of what it solves, where that is known.
     """
 
     prompt: tuple[int, ...]
     completion: tuple[int, ...]
     mask: tuple[int, ...] | None = None
+    task: str = field(default="", eq=False)
 
     @property
     def tokens(self) -> int:
@@ -177,7 +179,7 @@ def _converse(
 
 
 def _short_enough(line: TokenLine, task: Task, bound: Bound) -> Example:
-    example = Example(line.prompt_ids, line.response_ids, line.mask)
+    example = Example(line.prompt_ids, line.response_ids, line.mask, task.id)
     if example.length > bound.tokens:
         raise DemonstrationTooLong(
             f"the demonstration of task {task.id!r} has {example.length} tokens, more than the {bound.tokens} of "

@@ -27,12 +27,26 @@ def learning_rate(step: int, steps: int, peak: float, warm_up: int, schedule: Sc
     return peak * (floor + (1 - floor) * left)
 
 
-def clipped_step(optimiser: torch.optim.Optimizer, model: Any, rate: float, clip_norm: float) -> float:
-    """One step with the gradients that have accumulated; returns their norm before clipping, and clears them."""
+def clipped_step(
+    optimiser: torch.optim.Optimizer,
+    model: Any,
+    rate: float,
+    clip_norm: float,
+    loss: float = 0.0,
+    sound: bool = True,
+) -> tuple[float, str | None]:
+    """One step with the gradients that have accumulated, which are cleared; their norm before clipping.
+
+    It is left out, with optimiser and weights as they were, if that norm or the ``loss`` is not finite, or if the
+    log-probabilities or values that they are of were not (``sound``); the second result then says in words what was.
+    """
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm))
-    if math.isfinite(norm):
+    fault = None
+    if sound and math.isfinite(norm) and math.isfinite(loss):
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.step()
+    else:
+        fault = f"loss {loss:.4g}, gradient norm {norm:.4g}" + ("" if sound else ", log-probabilities not finite")
     optimiser.zero_grad(set_to_none=True)
-    return norm
+    return norm, fault

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from callwright.training.alarms import not_finite, written
 from callwright_plugins.local_trainer.forward.batches import pad_right
 from callwright_plugins.local_trainer.forward.likelihood import FullSequences
 from callwright_plugins.local_trainer.learning.demonstrations import Example
@@ -21,11 +23,12 @@ def supervised_step(
     micro_batches: int,
     rate: float,
     clip_norm: float,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """One step on a batch: ``loss`` (nats a token), ``learning_rate``, ``gradient_norm`` (before clipping), ``tokens``.
 
     The loss is the cross-entropy over tokens that the policy writes, divided by their number in the whole batch, so
-    that the gradient accumulated over micro-batches is that of the whole. No step is taken if it is not finite.
+    that the gradient accumulated over micro-batches is that of the whole. No step is taken if it is not finite: the
+    row then says so (``not_finite``), and its figures are ``None``.
     """
     tokens = sum(example.tokens for example in batch)
     total = 0.0
@@ -33,8 +36,12 @@ def supervised_step(
         loss = negative_log_likelihood(policy, part) / tokens
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
-    norm = clipped_step(optimiser, policy.model, rate, clip_norm)
-    return {"loss": total, "learning_rate": rate, "gradient_norm": norm, "tokens": tokens}
+    norm, fault = clipped_step(optimiser, policy.model, rate, clip_norm, total)
+    figures = {"loss": total, "learning_rate": rate, "gradient_norm": norm, "tokens": tokens}
+    if fault is not None:
+        tasks = list(dict.fromkeys(example.task for example in batch if example.task))
+        figures["not_finite"] = not_finite(1, 1, tasks, [fault])
+    return written(figures)
 
 
 @torch.no_grad()

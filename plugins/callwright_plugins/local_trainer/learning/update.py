@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from attrs import evolve, field, frozen
 from torch import Tensor
 
+from callwright.training.alarms import not_finite
 from callwright.training.algorithm import (
     ActorCritic,
     AdaptiveKL,
@@ -233,11 +235,12 @@ def descend(
     critic: Critic | None = None,
     critic_rate: float = 0.0,
     critic_alone: bool = False,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """``options.iterations`` times a step on each mini-batch; returns diagnostics, averaged over tokens and iterations.
 
     The loss of each micro-batch is divided by the normaliser of its mini-batch, so that the accumulated gradient is
-    that of the whole. ``critic_alone`` leaves the policy as it is.
+    that of the whole. ``critic_alone`` leaves the policy as it is. A step that is not finite is left out, and told of
+    under ``not_finite``; the other mini-batches have theirs.
     """
     figures = _Figures(sum(mini.batch.tokens(part.rows) for mini in prepared.minis for part in mini.parts), options)
     steps = options.iterations * len(prepared.minis)
@@ -246,18 +249,22 @@ def descend(
         for mini in prepared.minis:
             if not critic_alone:
                 prefix = prefix_of(policy, mini.batch.prompts, options.shared_prefix)
-                loss = 0.0
+                loss, sound = 0.0, True
                 for part in mini.parts:
                     likelihood = _likelihood(prefix, mini.batch, part.rows, options, "trained" if bonus else "plain")
-                    result = algorithm.loss(_token_batch(mini, part, likelihood, policy.device))
+                    batch = _token_batch(mini, part, likelihood, policy.device)
+                    sound = _sound(batch.mask, batch.logprobs, batch.old_logprobs, batch.ref_logprobs) and sound
+                    result = algorithm.loss(batch)
                     result.loss.backward()  # type: ignore[no-untyped-call]
                     loss += figures.add(result, mini.batch.tokens(part.rows))
                 prefix.backward()
-                norm = clipped_step(optimiser, policy.model, rate, options.clip_norm)
-                figures.step("", loss, norm, steps)
+                norm, fault = clipped_step(optimiser, policy.model, rate, options.clip_norm, loss, sound)
+                figures.step("", loss, norm, steps, fault)
             if critic is not None and isinstance(algorithm, ActorCritic):
                 _critic_step(critic, algorithm, mini, figures, options, critic_rate, steps)
-    return {**figures.totals, **prepared.figures}
+    faults = figures.faults
+    left_out = {"not_finite": not_finite(len(faults), figures.steps, [], faults)} if faults else {}
+    return {**figures.totals, **prepared.figures, **left_out}
 
 
 def update(
@@ -270,7 +277,7 @@ def update(
     rate: float,
     critic: Critic | None = None,
     critic_rate: float = 0.0,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Prepare a batch and descend on it."""
     prepared = prepare(policy, reference, algorithm, batch, options, critic)
     return descend(policy, algorithm, optimiser, prepared, options, rate, critic, critic_rate)
@@ -281,6 +288,9 @@ class _Figures:
 
     def __init__(self, tokens: int, options: Options) -> None:
         self.totals: dict[str, float] = {}
+        #: How many optimiser steps there were, and what was not finite in those that were left out, in words.
+        self.steps = 0
+        self.faults: list[str] = []
         self._tokens, self._options = tokens, options
 
     def add(self, result: LossOutput, tokens: int) -> float:
@@ -293,10 +303,13 @@ class _Figures:
                 self.totals[name] = self.totals.get(name, 0.0) + share * value
         return float(result.loss.detach())
 
-    def step(self, whose: str, loss: float, norm: float, steps: int) -> None:
-        """Take an optimiser step's loss and gradient norm, of the policy or of the critic."""
+    def step(self, whose: str, loss: float, norm: float, steps: int, fault: str | None) -> None:
+        """Take an optimiser step's loss and gradient norm, of the policy or of the critic, and why it was left out."""
+        self.steps += 1
+        if fault is not None:
+            self.faults.append(f"{'the critic: ' if whose else ''}{fault}")
         for name, value in ((f"{whose}loss", loss), (f"{whose}gradient_norm", norm)):
-            self.totals[name] = self.totals.get(name, 0.0) + value / steps
+            self.totals[name] = self.totals.get(name, 0.0) + (value if fault is None else math.nan) / steps
 
 
 def _token_batch(mini: MiniBatch, part: Part, likelihood: Likelihood, device: torch.device) -> TokenBatch:
@@ -332,18 +345,26 @@ def _critic_step(
 ) -> None:
     """One step of the critic towards the returns of a mini-batch, accumulated as the policy's is."""
     prefix = prefix_of(critic.policy, mini.batch.prompts, options.shared_prefix)
-    loss = 0.0
+    loss, sound = 0.0, True
     for part in mini.parts:
         values, padding = _values_of(prefix, mini.batch, part.rows)
         assert part.values is not None
         assert part.returns is not None
         mask = _mask(mini.batch, part.rows, padding)
+        sound = _sound(mask, values, part.values, part.returns) and sound
         result = algorithm.value_loss(ValueBatch(values, part.values, part.returns, mask, mini.normaliser))
         result.loss.backward()  # type: ignore[no-untyped-call]
         loss += figures.add(result, mini.batch.tokens(part.rows))
     prefix.backward()
-    norm = clipped_step(critic.optimiser, critic.model, rate, options.clip_norm)
-    figures.step("value_", loss, norm, steps)
+    norm, fault = clipped_step(critic.optimiser, critic.model, rate, options.clip_norm, loss, sound)
+    figures.step("value_", loss, norm, steps, fault)
+
+
+@torch.no_grad()
+def _sound(mask: Tensor, *tables: Tensor | None) -> bool:
+    """Whether everything that a loss reads where ``mask`` is not 0 is finite. A loss may clip away what is not."""
+    active = mask != 0
+    return all(bool(table.isfinite()[active].all()) for table in tables if table is not None)
 
 
 def _likelihood(

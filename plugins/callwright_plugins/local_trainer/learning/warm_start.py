@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -71,7 +71,7 @@ def warm_start_step(
     options: WarmStart,
     seed: int,
     step: int,
-) -> Mapping[str, float]:
+) -> Mapping[str, Any]:
     """One step on a batch drawn for this step; the loss (nats a token) is of completion tokens only."""
     rng = python_generator(seed, "warm start", step)
     batch = [shown[rng.randrange(len(shown))] for _ in range(options.batch)]

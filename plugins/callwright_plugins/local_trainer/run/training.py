@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,12 +12,13 @@ import structlog
 import torch
 from attrs import evolve
 
-from callwright.errors import UsageError
+from callwright.errors import RunError, UsageError
+from callwright.machines.interrupts import postponed
 from callwright.options import read_options
+from callwright.training.alarms import Watch, alarms_of, mostly_masked, stopped, written
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
-from callwright.training.truncation import WINDOW, alarm_of_truncation
 from callwright.walk.conditions import Progress
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
@@ -33,6 +34,7 @@ from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.alarm import collapse, undeclared
 from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
+from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, remove_unplanned, unplanned
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.rollouts import (
     Group,
@@ -73,9 +75,19 @@ class Training:
         self.reference: Policy | None = None
         self.critic: Critic | None = None
         self.kl_weight: float | None = None
+        self.last = LastStep(self._save_stopped)
+        self._optimiser: torch.optim.AdamW | None = None
+        self._unwritten: list[Mapping[str, Any]] = []  # rows of the warm start
 
     def run(self) -> None:
-        """Everything that is left to do; nothing if the run is finished."""
+        """Everything that is left to do; nothing if the run is finished.
+
+        Stopped by a signal it keeps the last completed step, and by an alarm what is said in ``metrics.jsonl``.
+        """
+        with self.last.kept():
+            self._run()
+
+    def _run(self) -> None:
         if (self.store.checkpoints / FINAL).is_dir():
             return
         if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
@@ -123,23 +135,36 @@ class Training:
         optimiser = adamw(self.policy.model, options.weight_decay, self.options.betas)
         if checkpoint is not None:
             checkpoints.restore(checkpoint, self.policy.model, optimiser)
+        self._optimiser = optimiser
         self.reporter.start("demonstrations", options.count)
         shown = examples(self.pipeline, self.policy, options, self.seed, self.reporter, self.limits)
         self.reporter.finish()
         self.reporter.start("warm start", options.steps, done)
-        rows: list[Mapping[str, Any]] = []
+        self.last.reached("warm", done)
+        watch = Watch(self.store.rows(WARM_START), self.options.not_finite_limit, rules=())
         for step in range(done, options.steps):
             began = time.perf_counter()
-            row = warm_start_step(self.policy, optimiser, shown, options, self.seed, step)
-            rows.append({"step": step + 1, **row})
-            self.reporter.advance(loss=row["loss"])
-            last = step + 1 == options.steps
-            if last or (step + 1) % (4 * self.options.checkpoint_every) == 0:
-                self._append(WARM_START, rows)
-                rows = []
-                self._append(TIMINGS, [{"phase": "warm", "step": step + 1, "seconds": time.perf_counter() - began}])
-                self._checkpoint("warm", step + 1, optimiser)
+            with self.last.changing():
+                row = {"step": step + 1, **warm_start_step(self.policy, optimiser, shown, options, self.seed, step)}
+                found = watch.look(row)
+                self._unwritten.append(row if found.text is None else {**row, "alarm": found.text})
+                self.last.reached("warm", step + 1)
+                last = step + 1 == options.steps
+                if last or (step + 1) % self._warm_every == 0:
+                    self._flush_warm_start()
+                    self._append(TIMINGS, [{"phase": "warm", "step": step + 1, "seconds": time.perf_counter() - began}])
+                    self._checkpoint("warm", step + 1, optimiser)
+            self._heed(found.news, found.stop, step + 1, " of the warm start")
+            self.reporter.advance(**({} if row["loss"] is None else {"loss": row["loss"]}))
         self.reporter.finish()
+
+    @property
+    def _warm_every(self) -> int:
+        return 4 * self.options.checkpoint_every
+
+    def _flush_warm_start(self) -> None:
+        rows, self._unwritten = self._unwritten, []
+        self._append(WARM_START, rows)
 
     # Reinforcement learning
 
@@ -149,39 +174,89 @@ class Training:
             stages = [(stage.last(options.steps), stage.depths) for stage in options.curriculum]
             stream = TaskStream(self.pipeline.tasks(self.pipeline.train), options.depths, self.seed, stages)
         rows = self.store.rows(METRICS)
+        raised = [name for name, text in self._own_alarms(rows) if text is not None]
+        watch = Watch(rows, options.not_finite_limit, alarms_of(self.algorithm), raised)
+        self._optimiser = optimiser
+        self.last.reached("train", done)
+        self._evaluate_during(done)  # a run may have been stopped in the middle of it
         self.reporter.start("training", options.steps, done)
         for step in range(done, options.steps):
-            row, logged, timing = self._step(stream, optimiser, step)
-            seen = [*rows, row]
-            row["alarm"] = collapse(seen, options.alarm_window) or undeclared(row) or alarm_of_truncation(seen)
-            if row["alarm"] and not (rows and rows[-1]["alarm"]):
-                logger.warning("alarm", step=step + 1, reason=row["alarm"])
-            rows = seen[-max(2 * options.alarm_window, WINDOW) :]
-            self._append(METRICS, [row])
-            self._append(ROLLOUTS, logged)
-            self._append(TIMINGS, [timing])
-            if self.pipeline.registry.listens("callwright_training_step"):
-                self.pipeline.registry.hook.callwright_training_step(metrics=row)
+            clock = _Clock()
+            groups, seen, rounds = self._collect(stream, step, clock)
+            told = {**describe(seen), **describe_turns(seen)}
+            if mostly_masked(told) and not (rows and mostly_masked(rows[-1])):
+                self.last.save()  # if this goes on, the run stops, and goes on from here
+            with self.last.changing():
+                row, logged, timing = self._step(groups, optimiser, step, clock)
+                row = {
+                    "step": step + 1,
+                    **told,
+                    "groups": len(groups),
+                    "zero_variance": zero_variance(seen),
+                    "resampling_rounds": rounds,
+                    **row,
+                }
+                rows = [*rows, row][-2 * options.alarm_window :]
+                found = watch.look(row, *self._own_alarms(rows))
+                row["alarm"] = found.text
+                self._append(METRICS, [row])
+                self._append(ROLLOUTS, logged)
+                self._append(TIMINGS, [timing])
+                self.last.reached("train", step + 1)
+                if self.pipeline.registry.listens("callwright_training_step"):
+                    self.pipeline.registry.hook.callwright_training_step(metrics=row)
+            self._heed(found.news, found.stop, step + 1, again=mostly_masked(row))
             shown = {"reward": row["reward"], "answered": row["answered"]}
             self.reporter.advance(**{name: value for name, value in shown.items() if value is not None})
+            self._evaluate_during(step + 1)
             last = step + 1 == options.steps
-            if options.evaluate_every and (step + 1) % options.evaluate_every == 0 and not last:
-                self.evaluation["during"].append({"step": step + 1, **self._evaluate(None)})
-                self._write_evaluation()
-            if last or (step + 1) % options.checkpoint_every == 0:
+            if last or ((step + 1) % options.checkpoint_every == 0 and not mostly_masked(row)):
                 self._checkpoint("train", step + 1, optimiser)
         self.reporter.finish()
 
+    def _own_alarms(self, rows: list[dict[str, Any]]) -> tuple[tuple[str, str | None], ...]:
+        """The alarms of this trainer alone, of the newest row."""
+        if not rows:
+            return ()
+        return ("collapse", collapse(rows, self.options.alarm_window)), ("undeclared", undeclared(rows[-1]))
+
+    def _heed(self, news: Sequence[str], stop: str | None, step: int, where: str = "", again: bool = False) -> None:
+        """Say what is new, and end the run if it must: with a checkpoint, unless its last steps are to be made again.
+
+        Raises :class:`callwright.errors.RunError`.
+        """
+        for reason in news:
+            logger.warning("alarm", step=step, reason=reason)
+        if stop is None:
+            return
+        if not again:
+            self.last.save()
+        raise RunError(stopped(step, stop, where))
+
+    def _evaluate_during(self, step: int) -> None:
+        """The evaluation that is due after ``step`` steps, if one is and is not made yet."""
+        every, made = self.options.evaluate_every, self.evaluation["during"]
+        if not every or step % every or not 0 < step < self.options.steps or any(one["step"] == step for one in made):
+            return
+        found = {"step": step, **self._evaluate(None)}
+        with postponed():
+            made.append(found)
+            self.last.reached("train", step)
+            self._write_evaluation()
+
     def _step(
-        self, stream: TaskStream, optimiser: torch.optim.AdamW, step: int
+        self,
+        groups: list[Group],
+        optimiser: torch.optim.AdamW,
+        step: int,
+        clock: _Clock,
     ) -> tuple[dict[str, Any], list[Mapping[str, Any]], dict[str, Any]]:
-        """One step: its row of metrics (without the alarm), its logged rollouts, and how long its parts took."""
-        options, clock = self.options, _Clock()
-        groups, seen, rounds = self._collect(stream, step, clock)
+        """One step: what its row of metrics says of the update, its logged rollouts, and how long its parts took."""
+        options = self.options
         counted = self.limits.total_tokens is not None
         rewards, valid, lengths = rewards_of(groups, with_environment=counted)
         advantages = torch.zeros_like(rewards)
-        trained: dict[str, float] = {}
+        trained: dict[str, Any] = {}
         if groups and bool(valid.any()):
             limit = longest(self.limits, options)
             shaped = self.algorithm.shape_rewards(rewards, lengths, limit)
@@ -193,7 +268,6 @@ class Training:
             prepared = prepare(self.policy, self.reference, self.algorithm, batch, options, self.critic, self.kl_weight)
             if isinstance(self.algorithm, TokenLevel):
                 advantages[valid] = prepared.advantages.to(advantages)
-                self.kl_weight = prepared.kl_weight
             trained = descend(
                 self.policy,
                 self.algorithm,
@@ -206,18 +280,13 @@ class Training:
                 step < options.critic.head_start,
             )
             trained["learning_rate"] = rate
+            if "not_finite" in trained:
+                trained["not_finite"]["tasks"] = list(dict.fromkeys(group.task.id for group in groups))
+            else:
+                self.kl_weight = prepared.kl_weight
         clock.lap("training")
-        row = {
-            "step": step + 1,
-            **describe(seen),
-            **describe_turns(seen),
-            "groups": len(groups),
-            "zero_variance": zero_variance(seen),
-            "resampling_rounds": rounds,
-            **trained,
-        }
         logged = rollout_rows(groups, advantages, self.policy, step + 1, self.seed, options.rollouts_per_step)
-        return row, logged, {"phase": "train", "step": step + 1, **clock.read()}
+        return written(trained), [written(one) for one in logged], {"phase": "train", "step": step + 1, **clock.read()}
 
     def _collect(self, stream: TaskStream, step: int, clock: _Clock) -> tuple[list[Group], list[Group], int]:
         """The groups to train on, all that were sampled, and how often others were drawn in place of the unfit."""
@@ -256,9 +325,28 @@ class Training:
             self.counts[name] += len(rows)
 
     def _checkpoint(self, phase: Phase, step: int, optimiser: torch.optim.Optimizer) -> None:
+        """Write a checkpoint; those that only a stop wrote make way for it, so that the planned ones stay."""
+        folder, plan = self.store.checkpoints, self._planned()
         state = State(phase, step, self.counts, self.evaluation, self.kl_weight)
-        kept = self.options.keep_checkpoints
-        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, kept, self.critic)
+        name = f"{phase}-{step:06d}"
+        kept = self.options.keep_checkpoints + len(unplanned(folder, plan, name))
+        checkpoints.save(folder, state, self.policy.model, optimiser, kept, self.critic)
+        remove_unplanned(folder, plan, but=name)
+
+    def _planned(self) -> Plan:
+        """Where a run without a stop has checkpoints."""
+        options = self.options
+        return {
+            "warm": (self._warm_every, options.warm_start.steps),
+            "train": (options.checkpoint_every, options.steps),
+        }
+
+    def _save_stopped(self, phase: Phase, step: int) -> None:
+        """The checkpoint of a run that stops, if there is none of this step."""
+        if step and not (self.store.checkpoints / f"{phase}-{step:06d}").is_dir():
+            assert self._optimiser is not None
+            self._flush_warm_start()
+            self._checkpoint(phase, step, self._optimiser)
 
     def _write_evaluation(self) -> None:
         self.store.write_json(EVALUATION, self.evaluation)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
+
 from callwright.errors import RunError, UsageError
+from callwright.machines.interrupts import postponed
+from callwright.training.alarms import Watch, stopped
 from callwright.training.evaluation import Verdict
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
@@ -21,8 +24,9 @@ from callwright_plugins.local_trainer.models.policy import FINAL
 from callwright_plugins.local_trainer.options import SupervisedOptions
 from callwright_plugins.local_trainer.randomness import python_generator
 from callwright_plugins.local_trainer.run import checkpoints
-from callwright_plugins.local_trainer.run.checkpoints import State
+from callwright_plugins.local_trainer.run.checkpoints import Phase, State
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
+from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, remove_unplanned, unplanned
 from callwright_plugins.local_trainer.run.training import EVALUATION, TIMINGS, make_policy
 from callwright_plugins.local_trainer.sampling.episodes import turn_limits
 from callwright_plugins.local_trainer.supervised.epochs import Epochs
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     import torch
 
     from callwright.pipeline import Pipeline
+
+logger = structlog.get_logger(__name__)
 
 #: What was shown, counted.
 DEMONSTRATIONS: Final = "demonstrations.json"
@@ -54,9 +60,16 @@ class SupervisedTraining:
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.tasks = evaluation_tasks(pipeline, options)
+        self.last = LastStep(self._save_stopped)
+        self._optimiser: torch.optim.AdamW | None = None
+        self._steps = 0
 
     def run(self) -> None:
-        """Everything that is left to do; nothing if the run is finished."""
+        """Everything that is left to do; nothing if the run is finished. Stopped, it keeps the last completed step."""
+        with self.last.kept():
+            self._run()
+
+    def _run(self) -> None:
         if (self.store.checkpoints / FINAL).is_dir():
             return
         if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
@@ -73,6 +86,7 @@ class SupervisedTraining:
         self.store.write_json(DEMONSTRATIONS, {**shown.to_json(), **passes})
         self._held_out = held_out(self.pipeline, self.policy, self.tasks, self.limits)
         optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
+        self._optimiser, self._steps = optimiser, epochs.steps
         if checkpoint is None:
             self._evaluate(0, "evaluation before")
             self._checkpoint(0, optimiser)
@@ -85,6 +99,9 @@ class SupervisedTraining:
 
     def _train(self, optimiser: torch.optim.AdamW, shown: Sequence[Example], epochs: Epochs, done: int) -> None:
         options = self.options
+        watch = Watch(self.store.rows(METRICS), options.not_finite_limit, rules=())
+        self.last.reached("train", done)
+        self._evaluate_during(done)  # a run may have been stopped in the middle of it
         self.reporter.start("training", epochs.steps, done)
         for step in range(done, epochs.steps):
             began = time.perf_counter()
@@ -92,36 +109,42 @@ class SupervisedTraining:
             rate = learning_rate(
                 step, epochs.steps, options.learning_rate, epochs.warm_up, options.schedule, options.schedule_floor
             )
-            figures = supervised_step(self.policy, optimiser, batch, options.micro_batches, rate, options.clip_norm)
-            self._finite(figures, step + 1)
-            row = {
-                "step": step + 1,
-                "reward": None,
-                "epoch": round(epochs.done(step), 6),
-                "demonstrations": len(batch),
-                **figures,
-            }
-            self._append(METRICS, [row])
-            self._append(
-                TIMINGS, [{"phase": "train", "step": step + 1, "seconds": round(time.perf_counter() - began, 6)}]
-            )
-            if self.pipeline.registry.listens("callwright_training_step"):
-                self.pipeline.registry.hook.callwright_training_step(metrics=row)
-            self.reporter.advance(loss=figures["loss"])
+            with self.last.changing():
+                figures = supervised_step(self.policy, optimiser, batch, options.micro_batches, rate, options.clip_norm)
+                row = {
+                    "step": step + 1,
+                    "reward": None,
+                    "epoch": round(epochs.done(step), 6),
+                    "demonstrations": len(batch),
+                    **figures,
+                }
+                found = watch.look(row)
+                if found.text is not None:
+                    row["alarm"] = found.text
+                self._append(METRICS, [row])
+                self._append(
+                    TIMINGS, [{"phase": "train", "step": step + 1, "seconds": round(time.perf_counter() - began, 6)}]
+                )
+                self.last.reached("train", step + 1)
+                if self.pipeline.registry.listens("callwright_training_step"):
+                    self.pipeline.registry.hook.callwright_training_step(metrics=row)
+            for reason in found.news:
+                logger.warning("alarm", step=step + 1, reason=reason)
+            if found.stop is not None:
+                self.last.save()
+                raise RunError(stopped(step + 1, found.stop))
+            self.reporter.advance(**({} if row["loss"] is None else {"loss": row["loss"]}))
+            self._evaluate_during(step + 1)
             last = step + 1 == epochs.steps
-            if options.evaluate_every and (step + 1) % options.evaluate_every == 0 and not last:
-                self._evaluate(step + 1)
             if last or (step + 1) % options.checkpoint_every == 0:
                 self._checkpoint(step + 1, optimiser)
         self.reporter.finish()
 
-    def _finite(self, figures: Mapping[str, float], step: int) -> None:
-        for name in ("loss", "gradient_norm"):
-            if not math.isfinite(figures[name]):
-                raise RunError(
-                    f"at step {step} the {name.replace('_', ' ')} is {figures[name]}: training has diverged. Lower "
-                    "'learning_rate', or use dtype = 'float32', and begin again in another folder"
-                )
+    def _evaluate_during(self, step: int) -> None:
+        """The evaluation that is due after ``step`` steps, if one is and is not made yet."""
+        every, made = self.options.evaluate_every, self.evaluation["during"]
+        if every and step % every == 0 and 0 < step < self._steps and all(one["step"] != step for one in made):
+            self._evaluate(step)
 
     # What is measured
 
@@ -148,15 +171,17 @@ class SupervisedTraining:
         result["reward"] = sum(totals) / len(totals) if totals else None
         at_once = -(-self.options.batch // self.options.micro_batches)
         result["loss"] = mean_loss(self.policy, self._held_out, at_once)
-        best = self._is_best(result)
-        if stage is None:
-            self.evaluation["during"].append({"step": step, **result})
-        else:
-            self.evaluation["after" if self.evaluation["before"] else "before"] = result
-        self._append(ROLLOUTS, rows)
-        self.store.write_json(EVALUATION, self.evaluation)
-        if best:
-            checkpoints.write_folder(self.store.checkpoints / BEST, self.policy.save)
+        with postponed():
+            best = self._is_best(result)
+            if stage is None:
+                self.evaluation["during"].append({"step": step, **result})
+                self.last.reached("train", step)
+            else:
+                self.evaluation["after" if self.evaluation["before"] else "before"] = result
+            self._append(ROLLOUTS, rows)
+            self.store.write_json(EVALUATION, self.evaluation)
+            if best:
+                checkpoints.write_folder(self.store.checkpoints / BEST, self.policy.save)
 
     def _row(self, attempt: Attempt, verdict: Verdict, step: int) -> dict[str, Any]:
         task = attempt.task
@@ -194,5 +219,16 @@ class SupervisedTraining:
             self.counts[name] += len(rows)
 
     def _checkpoint(self, step: int, optimiser: torch.optim.Optimizer) -> None:
-        state = State("train", step, self.counts, self.evaluation)
-        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, self.options.keep_checkpoints)
+        """Write a checkpoint; those that only a stop wrote make way for it, so that the planned ones stay."""
+        folder = self.store.checkpoints
+        plan: Plan = {"train": (self.options.checkpoint_every, self._steps)}
+        name = f"train-{step:06d}"
+        kept = self.options.keep_checkpoints + len(unplanned(folder, plan, name))
+        checkpoints.save(folder, State("train", step, self.counts, self.evaluation), self.policy.model, optimiser, kept)
+        remove_unplanned(folder, plan, but=name)
+
+    def _save_stopped(self, phase: Phase, step: int) -> None:
+        """The checkpoint of a run that stops, if there is none of this step."""
+        if not (self.store.checkpoints / f"{phase}-{step:06d}").is_dir():
+            assert self._optimiser is not None
+            self._checkpoint(step, self._optimiser)

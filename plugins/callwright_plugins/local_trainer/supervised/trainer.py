@@ -31,8 +31,8 @@ class SupervisedTrainer:
         """Supervised steps and evaluation, from the newest checkpoint of ``run`` if there is one.
 
         The recipe's algorithm plays no part, its reward is only measured. Raises :class:`callwright.CallwrightError` in
-        all foreseen cases. Killed at any moment, the same call ends in the same bytes as if it had not been (on the
-        CPU; ``timings.jsonl`` apart).
+        all foreseen cases. Stopped by a signal, it writes a checkpoint of the last completed step. Killed at any
+        moment, the same call ends in the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
         """
         with steady(self.options.threads, pipeline.conditions.seed):
             SupervisedTraining(self.options, pipeline, run, reporter).run()
