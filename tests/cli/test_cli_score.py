@@ -51,7 +51,10 @@ def test_rows_come_out_in_order_with_their_rewards(
     for one, source in zip(found, given_rows, strict=True):
         reward = recipe.score(corpus.task(source["task"]), source["completion"], registry=registry)
         assert one == {"id": source["id"], **reward.to_json()}
-    assert result.stderr == "4 rows scored, 0 of them masked, 0 bad, mean total 0.5625\n"
+    assert result.stderr == (
+        "warning: 1 row has the id of an earlier one (first: line 4, id 'a'); all are scored\n"
+        "4 rows scored, 0 of them masked, 0 bad, mean total 0.5625\n"
+    )
 
 
 def test_output_fits_its_schema(invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path) -> None:
