@@ -21,7 +21,7 @@ from callwright.commands.jsonl import ROWS, BadRow, RowFile, chunks_of, is_same_
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
-from callwright.commands.row_files.provenance import digests_of, versions_of
+from callwright.commands.row_files.provenance import digests_of
 from callwright.commands.row_files.remarks import RowRemarks
 from callwright.commands.row_files.unfinished import UnfinishedOutput
 from callwright.commands.safe_text import say
@@ -31,6 +31,7 @@ from callwright.errors import DataError, UsageError
 from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
+from callwright.training.ledger.ingredients import plugin_digests
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 
@@ -197,7 +198,7 @@ class ScoringRequest:
             "reward": self.reward,
             "reward options": self.reward_options,
             "seed": self.seed,
-            "versions": versions_of(registry),
+            "plugins": plugin_digests(registry),
         }
 
     def open(self) -> Scorer:

@@ -140,7 +140,7 @@ class RowSink:
         :class:`callwright.errors.MissingExtra` for Zstandard without its package.
         """
         if self.target == "-":
-            if sys.stdout is None:
+            if sys.stdout is None or getattr(sys.stdout, "name", "") == os.devnull:  # see callwright.cli.streams
                 raise UsageError("stdout is closed, so there is nothing to write '-' to: name a file")
             return self
         packed(b"", self.target)

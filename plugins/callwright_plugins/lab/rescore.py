@@ -17,7 +17,7 @@ from callwright.commands.app import App
 from callwright.commands.failures import Stopped
 from callwright.commands.jsonl import BadRow, RowFile, chunks_of
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
-from callwright.commands.row_files.provenance import digests_of, versions_of
+from callwright.commands.row_files.provenance import digests_of
 from callwright.commands.row_files.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
@@ -25,6 +25,7 @@ from callwright.commands.tally import Tally
 from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
+from callwright.training.ledger.ingredients import plugin_digests
 from callwright.training.run_folder import METRICS, ROLLOUTS
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, open_run
@@ -142,7 +143,7 @@ class Replaying:
             "files": digests_of({**options, **files}),
             "reward": self.reward,
             "reward options": self.reward_options,
-            "versions": versions_of(registry),
+            "plugins": plugin_digests(registry),
         }
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:

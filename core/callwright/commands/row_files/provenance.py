@@ -1,27 +1,11 @@
-"""What an output hangs on besides its rows: versions, sources of plugins, files of a corpus."""
+"""Digests of the files that an output hangs on besides its rows."""
 
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import callwright
-
-if TYPE_CHECKING:
-    from callwright.plugins import Registry
-
-
-def versions_of(registry: Registry) -> dict[str, str]:
-    """The version of Callwright and of every other plugin; a digest of its source where it has no version."""
-    found = {"callwright": callwright.__version__}
-    for plugin in registry.plugins:
-        if plugin.blocked or plugin.error or plugin.distribution == "callwright":
-            continue
-        found[plugin.name] = plugin.version or _source(plugin.module or plugin.name)
-    return found
+from typing import Any
 
 
 def digests_of(options: Mapping[str, Any]) -> dict[str, str]:
@@ -39,19 +23,6 @@ def digests_of(options: Mapping[str, Any]) -> dict[str, str]:
         except OSError:
             continue  # whoever needs it says what is wrong with it
     return found
-
-
-def _source(module: str) -> str:
-    """A digest of the source of a module, or of all modules of a package; empty if there is none."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if not isinstance(file, str):
-        return ""
-    path = Path(file)
-    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
-    try:
-        return _digest(b"\0".join(part.read_bytes() for part in files))
-    except OSError:
-        return ""
 
 
 def _digest(data: bytes) -> str:

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import stat
 import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -33,6 +32,7 @@ from typing import Any, Final, TypeVar
 from callwright.commands.jsonl import BadRow, RowFile, RowSink
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, RunError, UsageError
+from callwright.training.ledger.owner import owned_file
 from callwright.training.run_folder import write_atomically
 
 Chunk = TypeVar("Chunk")
@@ -77,6 +77,7 @@ class UnfinishedOutput:
         self._sink: RowSink | None = None
         self._ledger: Path | None = None
         self._descriptor = -1
+        self._lock = ExitStack()
         self._marks: deque[tuple[int, int]] = deque()
         self._mark = (0, 0)  # the line up to which everything is done, and the CRC-32 up to there
         self._checked = (0, 0)  # bytes of OUT, and the CRC-32 of them
@@ -87,28 +88,21 @@ class UnfinishedOutput:
     def __enter__(self) -> UnfinishedOutput:
         """Open the output, and go on with it if it is this command's.
 
-        Raises :class:`callwright.UsageError` if it holds something else or another process writes it,
-        :class:`callwright.errors.DataError` if input or output were changed since, and
-        :class:`callwright.errors.RunError` if it cannot be written.
+        Raises :class:`callwright.UsageError` if it holds something else, :class:`callwright.errors.DataError` if input
+        or output were changed since, and :class:`callwright.errors.RunError` if it cannot be written or another process
+        writes it.
         """
         if self.target is None:
             return self
-        begin, held = 0, ""
-        if self.target != "-" and self._own():
-            try:
-                begin, held = self._go_on()
-            except BaseException:
-                os.close(self._descriptor)
-                raise
-        if not self.finished:
-            self._sink = RowSink(self.target, begin, held)
-            try:
-                self._save({} if not self.state else self.state)
+        try:
+            begin, held = self._go_on() if self.target != "-" and self._own() else (0, "")
+            if not self.finished:
+                self._sink = RowSink(self.target, begin, held)
+                self._save(self.state)  # before anything is cut off
                 self._sink.__enter__()
-            except BaseException:
-                if self._descriptor >= 0:
-                    os.close(self._descriptor)
-                raise
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -121,8 +115,13 @@ class UnfinishedOutput:
                 finally:
                     self._sink.__exit__(kind, error, at)
         finally:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)  # and with it the lock
+            self._close()
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._lock.close()
 
     @property
     def resumable(self) -> bool:
@@ -175,30 +174,17 @@ class UnfinishedOutput:
         """Lock the file; whether it is one that can be gone on with."""
         assert self.target is not None
         try:
+            if not stat.S_ISREG(os.stat(self.target).st_mode) and not Path(self.target).is_dir():
+                return False  # a pipe, which is opened once only, or a device
+        except OSError:
+            pass  # it is made now, or what is wrong is said now
+        try:
             self._descriptor = os.open(self.target, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            if not _is_regular(self.target) and Path(self.target).exists() and not Path(self.target).is_dir():
-                return False  # a pipe or device that cannot be read
             raise RunError(f"{self.target} cannot be written: {error.strerror or error}") from error
-        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-            os.close(self._descriptor)
-            self._descriptor = -1
-            return False
+        self._lock.enter_context(owned_file(Path(self.target)))
         self._ledger = Path(self.target + SUFFIX)
-        if not _locked(self._descriptor):
-            owner = self._owner()
-            os.close(self._descriptor)
-            self._descriptor = -1
-            raise UsageError(f"{self.target} is being written by another command{owner}: wait for it, or name another")
         return True
-
-    def _owner(self) -> str:
-        try:
-            found = json.loads(self._ledger.read_bytes()) if self._ledger is not None else {}
-            owner = found["owner"]
-            return f" (process {int(owner['process'])} on {owner['host']!s:.80})"
-        except (OSError, ValueError, RecursionError, KeyError, TypeError):
-            return ""
 
     def _go_on(self) -> tuple[int, str]:
         """Where to begin in the output, and the lines that come first."""
@@ -284,7 +270,6 @@ class UnfinishedOutput:
             "ledger": _VERSION,
             "finished": finished,
             "about": self._about,
-            "owner": {"host": socket.gethostname(), "process": os.getpid()},
             "input": {"lines": lines, "crc": crc},
             "output": {"bytes": begin, "crc": self._crc_up_to(begin)},
             "beside": _size(self._beside),
@@ -323,28 +308,6 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What is not the same, in words; empty if everything is."""
     keys = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
     return ", ".join(f"{key} was {before.get(key)!r:.80}, is now {now.get(key)!r:.80}" for key in keys)
-
-
-def _locked(descriptor: int) -> bool:
-    """Lock the file for as long as it is open; ``False`` if somebody else has. Nothing is left behind by a kill."""
-    try:
-        import fcntl
-    except ImportError:  # a system without such locks
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without them
-        return True
-    return True
-
-
-def _is_regular(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _size(path: str | None) -> int:
