@@ -92,5 +92,7 @@ def test_a_stop_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == status
-    assert errors == f"stopped after line 3 of {source}; the rewards of 3 rows are in {target}\n"
+    assert errors == (
+        f"stopped after line 3 of {source}; the rewards of 3 rows are in {target}; the same command goes on\n"
+    )
     assert len(target.read_text().splitlines()) == 3

@@ -51,7 +51,10 @@ def test_rows_come_out_in_order_with_their_rewards(
     for one, source in zip(found, given_rows, strict=True):
         reward = recipe.score(corpus.task(source["task"]), source["completion"], registry=registry)
         assert one == {"id": source["id"], **reward.to_json()}
-    assert result.stderr == "4 rows scored, 0 of them masked, 0 bad, mean total 0.5625\n"
+    assert result.stderr == (
+        "warning: 1 row has the id of an earlier one (first: line 4, id 'a'); all are scored\n"
+        "4 rows scored, 0 of them masked, 0 bad, mean total 0.5625\n"
+    )
 
 
 def test_output_fits_its_schema(invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path) -> None:
@@ -135,13 +138,13 @@ def test_a_bad_row_is_reported_with_its_line_and_the_others_are_scored(
     invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path, line: str, reason: str
 ) -> None:
     good = row("good", "train-1", gold("train-1"))
-    source, out = write_rows([good, "", line, good]), tmp_path / "out.jsonl"
+    source, out = write_rows([good, "", line, {**good, "id": "too"}]), tmp_path / "out.jsonl"
     result = invoke("score", source, *SUMS, "-o", out)
     assert result.exit_code == 1
     first, last = result.stderr.splitlines()
     assert first.startswith(f"{source}:3: {reason}")
     assert last == "2 rows scored, 0 of them masked, 1 bad, mean total 1.0000"
-    assert [one["id"] for one in read(out)] == ["good", "good"]
+    assert [one["id"] for one in read(out)] == ["good", "too"]
 
 
 def test_bytes_that_are_not_utf8_are_a_bad_row(invoke: Invoke, tmp_path: Path) -> None:

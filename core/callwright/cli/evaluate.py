@@ -392,7 +392,7 @@ class Evaluation:
         rows = run.rows(VERDICTS)
         whole = len(rows) if len(rows) == len(self.tasks) else len(rows) - len(rows) % self.batch
         run.truncate(VERDICTS, whole)
-        found = [_verdict(run.path / VERDICTS, row) for row in rows[:whole]]
+        found = [_verdict(f"{run.path / VERDICTS}:{line}", row) for line, row in enumerate(rows[:whole], 1)]
         for row in rows[:whole]:
             calls.add_row(row)
         if [verdict.task for verdict in found] != [task.id for task in self.tasks[:whole]]:
@@ -402,15 +402,32 @@ class Evaluation:
         return found
 
 
-def _verdict(path: Path, row: dict[str, Any]) -> Verdict:
+#: The types of a row's values, as they are checked before anything is counted.
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "task": (str,),
+    "depth": (int,),
+    "structure": (str,),
+    "answer": (bool,),
+    "valid": (bool,),
+    "failure": (str,),
+    "masked": (bool,),
+    "thought_words": (int, type(None)),
+}
+
+
+def _verdict(where: str, row: dict[str, Any]) -> Verdict:
+    """The verdict of a row. Raises :class:`callwright.errors.DataError` for one that this command did not write."""
     from callwright.errors import DataError
     from callwright.training.evaluation import Verdict
 
     row = {"thought_words": None, **row}  # rows of earlier versions go on
-    try:
-        return Verdict(**{one.name: row[one.name] for one in fields(Verdict)})
-    except KeyError as error:
-        raise DataError(f"{path}: a row has no {error.args[0]!r}") from error
+    for name, types in _TYPES.items():
+        if name not in row:
+            raise DataError(f"{where}: the row has no {name!r}")
+        if type(row[name]) not in types:
+            expected = " or ".join("null" if one is type(None) else one.__name__ for one in types)
+            raise DataError(f"{where}: {name!r} is {type(row[name]).__name__}, expected {expected}")
+    return Verdict(**{one.name: row[one.name] for one in fields(Verdict)})
 
 
 def _draw(result: dict[str, Any], title: str) -> None:

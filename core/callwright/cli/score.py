@@ -16,10 +16,14 @@ from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
-from callwright.commands.jsonl import ROWS, BadRow, RowFile, RowSink, chunks_of, is_same_file
+from callwright.commands.file_formats import schema_of
+from callwright.commands.jsonl import ROWS, BadRow, RowFile, chunks_of, is_same_file
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
+from callwright.commands.row_files.provenance import digests_of
+from callwright.commands.row_files.remarks import RowRemarks
+from callwright.commands.row_files.unfinished import UnfinishedOutput
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
@@ -27,6 +31,7 @@ from callwright.errors import DataError, UsageError
 from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
+from callwright.training.ledger.ingredients import plugin_digests
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 
@@ -46,7 +51,10 @@ Part = TypeVar("Part")
 @options.ir_option
 @options.reward_option
 @options.truncation_options
-@click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
+@click.option(
+    "-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz', '.zst': compressed)."
+)
+@options.overwrite_option
 @options.seed_option
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
@@ -64,6 +72,7 @@ def score(
     truncated: str | None,
     floor: float | None,
     output: str | None,
+    overwrite: bool,
     seed: int,
     workers: int,
     executor: str,
@@ -73,7 +82,7 @@ def score(
 ) -> None:
     """Score completions.
 
-    IN.jsonl ('-': stdin; '.gz' is read too) has rows {"id", "task", "completion"}, and for rewards with a schedule
+    IN.jsonl ('-': stdin; gzip and Zstandard are read, whatever the name) has rows {"id", "task", "completion"}, and for rewards with a schedule
     "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for each, in the same order; a
     row whose machinery failed has a null total and "masked". With "truncated": true a row says that a limit of tokens
     cut its completion off; what that earns is the reward's choice, or --truncated's. A row that cannot be
@@ -84,6 +93,10 @@ def score(
 
     With --workers the rows are scored by several processes, threads or Ray actors; the output is the same. A row that
     kills or hangs its workers is named with its line and set aside in OUT.quarantine.jsonl; the others are scored.
+
+    A command that was stopped or killed goes on with OUT when it is given again, and OUT ends in the same bytes;
+    OUT.ledger.json keeps how far it has come. A finished OUT, and one of another command, are only replaced with
+    --overwrite.
     """
     keys = options.corpus_keys(data, corpus_options)
     if corpus is None and keys:
@@ -99,29 +112,43 @@ def score(
     opening = scoring.open if elsewhere else partial(Scorer, pipeline)
     work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
     quarantine = Quarantine(output if output and output != "-" else "callwright-score" if source == "-" else source)
-    tally = Tally()
+    remarks = RowRemarks(_known_keys())
     gc.freeze()  # the corpus is never garbage: full collections need not search it
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source))
-        sink = stack.enter_context(RowSink(output)) if output else None
+        about = scoring.about(app.registry)
+        out = stack.enter_context(
+            UnfinishedOutput(output, rows, about, overwrite=overwrite, beside=quarantine.path, see=remarks.see)
+        )
+        tally = out.read_state(Tally.from_state)
         bars = bars_for_bytes(rows.size, busy=output == "-")
         complain = say if bars is None else stack.enter_context(bars).say
         workshop = stack.enter_context(make_executor(kind, workers))
         try:
             # Alone, each row is written as it comes; others get enough to be worth sending.
-            chunks = chunks_of(rows, ROWS if workers > 1 or elsewhere else 1)
-            for found in watched(workshop.map(work, chunks), rows, bars):
-                for number, row, reason in found.lost:
-                    found.complaints.append((number, quarantine.add(number, row, reason)))
-                for number, complaint in found.complaints:
-                    complain(f"{rows.name}:{number}: {complaint}")
-                if sink is not None:
-                    for line in found.lines:
-                        sink.write(line)
-                tally.merge(found.tally)
+            chunks = out.watched(remarks.seen(chunks_of(rows, ROWS if workers > 1 or elsewhere else 1)))
+            for found in watched(workshop.map(work, chunks), rows, bars) if not out.finished else ():
+                with out.part():
+                    for number, row, reason in found.lost:
+                        found.complaints.append((number, quarantine.add(number, row, reason)))
+                    for number, complaint in found.complaints:
+                        complain(f"{rows.name}:{number}: {complaint}")
+                    out.write(found.lines)
+                    tally.merge(found.tally)
+                out.keep(tally.to_state)
+            out.finish(tally.to_state)
         except KeyboardInterrupt as stop:
-            kept = f"; the rewards of {tally.rows} rows are in {output}" if sink and output != "-" else ""
-            raise Stopped(f"stopped after line {rows.number} of {source}{kept}") from stop
+            kept = f"; the rewards of {tally.rows} rows are in {output}" if output and output != "-" else ""
+            again = "; the same command goes on" if out.resumable else ""
+            raise Stopped(f"stopped after line {rows.number} of {source}{kept}{again}") from stop
+    if out.finished:
+        say(f"{output} is finished: {tally.rows:,} rows; --overwrite starts anew")
+    for remark in remarks.sentences():
+        say(remark)
+    if not rows.number:
+        say(f"warning: {rows.name} is empty")
+    elif not tally.rows and not tally.bad:
+        say(f"warning: {rows.name} holds no rows, only blank lines")
     if output:
         say(tally.sentence())
     if as_json:
@@ -162,6 +189,20 @@ class ScoringRequest:
     reward_options: Mapping[str, Any]
     seed: int
     time_limit: float | None = None
+
+    def about(self, registry: Registry) -> dict[str, Any]:
+        """What the rewards hang on besides the rows. Workers do not change them, so they are not among it."""
+        return {
+            "command": "score",
+            "corpus": self.corpus,
+            "corpus options": self.options,
+            "files of the corpus": digests_of(self.options),
+            "form": self.ir,
+            "reward": self.reward,
+            "reward options": self.reward_options,
+            "seed": self.seed,
+            "plugins": plugin_digests(registry),
+        }
 
     def open(self) -> Scorer:
         """The scorer, in this process."""
@@ -275,6 +316,16 @@ def _read(
     if isinstance(task, str):
         raise BadRow(task)
     return row_id, task, completion, progress
+
+
+def _known_keys() -> set[str]:
+    """Keys of rows that are read, or that other commands write into rows which may be scored."""
+    return {
+        "quarantined",
+        "group",
+        "completions",
+        *(key for name in ("score-input", "rollouts", "verdicts") for key in schema_of(name)["properties"]),
+    }
 
 
 def _expected(row: dict[str, Any], key: str, what: str) -> str:

@@ -1,8 +1,7 @@
-"""Reading and writing rows: JSONL files, plain or ``.gz``, or the standard streams, in constant memory."""
+"""Reading and writing rows: JSONL files, plain or compressed, or the standard streams, in constant memory."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import stat
@@ -13,7 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
-from callwright.errors import DataError, RunError
+from callwright.commands.row_files.compressed import is_packed, packed, unpacked
+from callwright.commands.row_files.remarks import key_twice
+from callwright.errors import DataError, RunError, UsageError
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.
 _CHUNK: Final = 1 << 18
@@ -26,13 +27,18 @@ class BadRow(Exception):
 
 
 class RowFile:
-    """The rows of a JSONL file. Iterating gives an object, or a :class:`BadRow` for a line that does not hold one."""
+    """The rows of a JSONL file. Iterating gives an object, or a :class:`BadRow` for a line that does not hold one.
+
+    What is compressed by gzip or Zstandard is recognised by its first bytes.
+    """
 
     def __init__(self, source: str, loads: Callable[[bytes], Any] = json.loads) -> None:
         self._loads = loads
         self.name = "<stdin>" if source == "-" else source
         #: The number of the line that was read last.
         self.number = 0
+        #: CRC-32 of the lines up to there: whoever goes on after them sees whether they are still the same.
+        self.crc = 0
         #: The size of the file in bytes; 0 for stdin and what has no size.
         self.size = 0
         self._source = source
@@ -40,19 +46,24 @@ class RowFile:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> RowFile:
-        """Open the file. Raises :class:`callwright.errors.DataError` if it cannot be read."""
+        """Open the file.
+
+        Raises :class:`callwright.errors.DataError` if it cannot be read, and
+        :class:`callwright.errors.MissingExtra` for Zstandard without its package.
+        """
         if self._source == "-":
-            self._file = sys.stdin.buffer
+            if sys.stdin is None:
+                raise UsageError("stdin is closed, so there is nothing to read from '-': name a file")
+            self._file = unpacked(sys.stdin.buffer, self.name)
             return self
         try:
             if Path(self._source).is_dir():
                 raise DataError(f"{self._source} is a folder, not a file of rows")
             self._raw = self._file = Path(self._source).open("rb")
             self.size = os.fstat(self._raw.fileno()).st_size
+            self._file = unpacked(self._raw, self._source)
         except OSError as error:
             raise DataError(f"{self._source} cannot be read: {error.strerror or error}") from error
-        if self._source.endswith(".gz"):
-            self._file = gzip.GzipFile(fileobj=self._raw)  # type: ignore[assignment]  # binary IO in all but name
         return self
 
     @property
@@ -76,6 +87,7 @@ class RowFile:
         try:
             for line in self._file:
                 self.number += 1
+                self.crc = zlib.crc32(line, self.crc)
                 if self.number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.isspace():
@@ -85,7 +97,12 @@ class RowFile:
                 except (ValueError, RecursionError) as error:
                     yield BadRow(f"not valid JSON: {_reason(error)}")
                     continue
-                yield row if type(row) is dict else BadRow(f"expected an object, found {type(row).__name__}")
+                if type(row) is not dict:
+                    yield BadRow(f"expected an object, found {type(row).__name__}")
+                elif (twice := key_twice(line, row)) is not None:
+                    yield BadRow(f"the key {twice!r} stands twice")
+                else:
+                    yield row
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise DataError(f"{self.name}: cannot be read after line {self.number}: {reason}") from error
@@ -102,26 +119,38 @@ def _reason(error: Exception) -> str:
 class RowSink:
     """A JSONL file that is written from the start. After a failure it holds whole lines only.
 
-    ``-`` is stdout; a name that ends in ``.gz`` is compressed, each chunk as a member of its own.
+    ``-`` is stdout; a name that ends in ``.gz`` or ``.zst`` is compressed, each chunk as a member or frame of its own.
+    ``begin`` and ``held`` go on with a file: what is behind that many bytes of it is cut off, and those lines are
+    the next to be written (:attr:`place` said both).
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, begin: int = 0, held: str = "") -> None:
         self.target = target
         #: The lines that are not yet written, and the place in the file where they go: one value, so that Ctrl-C at any
         #: moment leaves either what was before a flush or what is after it, and a flush can be done again.
-        self._pending: tuple[list[str], int] = ([], 0)
-        self._held = 0
+        self._pending: tuple[list[str], int] = ([held] if held else [], begin)
+        self._held = len(held)
         self._descriptor = -1
         self._regular = False
         self._full = False  # what could not be written once is not tried again
 
     def __enter__(self) -> RowSink:
-        """Open and empty the file. Raises :class:`callwright.errors.RunError` if it cannot be written."""
+        """Open the file and cut it off where it begins.
+
+        Raises :class:`callwright.errors.RunError` if it cannot be written, and
+        :class:`callwright.errors.MissingExtra` for Zstandard without its package.
+        """
         if self.target == "-":
+            if sys.stdout is None or getattr(sys.stdout, "name", "") == os.devnull:  # see callwright.cli.streams
+                raise UsageError("stdout is closed, so there is nothing to write '-' to: name a file")
             return self
+        packed(b"", self.target)
+        begin = self._pending[1]
         try:
-            self._descriptor = os.open(self.target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            self._descriptor = os.open(self.target, os.O_WRONLY | os.O_CREAT | (0 if begin else os.O_TRUNC), 0o666)
             self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+            if begin:
+                os.truncate(self._descriptor, begin)
         except OSError as error:
             raise RunError(f"{self.target} cannot be written: {error.strerror or error}") from error
         return self
@@ -132,6 +161,16 @@ class RowSink:
         self._held += len(line)
         if self._held >= _CHUNK:
             self._flush()
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """How many bytes are in the file, and the lines that come after them."""
+        lines, begin = self._pending
+        return begin, "".join(lines)
+
+    def flush(self) -> None:
+        """Write what is held. Raises :class:`callwright.errors.RunError` if it does not fit."""
+        self._flush()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Write what is held, also while an error or Ctrl-C is on its way out: nothing that was scored is lost."""
@@ -151,8 +190,8 @@ class RowSink:
             sys.stdout.write(data.decode("utf-8", "surrogatepass"))
             sys.stdout.flush()
             return
-        if data and self.target.endswith(".gz"):
-            data = gzip.compress(data, compresslevel=6, mtime=0)
+        if data:
+            data = packed(data, self.target)
         view = memoryview(data)
         try:
             if self._regular:
@@ -163,7 +202,7 @@ class RowSink:
             whole = 0
             if self._regular:  # whole lines only: up to the last one that fitted, unless they are compressed together
                 fitted = len(data) - len(view)
-                whole = 0 if self.target.endswith(".gz") else data.rfind(b"\n", 0, fitted) + 1
+                whole = 0 if is_packed(self.target) else data.rfind(b"\n", 0, fitted) + 1
                 os.truncate(self._descriptor, begin + whole)
             if isinstance(error, OSError):
                 self._pending, self._full = ([], begin + whole), True

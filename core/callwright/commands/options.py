@@ -64,6 +64,9 @@ data_option = click.option("--data", metavar="DIR", help="Where the corpus finds
 corpus_settings = click.option(
     "--corpus-option", "corpus_options", multiple=True, metavar="K=V", help="An option of the corpus. May be repeated."
 )
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Start OUT anew, whatever it holds. Without it, OUT is gone on with."
+)
 seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
 
 

@@ -27,7 +27,7 @@ class Quarantine:
     """
 
     def __init__(self, target: str) -> None:
-        self.path = f"{target.removesuffix('.gz').removesuffix('.jsonl')}.quarantine.jsonl"
+        self.path = f"{target.removesuffix('.gz').removesuffix('.zst').removesuffix('.jsonl')}.quarantine.jsonl"
         self.rows = 0
 
     def add(self, number: int, row: dict[str, Any], reason: str) -> str:

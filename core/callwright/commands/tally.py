@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,6 +56,43 @@ class Tally:
         for name, value in other.sums.items():
             self.sums[name] = self.sums.get(name, 0) + value
             self.ranges[name] = other.ranges[name]
+
+    def to_state(self) -> dict[str, Any]:
+        """Everything that was counted, as JSON: :meth:`from_state` goes on from it."""
+        return {
+            "rows": self.rows,
+            "bad": self.bad,
+            "masked": self.masked,
+            "total": str(self.total),  # of hundreds of digits, which other readers of JSON would round
+            "sums": {name: str(value) for name, value in self.sums.items()},
+            "ranges": self.ranges,
+            "stages": self.stages,
+            "tools": {
+                "calls": self.tools.calls,
+                "undeclared": self.tools.undeclared,
+                "accounts": self.tools.accounts,
+            },
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Tally:
+        """What :meth:`to_state` kept; nothing counted yet if it is empty.
+
+        Raises ``KeyError``, ``TypeError`` or ``ValueError`` for anything else.
+        """
+        if not state:
+            return cls()
+        tools = state["tools"]
+        return cls(
+            rows=int(state["rows"]),
+            bad=int(state["bad"]),
+            masked=int(state["masked"]),
+            total=int(state["total"]),
+            sums={name: int(value) for name, value in state["sums"].items()},
+            ranges={name: (low, high, weight) for name, (low, high, weight) in state["ranges"].items()},
+            stages=Counter(state["stages"]),
+            tools=ToolCalls(Counter(tools["calls"]), Counter(tools["undeclared"]), dict(tools["accounts"])),
+        )
 
     @property
     def counted(self) -> int:

@@ -7,11 +7,13 @@ from typing import Any
 
 from attrs import define, field
 
+from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.fingerprints import observations
 from callwright.walk.reward import Reward
 
-_LOST = "infrastructure_error"
+#: How far apart two numbers are that are the same: rows hold what a sum came to on another machine.
+_NEAR = 1e-9
 
 
 @define
@@ -24,11 +26,12 @@ class Replay:
     masked: int = 0
     unconfirmed: int = 0
     rewards: int = 0
+    verdicts: int = 0
     differing: int = 0
     differences: list[dict[str, Any]] = field(factory=list)
 
     def check(self, row_id: str | int, row: Mapping[str, Any], attempt: Attempt, reward: Reward) -> None:
-        """Compare one rollout's observations and, under the recipe that it was trained with, its reward."""
+        """Compare one rollout's observations, its verdict and, under the recipe of the run, its reward."""
         self.rows += 1
         before = len(self.differences)
         now = observations(attempt.trace)
@@ -37,11 +40,15 @@ class Replay:
         if attempt.masked is not None or was_masked:
             self.masked += 1
             self.unconfirmed += not was_masked
+            if was_masked and row.get("total") is not None:  # whatever was masked earned nothing
+                self._differ(row_id, None, "total", row["total"], None)
+                self.differing += 1
             return
         if then is not ...:
             self.observed += 1
             self._observations(row_id, then, now)
         self._reward(row_id, row, reward)
+        self._verdict(row_id, row, attempt)
         self.differing += len(self.differences) > before
 
     def _observations(self, row_id: str | int, then: Any, now: list[dict[str, str | int]] | None) -> None:
@@ -65,8 +72,26 @@ class Replay:
         for name, weighted in reward.scores.items():
             stored = scores[name]
             value = stored.get("value") if isinstance(stored, dict) else None
-            if not isinstance(value, int | float) or abs(value - weighted.score.value) > 1e-9:
-                self._differ(row_id, None, f"score of {name}", value, weighted.score.value)
+            self._number(row_id, f"score of {name}", value, weighted.score.value)
+        if "total" in row:
+            self._number(row_id, "total", row["total"], reward.total)
+        if "stage" in row and row["stage"] != reward.stage:
+            self._differ(row_id, None, "stage", row["stage"], reward.stage)
+
+    def _verdict(self, row_id: str | int, row: Mapping[str, Any], attempt: Attempt) -> None:
+        """Whether it was right, and why not: that hangs on no recipe."""
+        if ("answered" not in row and "failure" not in row) or "turns" in row:
+            return  # an episode of several turns is judged by all of them, and the row is replayed by its last
+        self.verdicts += 1
+        verdict = judge(attempt)
+        for key, now in (("answered", verdict.answer), ("failure", verdict.failure)):
+            if key in row and row[key] != now:
+                self._differ(row_id, None, key, row[key], now)
+
+    def _number(self, row_id: str | int, what: str, then: Any, now: float | None) -> None:
+        same = then is None if now is None else type(then) in (int, float) and abs(then - now) <= _NEAR
+        if not same:
+            self._differ(row_id, None, what, then, now)
 
     def _differ(self, row_id: str | int, call: Any, what: str, then: Any, now: Any) -> None:
         self.differences.append({"id": row_id, "call": call, "what": what, "recorded": then, "now": now})
@@ -79,6 +104,7 @@ class Replay:
         self.masked += other.masked
         self.unconfirmed += other.unconfirmed
         self.rewards += other.rewards
+        self.verdicts += other.verdicts
         self.differing += other.differing
         self.differences += other.differences
 
@@ -96,7 +122,8 @@ class Replay:
             said.append(f"{self.rows - self.masked - self.observed:,} rollouts hold no observations.")
         compared = f"{self.observed:,} rollouts with {self.calls:,} calls executed again"
         rewards = f"{self.rewards:,} rewards of the run's own recipe computed again"
-        said.append(f"{compared}, {rewards}: {self.differing or 'no'} rollouts differ.")
+        verdicts = f", {self.verdicts:,} answers judged again" if self.verdicts else ""
+        said.append(f"{compared}, {rewards}{verdicts}: {self.differing or 'no'} rollouts differ.")
         if self.masked:
             now = f", {self.unconfirmed:,} of them only now" if self.unconfirmed else ""
             said.append(
@@ -111,11 +138,30 @@ class Replay:
             "observed": self.observed,
             "calls": self.calls,
             "rewards": self.rewards,
+            "verdicts": self.verdicts,
             "masked": self.masked,
             "unconfirmed": self.unconfirmed,
             "differing": self.differing,
             "differences": self.differences,
         }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Replay:
+        """What :meth:`to_json` kept; nothing compared yet if it is empty.
+
+        Raises ``KeyError`` or ``TypeError`` for anything else.
+        """
+        if not state:
+            return cls()
+        counts = {key: state[key] for key in ("rows", "observed", "calls", "masked", "unconfirmed", "rewards")}
+        if not isinstance(state["differences"], list):
+            raise TypeError("'differences' is no list")
+        return cls(
+            **counts,
+            verdicts=state["verdicts"],
+            differing=state["differing"],
+            differences=list(state["differences"]),
+        )
 
 
 def _count(observed: Any) -> str:

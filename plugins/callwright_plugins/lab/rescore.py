@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +14,11 @@ from attrs import define, evolve, field, frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.jsonl import BadRow, RowFile, RowSink, chunks_of, is_same_file
+from callwright.commands.failures import Stopped
+from callwright.commands.jsonl import BadRow, RowFile, chunks_of
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
+from callwright.commands.row_files.provenance import digests_of
+from callwright.commands.row_files.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
@@ -22,19 +26,26 @@ from callwright.language.long_numbers import json_value
 from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
+from callwright.training.ledger.ingredients import plugin_digests
+from callwright.training.run_folder import METRICS, ROLLOUTS
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, allow_run, open_run
 from callwright_plugins.lab.replay import Replay
 
 #: Differences that are said one by one; --json has all of them.
 _SHOWN = 5
+#: What runs write into their folders.
+_OWN = (ROLLOUTS, METRICS, "recipe.toml", "manifest.json", "state.json", "evaluation.json", "timings.jsonl", "warm_start.jsonl")
 
 
 @click.command("rescore")
 @click.argument("run", metavar="RUN")
 @options.reward_option
 @options.truncation_options
-@click.option("-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz': compressed).")
+@click.option(
+    "-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz', '.zst': compressed)."
+)
+@options.overwrite_option
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
 @options.yes_option
@@ -48,6 +59,7 @@ def rescore(
     truncated: str | None,
     floor: float | None,
     output: str | None,
+    overwrite: bool,
     workers: int,
     executor: str,
     stuck_after: float,
@@ -58,10 +70,13 @@ def rescore(
     """Execute a run's rollouts again and score them.
 
     Every rollout of the run folder RUN is parsed and executed again in a fresh session of its scenario and the run's
-    seed, stateful environments included. What the calls came to, the state after each of them, and the reward under
-    the run's own recipe (for what was cut off, as in that run) are compared with what is recorded; the exit status is 1
-    if anything differs. Then everything is scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them;
-    their id is the line of the rollout.
+    seed, stateful environments included. What the calls came to, the state after each of them, whether the answer is
+    right and if not why, and the reward under the run's own recipe (its scores, total and stage; for what was cut off,
+    as in that run) are compared with what is recorded; the exit status is 1 if anything differs. Then everything is
+    scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them; their id is the line of the rollout.
+
+    A command that was stopped or killed goes on with OUT when it is given again; a finished OUT, and one of another
+    command, are only replaced with --overwrite. No file of RUN that the run wrote is ever replaced.
     """
     allow_run(app.registry, run, yes=yes)
     kind = options.executor_name(executor, workers)
@@ -70,26 +85,37 @@ def rescore(
     replaying = Replaying(described, run, reward, options.truncation_keys(truncated, floor), time_limit)
     here = replaying.open(app.registry)
     source = here.source
-    if output and is_same_file(source.path, output):
-        raise click.UsageError(f"{output} is the run's own file of rollouts")
+    _refuse_files_of(source, output)
     opening = replaying.open if elsewhere else partial(replaying.open, app.registry, here)
     work = ChunkWork(opening, replay_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
     quarantine = Quarantine(output if output and output != "-" else source.path)
-    replay, tally = Replay(), Tally()
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source.path, json_value))
-        sink = stack.enter_context(RowSink(output)) if output else None
+        about = replaying.about(app.registry, source)
+        out = stack.enter_context(UnfinishedOutput(output, rows, about, overwrite=overwrite, beside=quarantine.path))
+        summary = out.read_state(Summary.from_state)
+        replay, tally = summary.replay, summary.tally
         workshop = stack.enter_context(make_executor(kind, workers))
-        for found in workshop.map(work, chunks_of(rows)):
-            for number, row, reason in found.lost:
-                found.complaints.append((number, quarantine.add(number, row, reason)))
-            for number, complaint in found.complaints:
-                say(f"{rows.name}:{number}: {complaint}")
-            replay.merge(found.replay)
-            tally.merge(found.tally)
-            if sink is not None:
-                for line in found.lines:
-                    sink.write(line)
+        try:
+            for found in workshop.map(work, out.watched(chunks_of(rows))) if not out.finished else ():
+                with out.part():
+                    for number, row, reason in found.lost:
+                        found.complaints.append((number, quarantine.add(number, row, reason)))
+                    for number, complaint in found.complaints:
+                        say(f"{rows.name}:{number}: {complaint}")
+                    replay.merge(found.replay)
+                    tally.merge(found.tally)
+                    out.write(found.lines)
+                out.keep(summary.to_state)
+            out.finish(summary.to_state)
+        except KeyboardInterrupt as stop:
+            kept = f"; the rewards of {tally.rows} rows are in {output}" if output and output != "-" else ""
+            again = "; the same command goes on" if out.resumable else ""
+            raise Stopped(f"stopped after line {rows.number} of {source.path}{kept}{again}") from stop
+    if out.finished:
+        say(f"{output} is finished: {tally.rows:,} rows; --overwrite starts anew")
+    if not rows.number:
+        say(f"warning: {rows.name} is empty")
     if as_json:
         click.echo(json.dumps({"replay": replay.to_json(), "scores": tally.to_json()}, indent=2), err=output == "-")
     else:
@@ -114,6 +140,19 @@ class Replaying:
     reward_options: Mapping[str, Any]
     time_limit: float | None = None
 
+    def about(self, registry: Registry, source: Source) -> dict[str, Any]:
+        """What the rewards and the comparison hang on besides the rollouts."""
+        assert source.run is not None
+        files = {name: str(source.run.path / name) for name in ("recipe.toml", "manifest.json")}
+        options = source.pipeline.source.recipe.corpus.options if source.pipeline.source is not None else {}
+        return {
+            "command": "rescore",
+            "files": digests_of({**options, **files}),
+            "reward": self.reward,
+            "reward options": self.reward_options,
+            "plugins": plugin_digests(registry),
+        }
+
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """The run and the reward, unless they were ``made``."""
         if made is not None:
@@ -125,6 +164,36 @@ class Replaying:
             conditions = evolve(source.pipeline.conditions, time_limit=self.time_limit)
             source.pipeline = evolve(source.pipeline, conditions=conditions)
         return Opened(source, recipe)
+
+
+@define
+class Summary:
+    """What is said at the end, and kept on the way there."""
+
+    replay: Replay
+    tally: Tally
+
+    def to_state(self) -> dict[str, Any]:
+        """Both as JSON."""
+        return {"replay": self.replay.to_json(), "tally": self.tally.to_state()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Summary:
+        """What :meth:`to_state` kept; nothing yet if it is empty."""
+        return cls(Replay.from_state(state.get("replay", {})), Tally.from_state(state.get("tally", {})))
+
+
+def _refuse_files_of(source: Source, output: str | None) -> None:
+    """Raises :class:`click.UsageError` where the output is a file that the run wrote or will write."""
+    assert source.run is not None
+    if output is None or output == "-":
+        return
+    target, folder = Path(output), source.run.path
+    own = target.name in _OWN and target.parent.resolve() == folder.resolve()
+    if target.exists() and not Path(output + SUFFIX).exists():  # under whatever name
+        own = own or any(path.is_file() and path.samefile(target) for path in folder.rglob("*"))
+    if own:
+        raise click.UsageError(f"{output} is the run's own file; choose another name")
 
 
 @frozen(eq=False)

@@ -1,0 +1,165 @@
+"""Ingredients: digests of all that decides what a folder's rows say. Equal ones in every process and on every machine.
+
+They are the recipe, the tasks of the splits in use, the plugins, and the versions of Python and of the packages that
+compute. A plugin of an installed distribution is known by its version; one that was added as a module by the source of
+the module and of the modules that its components are in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from callwright.digests import digest_of
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.plugins import PluginInfo, Registry
+    from callwright.walk.tasks import Task
+
+#: Hex digits of a digest that is compared with one other: 64 bits.
+_SHORT: Final = 16
+#: Hooks by which a plugin changes what is sampled and executed, though no recipe names it.
+_MEDDLING: Final = frozenset({"callwright_prompt", "callwright_tool_call"})
+_COMPUTING: Final = ("callwright", "torch", "transformers", "tokenizers", "jsonschema-rs")
+
+
+@frozen
+class Ingredients:
+    """What rows are made of. ``tasks`` has a digest of each task of each split, ``stated`` everything else as JSON."""
+
+    stated: Mapping[str, Any]
+    tasks: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, splits: Mapping[str, Iterable[Task]], recipe_text: str = "") -> Ingredients:
+        """Those of a pipeline and of tasks by the name of their split."""
+        digests = {split: task_digests(tasks) for split, tasks in splits.items()}
+        corpus = {
+            split: {"tasks": len(found), "digest": _short(digest_of(sorted(found.items())))}
+            for split, found in digests.items()
+        }
+        return cls(
+            {
+                "recipe": _short(hashlib.sha256(recipe_text.encode()).hexdigest()) if recipe_text else "",
+                "corpus": {"name": pipeline.corpus.name, "splits": corpus},
+                "plugins": plugin_digests(pipeline.registry),
+                "versions": versions(),
+            },
+            digests,
+        )
+
+
+def versions() -> dict[str, str]:
+    """Of Python, and of the installed packages that compute."""
+    found = {"python": platform.python_version()}
+    for name in _COMPUTING:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+# Tasks ----------------------------------------------------------------------------------------------------------------
+
+
+def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
+    """A digest of each task by its id: query, tools, answer, scenario, seed, reference program and facts."""
+    tools: dict[int, tuple[Any, str]] = {}  # with the tool, so that no other one can get its id
+
+    def tool(spec: Any) -> str:
+        known = tools.get(id(spec))
+        if known is None:
+            told = [spec.name, spec.description, spec.parameters, spec.result, spec.result_field]
+            known = tools[id(spec)] = (spec, _digest(told))
+        return known[1]
+
+    return {
+        task.id: _digest(
+            [
+                task.query,
+                [[name, tool(spec)] for name, spec in task.tools.items()],
+                _or_none(list(task.answer.values)),
+                task.scenario,
+                task.seed,
+                task.returns,
+                None if task.program is None else [_or_none(call) for call in task.program.calls],
+                {name: _or_none(value) for name, value in task.facts.items()},
+            ]
+        )
+        for task in tasks
+    }
+
+
+def _digest(value: Any) -> str:
+    return _short(digest_of(value))
+
+
+def _or_none(value: Any) -> str | None:
+    """The digest of a value; ``None`` for one that has none, such as a function."""
+    try:
+        return digest_of(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _short(digest: str) -> str:
+    return digest[:_SHORT]
+
+
+# Plugins --------------------------------------------------------------------------------------------------------------
+
+
+def plugin_digests(registry: Registry) -> dict[str, dict[str, Any]]:
+    """Every loaded plugin by name: its distribution and version, or its module and the digest of its source."""
+    targets: dict[str, list[Any]] = {}
+    for _, lazy in registry.components():
+        targets.setdefault(lazy.plugin, []).append(lazy.target)
+    return {
+        info.name: _plugin(info, targets.get(info.name, ()))
+        for info in sorted(registry.plugins, key=lambda one: one.name)
+        if not info.blocked and not info.error
+    }
+
+
+def _plugin(info: PluginInfo, targets: Sequence[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"meddles": True} if _MEDDLING & set(info.hooks) else {}
+    if info.distribution:
+        return {"distribution": info.distribution, "version": info.version, **found}
+    names = {_module_of(target) for target in targets} | {info.module}
+    files = sorted({path for name in names for path in source_files(name)})
+    if not files:
+        return {"module": info.module, **found}
+    told = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
+    return {"module": info.module, "source": _digest(sorted(told)), **found}
+
+
+def _module_of(target: Any) -> str:
+    return target.partition(":")[0] if isinstance(target, str) else str(getattr(target, "__module__", ""))
+
+
+def source_files(module: str) -> list[Path]:
+    """The file of a module, or those of a package; none for modules that have no source or belong to Python."""
+    if not module or module.partition(".")[0] in sys.stdlib_module_names:
+        return []
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return []
+    origin = spec.origin if spec is not None else None
+    if origin is None or not inspect.getmodulename(origin) or not Path(origin).is_file():
+        return []
+    path = Path(origin)
+    if path.name != "__init__.py":
+        return [path]
+    return sorted(one for one in path.parent.rglob("*.py") if one.is_file())
