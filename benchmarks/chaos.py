@@ -5,7 +5,7 @@
 ``run``, ``evaluate``, ``score`` and ``rescore`` are killed with KILL, TERM, HUP and INT, half of the time the process
 alone and half of it with its group, as a terminal does; the last three in one process, in processes and as Ray actors
 (where Ray is installed). Then the same command is given again, and what it leaves is compared with what a command left
-that nobody touched. With every tenth kill goes one trial each of a full disk, of two owners in one folder and of a
+that nobody touched. With every tenth kill (and for each command once) goes a full disk, two owners in one folder and a
 worker killed; and every tool of chaos_world.py is called once. Counted are
 
 - rows lost, and rows twice: against the untouched output, as multisets;
@@ -218,7 +218,7 @@ class Chaos:
         folder, found = self.fresh("two", work), Findings(trials=1)
         out = folder / "out"
         first = Process(work.words(out), folder / "log")
-        first.watch(lambda: False, self.rng.uniform(0.5, 0.8) * self.took[work.title])
+        first.watch(lambda: False, self.rng.uniform(0.3, 0.6) * self.took[work.title])
         second = Process(work.words(out), folder / "second.log")
         refused = second.finish(self.patience)
         overlapped = first.popen.poll() is None
@@ -284,7 +284,12 @@ def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
         words = ["-p", "chaos_world", "score", str(folder / f"{name}.jsonl"), "--corpus", "chaos-v1"]
         process = Process([*words, "-o", str(folder / f"{name}-rewards.jsonl"), *extra], folder / f"{name}.log")
         status = process.finish(chaos.patience)
-        if status is None or status > (name == "bad") or "Traceback" in process.said or "\nshouted" in process.said:
+        if (
+            status is None
+            or status > (name == "bad")
+            or "Traceback" in process.said
+            or b"shouted" in read(process.results)
+        ):
             ended = "had to be killed" if status is None else f"ended with {status}"
             found.wrong(f"score of {name} rows {ended}: {last(process.said)}")
         found.orphans += process.orphans(GRACE.get(executor, 3.0))
@@ -330,7 +335,7 @@ def trials(chaos: Chaos, works: list[Workload], given: argparse.Namespace) -> It
     ]
     words = {"disk": "full disk", "owners": "two owners", "workers": "a worker killed"}
     for kind, among, trial in several:
-        for index in range(max(1, given.kills // 10) if kind in given.kinds and among else 0):
+        for index in range(max(len(among), given.kills // 10) if kind in given.kinds and among else 0):
             work, began = among[index % len(among)], time.monotonic()
             yield f"{work.title}: {words[kind]}", timed(trial(work), began)
     executors = dict.fromkeys(work.executor for work in works if work.name == "score" and work.executor != "ray")

@@ -84,7 +84,7 @@ class Process:
 
     def __init__(self, words: Sequence[str], log: Path, most: int | None = None) -> None:
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
-        self.log = log
+        self.log, self.results = log, log.with_name(f"{log.name}.stdout")
         log.parent.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, MARK: self.mark, "PYTHONPATH": str(HERE), "PYTHONHASHSEED": "0"}
         environment.setdefault("OMP_NUM_THREADS", "1")
@@ -97,14 +97,14 @@ class Process:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
         command = [sys.executable, "-m", "callwright", *words]
-        with log.open("ab") as file:
+        with log.open("ab") as file, self.results.open("wb") as results:
             file.write(f"$ callwright {shlex.join(words)}\n".encode())
             file.flush()
             self.start = log.stat().st_size
             self.popen = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=file,
+                stdout=results,
                 stderr=file,
                 env=environment,
                 cwd=log.parent,
@@ -115,7 +115,7 @@ class Process:
 
     @property
     def said(self) -> str:
-        """What it wrote to its two streams."""
+        """What it wrote to stderr."""
         return self.log.read_bytes()[self.start :].decode("utf-8", "replace")
 
     def watch(self, until: Callable[[], bool], seconds: float = 1e9) -> bool:

@@ -17,7 +17,7 @@ settings.load_profile("callwright")
 # Hypothesis also draws the constants that stand in the sources of whatever is imported. Then the examples of a test
 # would hang on which other tests were collected, and there is no setting against it.
 if hasattr(providers, "_get_local_constants"):
-    _no_constants = type(providers._get_local_constants())()
+    _no_constants = providers.Constants()
     providers._get_local_constants = lambda: _no_constants
 
 ROOT = Path(__file__).resolve().parents[1]
