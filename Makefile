@@ -1,4 +1,5 @@
-# Two commands: `make demo` trains a small policy and opens nothing but a report, `make test` checks everything.
+# `make demo` trains a small policy and opens nothing but a report, `make test` checks everything, `make check` what a
+# developer changed.
 # Both need Python 3.11 or newer and make; what else they need goes into .venv, once.
 
 PYTHON ?= python3
@@ -9,6 +10,9 @@ RECIPE ?= tier-mini
 # Where else pip may look, such as https://download.pytorch.org/whl/cpu for a torch without CUDA.
 INDEX ?=
 WORKERS ?= 2
+SINCE ?= HEAD
+KILLS ?= 100
+BEGAN := $(shell date +%s)
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt \
@@ -17,12 +21,16 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 # Tiny tensors gain nothing from threads, and two busy processes with many threads each lose a lot.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo reproduce test lint types tests install clean
+.PHONY: help demo reproduce check test lint types tests lowest newest mutants chaos install clean
 
 help:
 	@echo "make demo    train a small policy from scratch on the CPU; the report ends up in $(RUN)/report.html"
 	@echo "make reproduce    what the rewards do: every run of docs/reproduction.md, hours on two cores; goes on where it stopped"
+	@echo "make check   lint, types, and the quick tests of what changed: under a minute"
 	@echo "make test    lint, types and tests"
+	@echo "make lowest  the tests of the base install with the lowest versions declared; make newest: on Python 3.13"
+	@echo "make mutants would the tests notice? 300 small changes of walk, episodes, run folder and parsers; an hour"
+	@echo "make chaos   100 kills, full disks, two owners, bad tools: is anything lost?"
 	@echo "make clean   remove $(VENV) and every cache; runs stay"
 
 demo: $(VENV)/.train
@@ -30,6 +38,9 @@ demo: $(VENV)/.train
 
 reproduce: $(VENV)/.train
 	$(BIN)/python benchmarks/reproduce.py --output $(STUDY) --workers $(WORKERS)
+
+check: $(VENV)/.dev
+	@$(BIN)/python .ci/check $(SINCE)
 
 test: lint types tests
 
@@ -41,7 +52,20 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal && echo "$(or $(firstword $(MAKECMDGOALS)),$@): $$(($$(date +%s) - $(BEGAN))) s"
+
+# What takes longer, or needs another environment, and therefore is run on purpose.
+lowest:
+	$(PYTHON) .ci/versions lowest --workers $(WORKERS)
+
+newest:
+	$(PYTHON) .ci/versions python3.13 --workers $(WORKERS)
+
+mutants: $(VENV)/.dev
+	$(BIN)/python benchmarks/mutation.py --workers $(WORKERS)
+
+chaos: $(VENV)/.dev
+	$(BIN)/python benchmarks/chaos.py --kills $(KILLS)
 
 install: $(VENV)/.dev
 

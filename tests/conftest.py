@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; mo
 
 settings.register_profile("callwright", derandomize=True, deadline=None, database=None)
 settings.load_profile("callwright")
+
+# Hypothesis also draws the constants that stand in the sources of whatever is imported. Then the examples of a test
+# would hang on which other tests were collected, and there is no setting against it.
+with suppress(ImportError):  # older ones have no such module, and draw no such constants
+    from hypothesis.internal.conjecture import providers
+
+    if hasattr(providers, "_get_local_constants"):
+        _no_constants = providers.Constants()
+        providers._get_local_constants = lambda: _no_constants
 
 ROOT = Path(__file__).resolve().parents[1]
 OFFICIAL_DATA = Path(os.environ.get("CALLWRIGHT_DATA") or ROOT.parent / "shared" / "data")

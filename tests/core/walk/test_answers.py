@@ -35,7 +35,7 @@ def neighbours(value: Any) -> Iterator[Any]:
         case bool():
             yield from (not value, int(value), str(value), None)
         case int() | float():
-            yield from (0 if value == -1 else value * 2 + 1, str(value), bool(value), None)
+            yield from (value + 1 + abs(value), str(value), bool(value), None)  # 2x + 1, which is x for -1, or 1
         case str():
             yield from (value + "c", None, [value])
         case None:

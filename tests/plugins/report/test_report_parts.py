@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from callwright.training.run_folder import Run
 from callwright_plugins.report.drawing.charts import Frame, Line, chart, label, smoothed, thinned, ticks
-from callwright_plugins.report.drawing.markup import cut, percent, points, safe
+from callwright_plugins.report.drawing.markup import attribute, cut, percent, points, safe
 from callwright_plugins.report.reading import read_run
 from callwright_plugins.report.sections.examples import pick
 from callwright_plugins.report.sections.fewer_calls import count, fewer_calls
@@ -178,6 +179,16 @@ def test_points(share: float, text: str) -> None:
 def test_safe_text_holds_no_markup(text: str) -> None:
     assert not set("<>") & set(safe(text))
     safe(text).encode("utf-8")
+
+
+@given(st.text("<>&\"'= a;#xq34"))
+def test_an_attribute_ends_where_it_is_meant_to(text: str) -> None:
+    """A browser that reads the element finds one attribute, with the text as its value, and no other."""
+    seen: list[tuple[str, list[tuple[str, str | None]]]] = []
+    reader = HTMLParser()
+    reader.handle_starttag = lambda tag, attributes: seen.append((tag, attributes))  # type: ignore[method-assign]
+    reader.feed(f'<p title="{attribute(text)}">')
+    assert seen == [("p", [("title", text)])]
 
 
 def test_cut() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -138,3 +139,19 @@ def test_code_in_a_checkpoint_is_refused_in_our_words(tmp_path: Path, make_polic
         checkpoints.restore(folder, policy.model, optimiser)
     assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "was run").exists()
+
+
+def test_a_checkpoint_is_data_and_runs_nothing(
+    tmp_path: Path, make_policy: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = make_policy("llama")
+    optimiser = adamw(policy.model, 0.0, (0.9, 0.95))
+    touched = tmp_path / "touched"
+    with monkeypatch.context() as patch:  # written by the program itself, so that no checksum can tell
+        patch.setattr(optimiser, "state_dict", lambda: {"state": Touch(touched)})
+        checkpoints.save(tmp_path, state("train", 1), policy.model, optimiser, keep=1)
+    with pytest.raises((RunError, pickle.UnpicklingError)):
+        checkpoints.restore(tmp_path / "train-000001", policy.model, optimiser)
+    assert not touched.exists()
+    pickle.loads(pickle.dumps(Touch(touched)))
+    assert touched.exists(), "the file would have been touched"
