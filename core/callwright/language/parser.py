@@ -15,7 +15,7 @@ FailureStage = Literal["limit", "envelope", "syntax", "structure", "arguments"]
 Span = tuple[int, int]
 
 
-@frozen
+@frozen(slots=False)  # which attrs makes faster
 class ParseFailure:
     """Why a completion is not a program. A value, never an exception.
 

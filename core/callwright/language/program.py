@@ -74,8 +74,14 @@ class Reference:
     def __str__(self) -> str:
         if self.call == NO_CALL:
             return PREFIX + "".join(map(str, self.path))
+        if not self.path:  # nearly all
+            return f"{PREFIX}{self.call}"
         tail = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
         return f"{PREFIX}{self.call}{tail}"
+
+
+#: A reference and the path at which it stands.
+Located = tuple[Path, Reference]
 
 
 @frozen(slots=False, unsafe_hash=False)
@@ -89,8 +95,15 @@ class Call:
     def __getstate__(self) -> dict[str, Any]:
         return fields_of(self)
 
+    @classmethod
+    def read(cls, number: int, tool: str, arguments: dict[str, Any], located: tuple[Located, ...]) -> Call:
+        """A call of which a parser has met every reference already: ``located``, as it would be found."""
+        call = cls(number, tool, arguments)
+        call.__dict__["located"] = located
+        return call
+
     @cached
-    def located(self) -> tuple[tuple[Path, Reference], ...]:
+    def located(self) -> tuple[Located, ...]:
         """Every reference in the arguments with the path at which it stands, in reading order."""
         found: list[tuple[Path, Reference]] = []
         _locate(dict(self.arguments), (), found)

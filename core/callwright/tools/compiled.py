@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -25,6 +25,13 @@ class Checker:
 
     validator: Any = field(repr=False)
     schema: Mapping[str, Any] = field(repr=False)
+    #: The validator's method, bound once.
+    is_valid: Callable[[Any], bool] = field(init=False, repr=False)
+
+    @is_valid.default
+    def _bound(self) -> Callable[[Any], bool]:
+        found: Callable[[Any], bool] = self.validator.is_valid
+        return found
 
 
 @frozen(eq=False, slots=False)
@@ -89,12 +96,17 @@ def compile_tool(
 
 def mark_references(value: Any) -> Any:
     """Arguments as JSON, in which references are marked text and no other text is."""
-    if isinstance(value, Reference):
+    kind = type(value)  # before isinstance, which takes long to say that a text is no Mapping
+    if kind is Reference:
         return f"{MARK}{value}"
-    if isinstance(value, str):
+    if kind is str:
         return value.lstrip(MARK) if value.startswith(MARK) else value
-    if isinstance(value, Mapping):
+    if kind is int or kind is float or kind is bool or value is None:
+        return value
+    if kind is dict or isinstance(value, Mapping):
         return {key: mark_references(inner) for key, inner in value.items()}
+    if isinstance(value, str):
+        return value.lstrip(MARK)
     if isinstance(value, list | tuple):
         return [mark_references(inner) for inner in value]
     return value

@@ -48,7 +48,7 @@ _ASKED: Final[Mapping[str, str]] = {
 }
 
 
-@frozen
+@frozen(slots=False)  # which attrs makes faster
 class Mismatch:
     """One defect: ``call`` is the id of the call, ``path`` the place in its arguments (empty for the call itself)."""
 
@@ -104,7 +104,7 @@ def validate(program: Program, tools: Mapping[str, ToolSpec]) -> Validation:
         checker, arguments = compiled.literal, call.arguments
         if located:
             checker, arguments = compiled.referring, mark_references(arguments)
-        if not checker.validator.is_valid(arguments):
+        if not checker.is_valid(arguments):
             for mismatch in _mismatches(call.id, compiled, checker, checker.validator.iter_errors(arguments)):
                 if mismatch.kind in ("missing", "unexpected"):
                     parameters.append(mismatch)
@@ -113,7 +113,12 @@ def validate(program: Program, tools: Mapping[str, ToolSpec]) -> Validation:
                 else:
                     values.append(mismatch)
         for path, reference in located:
-            mismatch_of_reference = _reference_mismatch(call, compiled, path, reference, results)
+            source = results.get(reference.call)
+            # Most references were seen at this place before; a source that is not there is reported as dangling or as
+            # an unknown tool, not as a type.
+            if source is None or (path, source, reference.path) in compiled.agreed:
+                continue
+            mismatch_of_reference = _reference_mismatch(call, compiled, path, reference, source)
             if mismatch_of_reference is not None:
                 types.append(mismatch_of_reference)
         results[call.id] = compiled
@@ -240,20 +245,14 @@ def _walk(schema: Any, path: list[str | int]) -> Mapping[str, Any]:
 
 
 def _reference_mismatch(
-    call: Call, compiled: CompiledTool, path: Path, reference: Reference, results: Mapping[int, CompiledTool]
+    call: Call, compiled: CompiledTool, path: Path, reference: Reference, source: CompiledTool
 ) -> Mismatch | None:
-    source = results.get(reference.call)
-    if source is None:  # dangling, or an unknown tool: reported as such, not as a type
-        return None
-    key = (path, source, reference.path)
-    if key in compiled.agreed:
-        return None
     expected, found = compiled.types_at(path), source.result_types(reference.path)
     if expected is None or found is None:
         return None
     if any(compatible(want, have) for want in expected for have in found):
         if len(compiled.agreed) < _REMEMBERED:  # both places are listed by schemas, so no model text is kept
-            compiled.agreed.add(key)
+            compiled.agreed.add((path, source, reference.path))
         return None
     return Mismatch(
         "type",

@@ -46,6 +46,19 @@ class Attempt:
     that the model was not done; what that earns is the reward's to say.
     """
 
+    # What is not known yet of an attempt, of the class and not set for each: one is made for every rollout.
+    truncated = False  # not a property: rewards read it of every attempt
+    stop: StopReason | None = None
+    _is_told = False
+    _masked_outside: str | None = None
+    _turns: tuple[Turn, ...] | None = None
+    _ran: list[Trace] | None = None
+    _parts: tuple[Program | ParseFailure, ...] | None = None
+    _parsed: Program | ParseFailure | None = None
+    _whole: Program | None = None
+    _validation: Validation | None = None
+    _second: tuple[tuple[int, Span], ...] | None = None
+
     def __init__(
         self,
         task: Task,
@@ -56,26 +69,16 @@ class Attempt:
         self.task = task
         self.parser = parser
         self.conditions = conditions
-        self.truncated = False  # not a property: rewards read it of every attempt
         if isinstance(completion, str):
             self._completions: tuple[Completion, ...] = (Completion(completion),)
         elif isinstance(completion, Completion):
             self._completions = (completion,)
-            self.truncated = completion.truncated
+            if completion.truncated:
+                self.truncated = True
         else:
             self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
             self.truncated = self.completion.truncated
-        self.stop: StopReason | None = None
-        self._is_told = False
-        self._masked_outside: str | None = None
-        self._turns: tuple[Turn, ...] | None = None
-        self._ran: list[Trace] | None = None
-        self._parts: tuple[Program | ParseFailure, ...] | None = None
-        self._parsed: Program | ParseFailure | None = None
-        self._whole: Program | None = None
-        self._validation: Validation | None = None
         self._traces: dict[ExecutionRules, Trace] = {}
-        self._second: tuple[tuple[int, Span], ...] | None = None
 
     @classmethod
     def of(

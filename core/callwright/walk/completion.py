@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import field, frozen
 
 
-@frozen
+@frozen(slots=False)  # which attrs makes faster, and one is made for every rollout
 class Completion:
     """What a sampler returned for one prompt.
 

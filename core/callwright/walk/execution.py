@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
-from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.protocol import EXECUTED, Environment, Outcome, Session
 from callwright.environments.sessions import call_session, lost_call
 from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
@@ -153,7 +153,8 @@ def _run(
     copied: bool,
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
-    before = session.digest()
+    digest = session.digest
+    before = digest()
     if type(session) is TimedSession:
         caller = session.caller(caller)
     results: dict[int, Outcome] = {}
@@ -170,7 +171,10 @@ def _run(
             located = call.located
             if located:
                 holding = _holding(located, held)
-                arguments = {key: _resolve(value, results, specs, rules) for key, value in call.arguments.items()}
+                arguments = {
+                    key: value if type(value) is str else _resolve(value, results, specs, rules)
+                    for key, value in call.arguments.items()
+                }
                 if holding > (1 if copied else _FEW_COPIES):  # one result is within its own bound
                     _check_arguments(arguments)
             else:
@@ -200,7 +204,7 @@ def _run(
         state = ""
         if outcome.kind != "infrastructure_error":
             try:
-                state = session.digest()
+                state = digest()
             except InfrastructureFailure as error:
                 outcome = lost_call("session", error)
         results[call.id] = outcome
@@ -250,7 +254,7 @@ def resolved_arguments(
 
 
 def _resolve(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:
-    if isinstance(value, Reference):
+    if type(value) is Reference:
         return _dereference(value, results, specs, rules)
     if isinstance(value, dict):
         return {key: _resolve(inner, results, specs, rules) for key, inner in value.items()}
@@ -267,19 +271,29 @@ def _dereference(
         if rules.unresolved == "literal":
             return str(reference)
         raise _Unresolved("unresolved_reference", f"{reference} names no earlier call")
-    if not outcome.executed and (rules.after_failure == "fail" or outcome.value is None):
+    # The kind is looked at first because ``executed`` is a property, and nearly all calls did.
+    failed = outcome.kind not in EXECUTED and not outcome.executed
+    if failed and (rules.after_failure == "fail" or outcome.value is None):
         if rules.after_failure == "pass":
             return str(reference) if reference.path else None
         raise _Unresolved("failed_dependency", f"{reference} is the result of a call that failed ({outcome.kind})")
     value = outcome.value
     spec = specs.get(reference.call)
     field = spec.result_field if spec is not None else None
-    path = reference.path or ((field,) if field is not None else ())
+    path = reference.path
+    if not path:
+        if field is None:
+            return value
+        if type(value) is dict:  # nearly all references: bare, to an object with its declared field or without it
+            return value.get(field, value)
+        path = (field,)
     if path == (field,) and isinstance(value, dict) and field not in value:
         # The declared result field, bare or spelled out, of a result without it (a documented error, say): the whole.
         return value
     for part in path:
-        if isinstance(part, int):
+        if type(value) is dict and type(part) is str:  # nearly always
+            found = part in value
+        elif isinstance(part, int):
             found = isinstance(value, list | tuple) and part < len(value)
         else:
             found = isinstance(value, dict) and part in value

@@ -30,7 +30,7 @@ TRUNCATED: Final = "truncated"
 _WAS_CUT: Final = "the completion was cut off by a limit of tokens"
 
 
-@frozen
+@frozen(slots=False)  # which attrs makes faster
 class Evidence:
     """One reason for a lost point: which call, which path, what was expected and what came."""
 
@@ -120,7 +120,7 @@ class Term:
             object.__setattr__(self, "name", self.component.name or type(self.component).__name__.lower())
 
 
-@frozen
+@frozen(slots=False)
 class WeightedScore:
     """A score as it enters a total: ``weight * score.value`` is its contribution. ``closed``: a gate shut it off."""
 
@@ -278,8 +278,13 @@ class RewardRecipe:
         return {term.name: term.weight / scale for term in self.terms}
 
     @cached_property
-    def _plan(self) -> tuple[tuple[str, RewardComponent, float, tuple[str, ...], int], ...]:
-        """Per term what scoring needs, looked up once: name, component, weight, gates, position of its stage."""
+    def _plan(
+        self,
+    ) -> tuple[tuple[str, RewardComponent, float, tuple[str, ...], int, dict[str | None, WeightedScore]], ...]:
+        """Per term what scoring needs, looked up once: name, component, weight, gates, position of its stage.
+
+        The last are weighted scores that attempts share: the last full one (``None``), and by gates the closed ones.
+        """
         return tuple(
             (
                 term.name,
@@ -287,14 +292,10 @@ class RewardRecipe:
                 self.weights[term.name],
                 term.requires,
                 STAGES.index(term.component.stage) if term.component.stage in STAGES else len(STAGES),
+                {},
             )
             for term in self.terms
         )
-
-    @cached_property
-    def _weighted(self) -> dict[tuple[str, bool], WeightedScore]:
-        """The last full and the last closed score of each term, weighted."""
-        return {}
 
     @property
     def low(self) -> float:
@@ -350,30 +351,44 @@ class RewardRecipe:
         stage = len(STAGES)
         total = 0.0
         masked = attempt.cut_short  # which a recipe that executes nothing would not notice
-        for name, component, weight, requires, position in self._plan:
-            blocking = None
+        for name, component, weight, requires, position, shared in self._plan:
             if shut:
+                blocking = None
                 for required in requires:
                     if required in shut and shut[required] != name:
                         blocking = required
                         break
-            if blocking is None:
-                score = self._ask(component, attempt)
-                masked = masked or score.masked
-            else:
-                score = _closed(component, blocking)
-            value = score.value
+                if blocking is not None:
+                    weighted = shared.get(blocking)
+                    if weighted is None:
+                        weighted = shared[blocking] = WeightedScore(_closed(component, blocking), weight, True)
+                    scores[name] = weighted
+                    score = weighted.score
+                    value = score.value
+                    if value < score.high:
+                        shut[name] = None
+                    total += weight * value
+                    continue
+            try:  # here, not in a method of its own: every term of every attempt is asked
+                score = component.score(attempt)
+                value = score.value
+                within = component.low <= value <= component.high  # False for NaN too
+            except Exception as error:
+                score = self._abstained(component, attempt, error)
+                value, within = score.value, True
+            if not within:
+                found = f"returned {value!r}, outside [{component.low:g}, {component.high:g}]"
+                raise self._bug(component, attempt, found)
+            masked = masked or score.masked
             if value < score.high:
-                shut[name] = score.told_by
-                if blocking is None and position < stage:
+                told_by = shut[name] = score.told_by
+                if position < stage:
                     stage = position
-            closed = blocking is not None or (value < score.high and score.told_by is not None)
-            if value < score.high and not closed:
-                scores[name] = WeightedScore(score, weight)
-            else:  # full and closed scores are mostly shared objects, so their weighted forms are too
-                weighted = self._weighted.get((name, closed))
+                scores[name] = WeightedScore(score, weight, told_by is not None)
+            else:  # full scores are mostly one shared object, so their weighted form is too
+                weighted = shared.get(None)
                 if weighted is None or weighted.score is not score:
-                    weighted = self._weighted[name, closed] = WeightedScore(score, weight, closed)
+                    weighted = shared[None] = WeightedScore(score, weight)
                 scores[name] = weighted
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
@@ -397,21 +412,14 @@ class RewardRecipe:
         # That it did not end is seen before anything else is.
         return Reward(min(total, floor), scores, STAGES[0] if lost else stage)
 
-    def _ask(self, component: RewardComponent, attempt: Attempt) -> Score:
-        try:
-            score = component.score(attempt)
-            within = component.low <= score.value <= component.high  # False for NaN too
-        except Abstention as unknown:
-            reason = f"{component.name or type(component).__name__} abstains: {unknown}"
+    def _abstained(self, component: RewardComponent, attempt: Attempt, error: Exception) -> Score:
+        """The score of a component that abstains. Raises what any other exception of it means."""
+        if isinstance(error, Abstention):
+            reason = f"{component.name or type(component).__name__} abstains: {error}"
             return Score(component.low, component.low, component.high, (Evidence("unknown", reason),), reason)
-        except (ComponentError, DataError, PluginError, UsageError):  # says itself whose fault it is
-            raise
-        except Exception as error:
-            raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
-        if not within:
-            found = f"returned {score.value!r}, outside [{component.low:g}, {component.high:g}]"
-            raise self._bug(component, attempt, found)
-        return score
+        if isinstance(error, ComponentError | DataError | PluginError | UsageError):  # says itself whose fault it is
+            raise error
+        raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
 
     def _bug(self, component: RewardComponent, attempt: Attempt, what: str) -> ComponentError:
         return ComponentError(

@@ -12,7 +12,7 @@ from callwright.errors import Abstention
 from callwright.language.program import Returns
 
 
-@frozen
+@frozen(slots=False)  # as below
 class CallRecord:
     """A call that ran: its id, the arguments after references were resolved, the outcome and the state after it.
 
@@ -79,7 +79,10 @@ class Trace:
     @property
     def infrastructure(self) -> CallRecord | None:
         """The first call at which the machinery failed, which masks the sample."""
-        return next((record for record in self.records if record.outcome.kind == "infrastructure_error"), None)
+        for record in self.records:  # a loop, which a generator makes three times as slow: every reward asks
+            if record.outcome.kind == "infrastructure_error":
+                return record
+        return None
 
     @property
     def masked(self) -> str | None:
@@ -97,7 +100,7 @@ class Trace:
         for record in handed:
             if record.outcome.kind == "unknown":
                 raise Abstention(_not_known(record))
-        return tuple(record.outcome.value for record in handed)
+        return tuple([record.outcome.value for record in handed])
 
     @property
     def handed(self) -> tuple[CallRecord, ...]:

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from callwright.language.envelope import Enveloped, read_envelope, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
-from callwright.language.program import PREFIX, Call, Program, Reference
+from callwright.language.program import PREFIX, Call, Located, Path, Program, Reference
 from callwright.language.shortening import excerpt
 from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
 from callwright.language.wording import tier_instructions
@@ -62,6 +62,7 @@ class JsonParser(Enveloped):
         calls: list[Call] = []
         previous, ascending = -1, True
         for position, (key, call) in enumerate(tree.items()):
+            located: tuple[Located, ...] = ()
             number = _USUAL_IDS.get(key)
             if number is None:
                 if not (key.isascii() and key.isdigit() and len(key) <= _ID_DIGITS):
@@ -85,12 +86,15 @@ class JsonParser(Enveloped):
                 arguments = {}
             elif refers:
                 try:
-                    _refer(arguments)
+                    found: list[Located] = []
+                    _refer(arguments, (), found)
+                    located = tuple(found)
                 except RecursionError:  # only with a limit on nesting far beyond the default
                     return _failure(body, start, (position, 0), "too_deep", "values are nested too deep", stage="limit")
-            ascending = ascending and number > previous
+            if number <= previous:
+                ascending = False
             previous = number
-            calls.append(Call(number, tool, arguments))
+            calls.append(Call.read(number, tool, arguments, located))
         if not ascending:
             repeated = _repeated_id(calls, body, start)
             if repeated is not None:
@@ -112,16 +116,21 @@ class JsonParser(Enveloped):
 _parse_short = functools.lru_cache(maxsize=1024)(Reference.parse)
 
 
-def _refer(values: Any) -> None:
-    """Replace strings that begin like a reference by references, in an object or list that nobody else holds yet."""
-    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
-        if isinstance(value, str):
+def _refer(values: Any, at: Path, found: list[Located]) -> None:
+    """Replace strings that begin like a reference by references, in an object or list that nobody else holds yet.
+
+    ``found`` gets them with the paths at which they stand, in reading order.
+    """
+    for key, value in values.items() if type(values) is dict else enumerate(values):
+        kind = type(value)
+        if kind is str:
             if value.startswith(PREFIX):
                 reference = _parse_short(value) if len(value) < 50 else Reference.parse(value)
                 if reference is not None:
                     values[key] = reference  # a present key: the iteration stays valid
-        elif isinstance(value, dict | list):
-            _refer(value)
+                    found.append(((*at, key), reference))
+        elif kind is dict or kind is list:
+            _refer(value, (*at, key), found)
 
 
 def _repeated_id(calls: list[Call], body: str, start: int) -> ParseFailure | None:

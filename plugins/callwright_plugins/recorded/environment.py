@@ -22,7 +22,7 @@ from callwright.environments.protocol import Environment, Outcome, OutcomeKind, 
 from callwright.errors import DataError
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
-from callwright_plugins.recorded.fingerprint import fingerprint, remember
+from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments, remember
 
 DEFINITIONS: Final = "function_definitions.json"
 CASSETTE: Final = "cassette.jsonl"
@@ -137,14 +137,15 @@ class RecordedSession(OneThread, Session):
         scenario = ""
         parameter = self._scenario_tools.get(tool)
         if parameter is not None:
-            named = arguments.get(parameter)
-            scenario = named if isinstance(named, str) else self._scenario
+            scenario = self._scenario
             if parameter in arguments:
+                named = arguments[parameter]
+                scenario = named if isinstance(named, str) else scenario
                 arguments = {key: value for key, value in arguments.items() if key != parameter}
         elif not self._scenario_tools:
             scenario = self._scenario
         recording = self._recording
-        asked = fingerprint(arguments, recording.known)
+        asked = fingerprint_of_arguments(arguments, recording.known)
         turn = self._turn
         if not turn.acquire(False):
             raise in_use()
@@ -236,7 +237,7 @@ def read_recording(folder: Path) -> Recording:
         state = row.get("state", "")
         initial.setdefault(scenario, state)
         outcome = Outcome(kind, value, code, message, str(row.get("undeclared") or ""))
-        outcomes[scenario, state, tool, fingerprint(arguments, known)] = (outcome, row.get("next", state))
+        outcomes[scenario, state, tool, fingerprint_of_arguments(arguments, known)] = (outcome, row.get("next", state))
     return Recording(outcomes, initial, known, owned, (read_recording, folder.absolute()))
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
+from math import isfinite
 from typing import Any
 
 from callwright.language.long_numbers import json_text
@@ -25,8 +26,12 @@ def fingerprint(value: Any, known: Mapping[int, str]) -> str:
     if kind is str:
         return quoted(value)
     if kind is dict or kind is list or kind is tuple:
-        found = known.get(id(value))
-        return found if found is not None else _container(value, known)
+        return known.get(id(value)) or _container(value, known)
+    if kind is int or kind is float:
+        # What json.dumps writes, without an encoder made for each number. Infinities and NaN are its own words.
+        return repr(value) if kind is int or isfinite(value) else json.dumps(value)
+    if kind is bool:
+        return "true" if value else "false"
     if kind is Reference:
         return quoted(str(value))
     try:
@@ -35,13 +40,25 @@ def fingerprint(value: Any, known: Mapping[int, str]) -> str:
         return json_text(value)
 
 
+def fingerprint_of_arguments(arguments: Mapping[str, Any], known: Mapping[int, str]) -> str:
+    """That of the arguments of a call: as it is, for what is in them is short. It is asked for each call."""
+    return _text(arguments, known)
+
+
 def _container(value: Any, known: Mapping[int, str]) -> str:
-    if isinstance(value, dict):
-        inner = ",".join([f"{quoted(key)}:{fingerprint(value[key], known)}" for key in sorted(value)])
-        text = "{" + inner + "}"
-    else:
-        text = "[" + ",".join([fingerprint(item, known) for item in value]) + "]"
+    text = _text(value, known)
     return text if len(text) <= _INLINE else "#" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _text(value: Any, known: Mapping[int, str]) -> str:
+    if isinstance(value, dict):
+        parts = []
+        for key in sorted(value) if len(value) > 1 else value:
+            inner = value[key]  # nearly always text or an earlier result, which is known: no call for those
+            text = quoted(inner) if type(inner) is str else known.get(id(inner)) or fingerprint(inner, known)
+            parts.append(f"{quoted(key)}:{text}")
+        return "{" + ",".join(parts) + "}"
+    return "[" + ",".join([fingerprint(item, known) for item in value]) + "]"
 
 
 def remember(value: Any, known: dict[int, str], owned: dict[Hashable, Any]) -> Any:

@@ -16,7 +16,7 @@ from callwright.language.long_numbers import json_text, json_value
 from callwright.tools.spec import ToolSpec
 from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
-from callwright_plugins.recorded.fingerprint import fingerprint
+from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments
 
 _FLAGS = ("read_only", "destructive", "discovery", "sensitive", "hidden")
 _KIND_STATUS = {"ok": "ok", "empty": "ok", "partial": "ok", "unknown_tool": "missing"}
@@ -83,7 +83,7 @@ class _RecordingSession:
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         before = self.inner.digest()
         text = json_text(arguments)  # taken before the tool can change anything
-        key = (self.scenario, before, tool, fingerprint(arguments, {}))
+        key = (self.scenario, before, tool, fingerprint_of_arguments(arguments, {}))
         try:
             outcome = self.inner.call(tool, arguments)
         except (InfrastructureFailure, SessionInUse, ComponentError):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from callwright.errors import UsageError
-from callwright.language.parser import Span
+from callwright.language.parser import ParseFailure, Span
 from callwright.language.program import Program
 from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
@@ -39,8 +39,8 @@ class Format(RewardComponent):
 
     def score(self, attempt: Attempt) -> Score:
         """1 or 0."""
-        failure = attempt.failure
-        if failure is not None and failure.stage != "arguments":
+        failure = attempt.parsed
+        if type(failure) is ParseFailure and failure.stage != "arguments":
             start, end = failure.span
             reason = f"{failure.message} (characters {start}-{end})"
             return Score(0.0, evidence=(Evidence(failure.code, reason, found=attempt.completion.text[start:end][:80]),))
@@ -53,8 +53,8 @@ class Format(RewardComponent):
         for number, span in attempt.second_blocks:
             what = "a second tool-call block; a completion has one"
             faults.append(_misplaced(attempt, number, span, "second_block", what))
-        program = attempt.program
-        if program is not None:
+        program = attempt.parsed
+        if type(program) is Program:
             previous = -1
             for call in program.calls:
                 if call.id <= previous:
