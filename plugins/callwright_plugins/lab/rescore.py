@@ -34,7 +34,16 @@ from callwright_plugins.lab.replay import Replay
 #: Differences that are said one by one; --json has all of them.
 _SHOWN = 5
 #: What runs write into their folders.
-_OWN = (ROLLOUTS, METRICS, "recipe.toml", "manifest.json", "state.json", "evaluation.json", "timings.jsonl", "warm_start.jsonl")
+_OWN = (
+    ROLLOUTS,
+    METRICS,
+    "recipe.toml",
+    "manifest.json",
+    "state.json",
+    "evaluation.json",
+    "timings.jsonl",
+    "warm_start.jsonl",
+)
 
 
 @click.command("rescore")

@@ -174,7 +174,7 @@ class UnfinishedOutput:
         """Lock the file; whether it is one that can be gone on with."""
         assert self.target is not None
         try:
-            if not stat.S_ISREG(os.stat(self.target).st_mode) and not Path(self.target).is_dir():
+            if not stat.S_ISREG(Path(self.target).stat().st_mode) and not Path(self.target).is_dir():
                 return False  # a pipe, which is opened once only, or a device
         except OSError:
             pass  # it is made now, or what is wrong is said now
@@ -312,7 +312,7 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _size(path: str | None) -> int:
     try:
-        return os.stat(path).st_size if path is not None else 0
+        return Path(path).stat().st_size if path is not None else 0
     except OSError:
         return 0
 
