@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 
 from callwright.commands import jsonl
-from callwright.commands.row_files import unfinished
+from callwright.commands.outputs import unfinished
 
 Invoke = Callable[..., Result]
 Gold = Callable[[str], str]

@@ -77,10 +77,10 @@ def lab(
 ) -> None:
     """Compare rewards on the same rollouts.
 
-    ROLLOUTS is a file ('-': stdin; gzip and Zstandard are read) of rows {"id", "task", "completion"}, with "group" where a task
-    was sampled more than once in different batches, and "step" and "total_steps" for rewards with a schedule; or the
-    folder of a run, whose recipe then says what the corpus and the form are. Attempts at the same task (and step) are a
-    group.
+    ROLLOUTS is a file ('-': stdin; gzip and Zstandard are read) of rows {"id", "task", "completion"}, with "group"
+    where a task was sampled more than once in different batches, and "step" and "total_steps" for rewards with a
+    schedule; or the folder of a run, whose recipe then says what the corpus and the form are. Attempts at the same task
+    (and step) are a group.
 
     Every attempt is parsed and executed once and scored under every recipe. Then probes are made from the tasks'
     reference programs: programs that are right in another way, or wrong in one known way. A recipe that cannot score

@@ -16,9 +16,9 @@ from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
 from callwright.commands.jsonl import BadRow, RowFile, chunks_of
+from callwright.commands.outputs.provenance import digests_of
+from callwright.commands.outputs.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
-from callwright.commands.row_files.provenance import digests_of
-from callwright.commands.row_files.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally

@@ -12,7 +12,7 @@ from click.testing import Result
 
 import callwright as cw
 from callwright.commands import jsonl
-from callwright.commands.row_files import unfinished
+from callwright.commands.outputs import unfinished
 from callwright.training.evaluation import judge
 from callwright.walk import Progress
 from callwright_plugins.lab import rescore as rescoring
