@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 
 from callwright.commands import jsonl
+from callwright.commands.file_formats import schema_of
 from callwright.commands.outputs import unfinished
 
 Invoke = Callable[..., Result]
@@ -80,6 +81,25 @@ def test_every_moment_at_which_it_may_be_killed_leads_to_the_same_bytes(
         assert (moment / name).read_bytes() == out.read_bytes(), moment
         resumed += "going on after line" in again.stderr
     assert resumed > 5
+
+
+def test_a_ledger_fits_its_schema(invoke: Invoke, source: Path, tmp_path: Path) -> None:
+    import jsonschema_rs
+
+    out = tmp_path / "out.jsonl"
+    score(invoke, source, out)
+    ledger = json.loads(Path(f"{out}.ledger.json").read_text())
+    jsonschema_rs.validator_for(schema_of("output-ledger")).validate(ledger)
+    assert ledger["finished"]
+    assert (ledger["input"]["lines"], ledger["output"]["bytes"]) == (24, out.stat().st_size)
+
+
+def test_an_empty_input_is_named(invoke: Invoke, tmp_path: Path) -> None:
+    empty, blank = tmp_path / "empty.jsonl", tmp_path / "blank.jsonl"
+    empty.touch()
+    blank.write_text("\n\n")
+    assert f"warning: {empty} is empty" in invoke("score", empty, *SUMS).stderr
+    assert f"warning: {blank} holds no rows, only blank lines" in invoke("score", blank, *SUMS).stderr
 
 
 def test_a_finished_output_stays_as_it_is(invoke: Invoke, source: Path, tmp_path: Path) -> None:

@@ -312,7 +312,6 @@ def _read(
 def _known_keys() -> set[str]:
     """Keys of rows that are read, or that other commands write into rows which may be scored."""
     return {
-        "quarantined",
         "group",
         "completions",
         *(key for name in ("score-input", "rollouts", "verdicts") for key in schema_of(name)["properties"]),
