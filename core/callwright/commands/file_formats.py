@@ -31,7 +31,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "verdicts": "a row of verdicts.jsonl, which callwright evaluate -o writes",
     "score-input": "a row that callwright score reads",
     "score-output": "a row that callwright score writes",
-    "output-ledger": "OUT.ledger.json, which score and rescore keep beside OUT: what it is of, and how far it has come",
+    "out-ledger": "OUT.ledger.json, which score and rescore keep beside OUT: whose it is, and how far it has come",
     "recording": "a row of a recorded environment: one call and what it returned",
     "task": "a task as it is shown and exchanged",
 }
@@ -398,7 +398,7 @@ _MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
     "verdicts": _verdicts,
     "score-input": _score_input,
     "score-output": _score_output,
-    "output-ledger": _output_ledger,
+    "out-ledger": _output_ledger,
     "recording": _recording,
     "task": _task,
 }

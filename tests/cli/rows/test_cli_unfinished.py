@@ -89,7 +89,7 @@ def test_a_ledger_fits_its_schema(invoke: Invoke, source: Path, tmp_path: Path) 
     out = tmp_path / "out.jsonl"
     score(invoke, source, out)
     ledger = json.loads(Path(f"{out}.ledger.json").read_text())
-    jsonschema_rs.validator_for(schema_of("output-ledger")).validate(ledger)
+    jsonschema_rs.validator_for(schema_of("out-ledger")).validate(ledger)
     assert ledger["finished"]
     assert (ledger["input"]["lines"], ledger["output"]["bytes"]) == (24, out.stat().st_size)
 
