@@ -128,6 +128,11 @@ def test_a_key_is_found_twice_exactly_where_it_stands_twice(pairs: list[tuple[st
     assert (found in twice) if twice else (found is None)
 
 
+def test_a_long_number_does_not_hide_a_key_that_stands_twice() -> None:
+    line = b'{"id": 1, "x": {"id": ' + b"7" * 5000 + b'}, "id": 2}'
+    assert key_twice(line, {"id": 2, "x": {}}) == "id"
+
+
 def test_a_row_with_a_key_twice_is_a_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     path.write_text('{"id": 1, "completion": "a", "completion": "b"}\n{"id": 2, "completion": "\\"completion\\""}\n')
