@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -118,6 +119,28 @@ def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, t
             assert json.loads((broken / "manifest.json").read_bytes())["tasks"] == 12
             if kept >= 5:
                 assert f"going on after {kept if kept == 12 else kept // 5 * 5} of 12 tasks" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("answer", 5, "'answer' is int, expected bool"),
+        ("depth", "1", "'depth' is str"),
+        ("task", None, "'task' is None"),
+    ],
+)
+def test_an_edited_verdict_is_named_with_its_line(
+    invoke: Invoke, tmp_path: Path, key: str, value: Any, said: str
+) -> None:
+    words = ("evaluate", "--corpus", "sums-v1", "--sampler", "gold", "-o", tmp_path / "e")
+    assert invoke(*words).exit_code == 0
+    path = tmp_path / "e" / "verdicts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[2][key] = value
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke(*words)
+    assert result.exit_code == 2
+    assert f"verdicts.jsonl:3: {said}" in result.stderr
 
 
 def test_what_was_done_is_not_sampled_again(invoke: Invoke, registry: cw.Registry, tmp_path: Path) -> None:

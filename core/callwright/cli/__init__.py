@@ -1,7 +1,8 @@
 """The command line: Callwright's own commands, one module a command, and what carries them.
 
 ``root`` finds the commands without importing them, ``failures`` turns every exception into one line and an exit status,
-``logging`` sets the log up, ``streams`` makes do with standard streams that are closed or know few characters. What commands are made of stands in :mod:`callwright.commands`, which plugins use as well.
+``logging`` sets the log up, ``streams`` makes do with standard streams that are closed or know few characters. What
+commands are made of stands in :mod:`callwright.commands`, which plugins use as well.
 May import: everything of the core but ``testing``. Nothing imports it.
 """
 

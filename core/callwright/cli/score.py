@@ -18,12 +18,12 @@ from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
 from callwright.commands.file_formats import schema_of
 from callwright.commands.jsonl import ROWS, BadRow, RowFile, chunks_of, is_same_file
+from callwright.commands.outputs.provenance import digests_of
+from callwright.commands.outputs.unfinished import UnfinishedOutput
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
-from callwright.commands.row_files.provenance import digests_of
 from callwright.commands.row_files.remarks import RowRemarks
-from callwright.commands.row_files.unfinished import UnfinishedOutput
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
@@ -82,11 +82,12 @@ def score(
 ) -> None:
     """Score completions.
 
-    IN.jsonl ('-': stdin; gzip and Zstandard are read, whatever the name) has rows {"id", "task", "completion"}, and for rewards with a schedule
-    "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for each, in the same order; a
-    row whose machinery failed has a null total and "masked". With "truncated": true a row says that a limit of tokens
-    cut its completion off; what that earns is the reward's choice, or --truncated's. A row that cannot be
-    scored is reported on stderr with its line and left out; the exit status is then 1. Without -o a summary is printed.
+    IN.jsonl ('-': stdin; gzip and Zstandard are read, whatever the name) has rows {"id", "task", "completion"}, and for
+    rewards with a schedule "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for
+    each, in the same order; a row whose machinery failed has a null total and "masked". With "truncated": true a row
+    says that a limit of tokens cut its completion off; what that earns is the reward's choice, or --truncated's. A row
+    that cannot be scored is reported on stderr with its line and left out; the exit status is then 1. Without -o a
+    summary is printed.
 
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.
@@ -321,7 +322,6 @@ def _read(
 def _known_keys() -> set[str]:
     """Keys of rows that are read, or that other commands write into rows which may be scored."""
     return {
-        "quarantined",
         "group",
         "completions",
         *(key for name in ("score-input", "rollouts", "verdicts") for key in schema_of(name)["properties"]),

@@ -10,7 +10,18 @@ from contextlib import suppress
 from typing import Final
 
 #: Characters of this program's own that an encoding may lack, and how they are written then.
-_PLAIN: Final = {"–": "-", "—": "-", "−": "-", "…": "...", "×": "x", "·": ".", "≥": ">=", "≤": "<=", "±": "+-", "→": "->"}
+_PLAIN: Final = {
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "·": ".",
+    "≥": ">=",
+    "≤": "<=",
+    "±": "+-",
+    "→": "->",
+}
 _ERRORS: Final = "callwright.plain"
 
 

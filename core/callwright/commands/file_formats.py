@@ -31,6 +31,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "verdicts": "a row of verdicts.jsonl, which callwright evaluate -o writes",
     "score-input": "a row that callwright score reads",
     "score-output": "a row that callwright score writes",
+    "out-ledger": "OUT.ledger.json, which score and rescore keep beside OUT: whose it is, and how far it has come",
     "recording": "a row of a recorded environment: one call and what it returned",
     "task": "a task as it is shown and exchanged",
 }
@@ -334,7 +335,25 @@ def _score_input() -> Schema:
             "step": said(COUNT, "for rewards with a schedule: how far training is"),
             "total_steps": said(COUNT, "for rewards with a schedule: of how many steps"),
             "truncated": said(FLAG, "whether a limit of tokens cut the completion off; false if left out"),
+            "quarantined": said(
+                record({"line": COUNT, "reason": STRING}), "why an earlier command set the row aside; not read"
+            ),
         },
+    )
+
+
+def _output_ledger() -> Schema:
+    return record(
+        {
+            "ledger": said(COUNT, "the version of this format"),
+            "finished": FLAG,
+            "about": said({"type": "object"}, "what the output is of; only the same goes on with it"),
+            "input": said(record({"lines": COUNT, "crc": COUNT}), "the lines that are done, and their CRC-32"),
+            "output": said(record({"bytes": COUNT, "crc": COUNT}), "the bytes that go with them, and their CRC-32"),
+            "beside": said(COUNT, "the bytes of the file of rows that were set aside"),
+            "state": said({"type": "object"}, "the summary of the lines that are done"),
+            "held": said(STRING, "lines of output that come next and are not among the bytes"),
+        }
     )
 
 
@@ -383,6 +402,7 @@ _MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
     "verdicts": _verdicts,
     "score-input": _score_input,
     "score-output": _score_output,
+    "out-ledger": _output_ledger,
     "recording": _recording,
     "task": _task,
 }

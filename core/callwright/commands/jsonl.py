@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from callwright.commands.row_files.compressed import is_packed, packed, unpacked
 from callwright.commands.row_files.remarks import key_twice
-from callwright.errors import DataError, RunError, UsageError
+from callwright.errors import CallwrightError, DataError, RunError, UsageError
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.
 _CHUNK: Final = 1 << 18
@@ -62,7 +62,11 @@ class RowFile:
             self._raw = self._file = Path(self._source).open("rb")
             self.size = os.fstat(self._raw.fileno()).st_size
             self._file = unpacked(self._raw, self._source)
-        except OSError as error:
+        except (OSError, CallwrightError) as error:
+            if self._raw is not None:
+                self._raw.close()
+            if isinstance(error, CallwrightError):
+                raise
             raise DataError(f"{self._source} cannot be read: {error.strerror or error}") from error
         return self
 

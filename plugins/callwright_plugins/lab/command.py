@@ -52,6 +52,7 @@ _LONG: Final = 2_000
 )
 @click.option("--lambda", "penalties", metavar="L,L,…", help="Try these costs of a mismatch under the first recipe.")
 @click.option("-o", "--output", metavar="FILE.html", help="Write the page here. Default for a run: lab.html in it.")
+@click.option("--overwrite", is_flag=True, help="Replace a page that -o names. A run's own lab.html always is.")
 @click.option("--open/--no-open", "show", default=False, help="Show the page in the browser.")
 @options.yes_option
 @options.json_option
@@ -71,16 +72,17 @@ def lab(
     weight_specs: tuple[str, ...],
     penalties: str | None,
     output: str | None,
+    overwrite: bool,
     show: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
     """Compare rewards on the same rollouts.
 
-    ROLLOUTS is a file ('-': stdin; '.gz' is read too) of rows {"id", "task", "completion"}, with "group" where a task
-    was sampled more than once in different batches, and "step" and "total_steps" for rewards with a schedule; or the
-    folder of a run, whose recipe then says what the corpus and the form are. Attempts at the same task (and step) are a
-    group.
+    ROLLOUTS is a file ('-': stdin; gzip and Zstandard are read) of rows {"id", "task", "completion"}, with "group"
+    where a task was sampled more than once in different batches, and "step" and "total_steps" for rewards with a
+    schedule; or the folder of a run, whose recipe then says what the corpus and the form are. Attempts at the same task
+    (and step) are a group.
 
     Every attempt is parsed and executed once and scored under every recipe. Then probes are made from the tasks'
     reference programs: programs that are right in another way, or wrong in one known way. A recipe that cannot score
@@ -93,6 +95,8 @@ def lab(
     if not names:
         raise click.UsageError("--recipes names no recipe")
     grids, costs = read_weights(weight_specs), read_penalties(penalties)
+    if output is not None and not overwrite and _holds_something(Path(output)):
+        raise click.UsageError(f"{output} exists: name another -o, or replace it with --overwrite")
     recording = None
     if grids or costs:
         if source is None:
@@ -123,6 +127,13 @@ def lab(
         click.launch(str(Path(page).resolve()))
     if opened.bad:
         click.get_current_context().exit(1)
+
+
+def _holds_something(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 @frozen

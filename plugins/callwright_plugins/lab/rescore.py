@@ -16,9 +16,9 @@ from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
 from callwright.commands.jsonl import BadRow, RowFile, chunks_of
+from callwright.commands.outputs.provenance import digests_of
+from callwright.commands.outputs.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
-from callwright.commands.row_files.provenance import digests_of
-from callwright.commands.row_files.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
@@ -35,7 +35,16 @@ from callwright_plugins.lab.replay import Replay
 #: Differences that are said one by one; --json has all of them.
 _SHOWN = 5
 #: What runs write into their folders.
-_OWN = (ROLLOUTS, METRICS, "recipe.toml", "manifest.json", "state.json", "evaluation.json", "timings.jsonl", "warm_start.jsonl")
+_OWN = (
+    ROLLOUTS,
+    METRICS,
+    "recipe.toml",
+    "manifest.json",
+    "state.json",
+    "evaluation.json",
+    "timings.jsonl",
+    "warm_start.jsonl",
+)
 
 
 @click.command("rescore")

@@ -179,6 +179,18 @@ def test_names_in_the_page_are_text(invoke: Invoke, tmp_path: Path, texts: Mappi
     assert "img" not in page.tags
 
 
+def test_a_page_is_only_replaced_when_asked_for(invoke: Invoke, tmp_path: Path, texts: Mapping[str, str]) -> None:
+    source, out = tmp_path / "in.jsonl", tmp_path / "lab.html"
+    source.write_text(json.dumps({"id": 0, "task": "t0", "completion": texts["gold0"]}) + "\n")
+    out.write_text("precious")
+    words = ("lab", source, "--corpus", "bank-v1", "--recipes", "tier", "--seed", 4, "-o", out)
+    refused = invoke(*words)
+    assert (refused.exit_code, out.read_text()) == (2, "precious")
+    assert "--overwrite" in refused.output
+    assert invoke(*words, "--overwrite").exit_code == 0
+    assert out.read_text() != "precious"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -11,7 +11,11 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
+from callwright.commands import jsonl
+from callwright.commands.outputs import unfinished
+from callwright.training.evaluation import judge
 from callwright.walk import Progress
+from callwright_plugins.lab import rescore as rescoring
 
 Invoke = Callable[..., Result]
 
@@ -76,6 +80,101 @@ def test_a_stored_score_that_is_not_reproduced_is_found(invoke: Invoke, run_fold
     result = invoke("rescore", run_folder)
     assert result.exit_code == 1
     assert "score of types was 0.25, is now 1.0" in result.output
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value", "now"),
+    [
+        (2, "total", 0.77, 0.5),
+        (2, "total", None, 0.5),
+        (2, "total", "1", 0.5),
+        (1, "stage", "answer", "done"),
+        (1, "answered", False, True),
+        (2, "answered", True, False),
+        (2, "failure", "", "answer:wrong"),
+        (4, "failure", "answer:wrong", "format:no_think"),
+    ],
+)
+def test_what_was_recorded_of_the_reward_and_the_answer_is_compared(
+    invoke: Invoke, run_folder: Path, registry: cw.Registry, line: int, key: str, value: Any, now: Any
+) -> None:
+    """Each alone: the scores stay as they were, and their sum is not what the row says."""
+    path = run_folder / "rollouts.jsonl"
+    rows = rows_of(path)
+    corpus, parser = registry.create("corpus", "bank-v1"), registry.create("parser", "json")
+    for row in rows:  # as trainers write them
+        verdict = judge(cw.Attempt(corpus.task(row["task"]), row["completion"], parser))
+        row |= {"answered": verdict.answer, "failure": verdict.failure}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    confirmed = invoke("rescore", run_folder, "--json")
+    assert confirmed.exit_code == 0, confirmed.output
+    assert json.loads(confirmed.stdout)["replay"]["verdicts"] == 8
+    assert rows[line - 1][key] != value
+    assert type(now) is not str or not now.startswith("format:") or rows[line - 1][key].startswith("format:")
+    rows[line - 1][key] = value
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = invoke("rescore", run_folder, "--json")
+    assert found.exit_code == 1
+    (difference,) = json.loads(found.stdout)["replay"]["differences"]
+    assert (difference["id"], difference["what"], difference["recorded"]) == (line, key, value)
+    if type(now) is not float and line != 4:
+        assert difference["now"] == now
+
+
+def test_a_masked_rollout_has_no_total(invoke: Invoke, run_folder: Path) -> None:
+    path = run_folder / "rollouts.jsonl"
+    rows = rows_of(path)
+    rows[1]["masked"] = "the server was down"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke("rescore", run_folder, "--json")
+    assert result.exit_code == 1
+    (difference,) = json.loads(result.stdout)["replay"]["differences"]
+    assert (difference["id"], difference["what"], difference["now"]) == (2, "total", None)
+
+
+def test_a_finished_output_is_kept_and_a_stopped_one_gone_on_with(
+    invoke: Invoke, run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A difference that an earlier start has found is said by the one that ends, too."""
+    path, out = run_folder / "rollouts.jsonl", tmp_path / "out.jsonl"
+    rows = rows_of(path)
+    rows[1]["total"] = 0.77
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(unfinished, "EVERY", 0.0)
+    monkeypatch.setattr(unfinished, "_SHARE", 0.0)
+    monkeypatch.setattr(rescoring, "chunks_of", lambda rows: jsonl.chunks_of(rows, 2))
+    words = ("rescore", run_folder, "--recipe", "simple", "-o", out, "--json")
+    with monkeypatch.context() as patched:
+        real, parts = rescoring.replay_rows, []
+
+        def stopped(*given: Any) -> Any:
+            parts.append(given)
+            if len(parts) == 3:
+                raise KeyboardInterrupt
+            return real(*given)
+
+        patched.setattr(rescoring, "replay_rows", stopped)
+        first = invoke(*words[:-1])
+        assert "the same command goes on" in first.stderr
+    again = invoke(*words)
+    assert "going on after line 4" in again.stderr
+    whole = invoke("rescore", run_folder, "--recipe", "simple", "-o", tmp_path / "whole.jsonl", "--json")
+    assert (again.exit_code, again.stdout) == (whole.exit_code, whole.stdout) == (1, whole.stdout)
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    finished = invoke(*words)
+    assert (finished.exit_code, finished.stdout) == (1, whole.stdout)
+    assert "is finished: 8 rows" in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "manifest.json", "notes.txt"])
+def test_no_file_of_the_run_is_replaced(invoke: Invoke, run_folder: Path, tmp_path: Path, name: str) -> None:
+    own, other = run_folder / name, tmp_path / "elsewhere"
+    own.write_text("{}\n")
+    other.symlink_to(own)
+    for path in (own, other):
+        result = invoke("rescore", run_folder, "-o", path, "--overwrite")
+        assert (result.exit_code, own.read_text()) == (2, "{}\n")
+        assert "the run's own file" in result.output
 
 
 def test_rollouts_without_observations_are_scored_and_it_is_said(invoke: Invoke, run_folder: Path) -> None:

@@ -43,7 +43,7 @@ def _doubled(line: bytes) -> set[str]:
     def note(pairs: list[tuple[str, Any]]) -> None:
         found.append([key for key, _ in pairs])
 
-    json.loads(line, object_pairs_hook=note)
+    json.loads(line, object_pairs_hook=note, parse_int=str)  # however long a number is
     outermost = found[-1]  # which is complete when all in it is
     return {key for key in outermost if outermost.count(key) > 1}
 

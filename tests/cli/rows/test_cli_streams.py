@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SUPPORT = Path(__file__).parent / "support"
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def shell(redirected: str, tmp_path: Path, *, words: str = "in.jsonl", **more: str) -> subprocess.CompletedProcess[str]:

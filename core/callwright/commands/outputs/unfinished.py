@@ -24,7 +24,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -82,6 +82,7 @@ class UnfinishedOutput:
         self._mark = (0, 0)  # the line up to which everything is done, and the CRC-32 up to there
         self._checked = (0, 0)  # bytes of OUT, and the CRC-32 of them
         self._whole = True
+        self._part = _Part(self)
         self._next = 0.0
         self._latest: Callable[[], dict[str, Any]] | None = None
 
@@ -141,13 +142,9 @@ class UnfinishedOutput:
             self._marks.append((self._rows.number, self._rows.crc))
             yield chunk
 
-    @contextmanager
-    def part(self) -> Iterator[None]:
-        """What comes of one chunk. Whatever interrupts this leaves the ledger as it was before."""
-        self._whole = False
-        yield
-        self._mark = self._marks.popleft()
-        self._whole = True
+    def part(self) -> _Part:
+        """A block in which all that comes of one chunk is taken in. What interrupts it leaves the ledger as it was."""
+        return self._part
 
     def write(self, lines: Iterable[str]) -> None:
         """Add lines, each with its line end."""
@@ -174,7 +171,7 @@ class UnfinishedOutput:
         """Lock the file; whether it is one that can be gone on with."""
         assert self.target is not None
         try:
-            if not stat.S_ISREG(os.stat(self.target).st_mode) and not Path(self.target).is_dir():
+            if not stat.S_ISREG(Path(self.target).stat().st_mode) and not Path(self.target).is_dir():
                 return False  # a pipe, which is opened once only, or a device
         except OSError:
             pass  # it is made now, or what is wrong is said now
@@ -281,6 +278,23 @@ class UnfinishedOutput:
         self._next = now + max(EVERY, _SHARE * (now - began))
 
 
+class _Part:
+    """The block of :meth:`UnfinishedOutput.part`: one object for all of them, since it is entered for each row."""
+
+    __slots__ = ("_output",)
+
+    def __init__(self, output: UnfinishedOutput) -> None:
+        self._output = output
+
+    def __enter__(self) -> None:
+        self._output._whole = False
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self._output._mark = self._output._marks.popleft()
+            self._output._whole = True
+
+
 def _is_ledger(value: Any) -> bool:
     """Whether a ledger has everything that is read of it."""
     if not isinstance(value, dict) or value.get("ledger") != _VERSION:
@@ -312,7 +326,7 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _size(path: str | None) -> int:
     try:
-        return os.stat(path).st_size if path is not None else 0
+        return Path(path).stat().st_size if path is not None else 0
     except OSError:
         return 0
 

@@ -15,7 +15,8 @@ import pytest
 from click.testing import Result
 
 from callwright.commands import jsonl
-from callwright.commands.row_files import unfinished
+from callwright.commands.file_formats import schema_of
+from callwright.commands.outputs import unfinished
 
 Invoke = Callable[..., Result]
 Gold = Callable[[str], str]
@@ -80,6 +81,25 @@ def test_every_moment_at_which_it_may_be_killed_leads_to_the_same_bytes(
         assert (moment / name).read_bytes() == out.read_bytes(), moment
         resumed += "going on after line" in again.stderr
     assert resumed > 5
+
+
+def test_a_ledger_fits_its_schema(invoke: Invoke, source: Path, tmp_path: Path) -> None:
+    import jsonschema_rs
+
+    out = tmp_path / "out.jsonl"
+    score(invoke, source, out)
+    ledger = json.loads(Path(f"{out}.ledger.json").read_text())
+    jsonschema_rs.validator_for(schema_of("out-ledger")).validate(ledger)
+    assert ledger["finished"]
+    assert (ledger["input"]["lines"], ledger["output"]["bytes"]) == (24, out.stat().st_size)
+
+
+def test_an_empty_input_is_named(invoke: Invoke, tmp_path: Path) -> None:
+    empty, blank = tmp_path / "empty.jsonl", tmp_path / "blank.jsonl"
+    empty.touch()
+    blank.write_text("\n\n")
+    assert f"warning: {empty} is empty" in invoke("score", empty, *SUMS).stderr
+    assert f"warning: {blank} holds no rows, only blank lines" in invoke("score", blank, *SUMS).stderr
 
 
 def test_a_finished_output_stays_as_it_is(invoke: Invoke, source: Path, tmp_path: Path) -> None:
@@ -177,19 +197,18 @@ def test_what_was_set_aside_twice_stands_there_once(source: Path, tmp_path: Path
         assert aside.read_text() == "earlier\n"
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_command_that_is_killed_goes_on(start: Start, gold: Gold, tmp_path: Path, workers: str) -> None:
+def test_a_command_that_is_killed_goes_on_with_however_many_workers(start: Start, gold: Gold, tmp_path: Path) -> None:
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     row = {"task": "train-1", "completion": gold("train-1")}
-    source.write_text("".join(json.dumps({"id": n, **row}) + "\n" for n in range(12_000)))
+    source.write_text("".join(json.dumps({"id": n, **row}) + "\n" for n in range(8_000)))
 
-    def begin(out: Path) -> subprocess.Popen[str]:
+    def begin(out: Path, workers: int = 1) -> subprocess.Popen[str]:
         return start("score", source, *SUMS, "-o", out, "--json", "--workers", workers)
 
     whole = begin(tmp_path / "whole.jsonl")
     said, _ = whole.communicate()
-    for number in (signal.SIGKILL, signal.SIGTERM):
-        process, before = begin(target), target.stat().st_size if target.exists() else 0
+    for number, workers in ((signal.SIGKILL, 2), (signal.SIGTERM, 1)):
+        process, before = begin(target, workers), target.stat().st_size if target.exists() else 0
         while process.poll() is None and (not target.exists() or target.stat().st_size <= before):
             time.sleep(0.01)
         process.send_signal(number)
