@@ -19,7 +19,7 @@ import callwright as cw
 from callwright.commands.file_formats import schema_of
 from callwright.episodes import PlainCodec
 from callwright.errors import ComponentError, RunError, UsageError
-from callwright.machines.interrupts import ENDING, Interrupted, answered
+from callwright.machines.interrupts import Interrupted, answered
 from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
@@ -169,7 +169,7 @@ def test_before_the_first_checkpoint_a_run_begins_again(
     assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("number", ENDING, ids=lambda number: signal.Signals(number).name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_signal_reaches_the_program_as_ctrl_c(
     number: int, tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
