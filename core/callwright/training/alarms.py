@@ -109,8 +109,8 @@ def _entropy(first: Sequence[Row], last: Sequence[Row], rule: Rule) -> str | Non
         return None
     return (
         f"the entropy is gone: {mean:.3g} nats a token over the last {rule.window} steps, less than "
-        f"{rule.threshold:.0%} of the {before:.3g} of the first {BEGINNING}. The policy hardly explores any more: a larger "
-        "kl_weight, entropy_weight or epsilon_high, or a smaller learning_rate keeps more of it"
+        f"{rule.threshold:.0%} of the {before:.3g} of the first {BEGINNING}. The policy hardly explores any more: a "
+        "larger kl_weight, entropy_weight or epsilon_high, or a smaller learning_rate keeps more of it"
     )
 
 

@@ -128,8 +128,8 @@ def check_group(pipeline: Pipeline, trainer: Trainer) -> None:
         name = pipeline.recipe.recipe.algorithm.name
         raise pipeline.recipe.error(
             f"group = {trainer.group} teaches nothing: {name!r} compares the completions of a prompt with one another, "
-            f"so it needs a group of {algorithm.smallest_group} or more. An algorithm without such a baseline does with "
-            "one, such as ppo or reinforce++",
+            f"so it needs a group of {algorithm.smallest_group} or more. An algorithm without such a baseline, such as "
+            "ppo or reinforce++, does with one",
             "trainer",
             "group",
         )

@@ -82,7 +82,7 @@ def test_only_mostly_masked_steps_in_a_row_end_a_run() -> None:
     watch = Watch()
     found = [watch.look(row) for row in course(lambda _, row: row.update(masked=90))]
     assert [one.stop is not None for one in found] == [False] * 22 + [True] * 28
-    assert found[22].stop in str(found[22].text)
+    assert str(found[22].stop) in str(found[22].text)
 
 
 def test_samples_that_the_recipe_masks_for_being_cut_off_are_no_failures_of_the_machinery() -> None:

@@ -13,7 +13,7 @@ import structlog
 
 import callwright as cw
 from callwright.episodes import PlainCodec
-from callwright.errors import RecipeError
+from callwright.errors import RecipeError, RunError
 from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
 from callwright_plugins.openrlhf_trainer.configuration import Configuration, load_pipeline, read_configuration
@@ -158,3 +158,33 @@ def test_the_alarm_follows_the_log_and_survives_a_new_start(tmp_path: Path, mode
     rows = run.rows("metrics.jsonl")
     assert [row["alarm"] is not None for row in rows] == [False] * 6 + [True] * 3
     assert [one["step"] for one in logs if one["event"] == "alarm"] == [7]
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"callwright/masked": 0.9}, "27 of the 30 samples of the last 3 steps are masked"),
+        ({"policy_loss": None}, "3 steps in a row were not finite, .*step 4: loss nan, prompts unknown; step 5: "),
+        ({"actor_grad_norm": None}, "step 6: gradient norm nan"),
+    ],
+)
+def test_what_must_not_go_on_ends_the_program(
+    bad: dict[str, float | None], words: str, tmp_path: Path, model: Path, make_pipeline: Any
+) -> None:
+    text = RECIPE.format(model=model, more="")
+    run = Run.create(tmp_path / "run", recipe_text=text, manifest={})
+    files = Files(run.path)
+    files.folder.mkdir(exist_ok=True)
+    trainer = OpenRLHFTrainer(steps=9)
+    following = _Following(trainer.options, make_pipeline(text), run, files, cw.training.reporter.SILENT)
+    healthy: dict[str, float | None] = {"rollout/num_samples": 10.0, "policy_loss": 0.1, "actor_grad_norm": 1.0}
+    for step in (1, 2, 3):
+        following._stepped(Finished(step, {**healthy, "callwright/masked": 0.3}))
+    for step in (4, 5):
+        following._stepped(Finished(step, {**healthy, **bad}))
+    with pytest.raises(RunError, match=f"stopped after step 6: .*{words}"):
+        following._stepped(Finished(6, {**healthy, **bad}))
+    rows = run.rows("metrics.jsonl")
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    for name, our_name in (("policy_loss", "loss"), ("actor_grad_norm", "gradient_norm")):
+        assert (rows[5][our_name] is None) == (name in bad)

@@ -19,6 +19,7 @@ import callwright as cw
 from callwright.commands.file_formats import schema_of
 from callwright.episodes import PlainCodec
 from callwright.errors import ComponentError, RunError, UsageError
+from callwright.machines.interrupts import Interrupted, answered
 from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
@@ -168,24 +169,29 @@ def test_before_the_first_checkpoint_a_run_begins_again(
     assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
 
 
-def test_ctrl_c_reaches_the_program(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_reaches_the_program_as_ctrl_c(
+    number: int, tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
     folder, text = tmp_path / "run", recipe_text(model)
-    stopper = threading.Thread(target=_interrupt_when, args=(folder / "openrlhf" / "log.txt", "hanging"), daemon=True)
+    log = folder / "openrlhf" / "log.txt"
+    stopper = threading.Thread(target=_interrupt_when, args=(log, "hanging", number), daemon=True)
     stopper.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted) as stopped, answered():
         start(folder, text, make_pipeline, stand_in, "hang 3")
     stopper.join()
+    assert stopped.value.exit_status == 128 + number
     assert not (folder / "openrlhf" / "failure.json").exists()
     run, heard = start(folder, text, make_pipeline, stand_in, "hang 3")
     assert heard.stages == [("training", 4, 2)]
     assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
 
 
-def _interrupt_when(log: Path, word: str) -> None:
+def _interrupt_when(log: Path, word: str, number: int) -> None:
     waiting = threading.Event()
     while not (log.exists() and word in log.read_text()):
         waiting.wait(0.05)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), number)
 
 
 def test_a_bug_in_an_episode_ends_the_run_and_is_named(

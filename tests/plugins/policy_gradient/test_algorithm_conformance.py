@@ -59,6 +59,7 @@ class Sound:
 
     name = "sound"
     kl_weight = 0.04
+    smallest_group = 2
 
     def __init__(self) -> None:
         self.inner = BatchNormalisedGRPO()
@@ -228,6 +229,7 @@ class SoundCritic(Sound):
     """A right algorithm with everything that an algorithm may have, to be broken in one place at a time."""
 
     entropy_weight = 0.01
+    smallest_group = 1
 
     def __init__(self) -> None:
         self.inner: Any = PPO(kl_weight=0.04, kl_target=0.1, entropy_weight=0.01)
@@ -240,6 +242,18 @@ class SoundCritic(Sound):
 
     def next_kl_weight(self, experience: Experience) -> float:
         return self.inner.next_kl_weight(experience)
+
+
+class SaysNothingOfGroups(Sound):
+    smallest_group = 1
+
+
+class AsksForMore(Sound):
+    smallest_group = 3
+
+
+class AsksForHalves(Sound):
+    smallest_group = 2.5
 
 
 class SequenceShaped(SoundCritic):
@@ -370,6 +384,9 @@ MUTANTS = [
     (DiscountsObservations, "check_environment_tokens", "something is discounted over them"),
     (ReadsObservedValues, "check_environment_tokens", "changed by nan in inactive positions"),
     (CountsTheMasked, "check_environment_tokens", "without active tokens changes the advantages of others"),
+    (SaysNothingOfGroups, "check_group_baseline", "groups of 1 have advantages of 0"),
+    (AsksForMore, "check_group_baseline", "groups of 2 have advantages other than 0"),
+    (AsksForHalves, "check_group_baseline", "not a whole number from 1"),
     (FleesReturns, "check_critic", "away from its return"),
     (LocalValueMean, "check_critic", "is batch.normaliser ignored"),
     (PadsValues, "check_critic", "changed by nan in inactive positions"),

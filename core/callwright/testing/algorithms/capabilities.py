@@ -19,7 +19,16 @@ from callwright.testing.algorithms.batches import (
     value_loss_of,
 )
 from callwright.testing.expectations import expect
-from callwright.training.algorithm import ActorCritic, AdaptiveKL, Algorithm, EntropyBonus, TokenLevel, ValueBatch
+from callwright.training.algorithm import (
+    ActorCritic,
+    AdaptiveKL,
+    Algorithm,
+    EntropyBonus,
+    Experience,
+    GroupBaseline,
+    TokenLevel,
+    ValueBatch,
+)
 
 
 def check_token_advantages(algorithm: Algorithm) -> None:
@@ -183,3 +192,42 @@ def check_entropy(algorithm: Algorithm) -> None:
     slope = entropy.grad
     expect(slope is not None and bool((slope[active] < 0).all()), "descending does not raise the entropy")
     expect(bool((slope[~active] == 0).all()), "the entropy of inactive positions is trained")
+
+
+def check_group_baseline(algorithm: Algorithm) -> None:
+    """Groups smaller than its ``smallest_group`` have advantages 0; without one, a single sample teaches something."""
+    import torch
+
+    smallest = algorithm.smallest_group if isinstance(algorithm, GroupBaseline) else 1
+    expect(type(smallest) is int and smallest >= 1, f"smallest_group is {smallest!r}, not a whole number from 1")
+    for size in sorted({1, smallest - 1, smallest} - {0}):
+        rewards = torch.tensor([[0.1], [0.6], [0.4]], dtype=torch.float64)
+        rewards = rewards + torch.linspace(0, 0.3, size, dtype=torch.float64)
+        teaches = bool((_spread(algorithm, rewards) != 0).any())
+        expect(
+            teaches == (size >= smallest),
+            f"groups of {size} have advantages {'other than' if teaches else 'of'} 0, and the algorithm "
+            + (
+                f"states a smallest_group of {smallest}" if smallest > 1 else "states no smallest_group (GroupBaseline)"
+            ),
+        )
+
+
+def _spread(algorithm: Algorithm, rewards: Any) -> Any:
+    """The advantages of ``rewards`` ``[3, G]``, of the tokens where the algorithm is token-level: two each."""
+    import torch
+
+    advantages = algorithm.advantages(rewards, torch.ones_like(rewards, dtype=torch.bool))
+    if not isinstance(algorithm, TokenLevel):
+        return advantages
+    prompts, size = rewards.shape
+    ones = torch.ones(prompts * size, 2, dtype=rewards.dtype)
+    experience = Experience(
+        scores=advantages.flatten(),
+        groups=torch.arange(prompts).repeat_interleave(size),
+        mask=ones,
+        logprobs=-ones,
+        ref_logprobs=-ones,
+        values=0 * ones,
+    )
+    return algorithm.token_advantages(experience)[0]

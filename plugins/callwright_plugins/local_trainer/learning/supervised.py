@@ -37,7 +37,7 @@ def supervised_step(
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
     norm, fault = clipped_step(optimiser, policy.model, rate, clip_norm, total)
-    figures = {"loss": total, "learning_rate": rate, "gradient_norm": norm, "tokens": tokens}
+    figures: dict[str, Any] = {"loss": total, "learning_rate": rate, "gradient_norm": norm, "tokens": tokens}
     if fault is not None:
         tasks = list(dict.fromkeys(example.task for example in batch if example.task))
         figures["not_finite"] = not_finite(1, 1, tasks, [fault])
