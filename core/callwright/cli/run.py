@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     "--dry-run", is_flag=True, help="Check the recipe and its components; print it, or what the trainer would do."
 )
 @click.option("--strict", is_flag=True, help="Refuse a recipe that the trainer would not follow to the letter.")
+@options.accept_changes_option
 @options.json_option
 @click.pass_obj
 def run(
@@ -38,6 +39,7 @@ def run(
     output: str | None,
     dry_run: bool,
     strict: bool,
+    accept_changes: bool,
     as_json: bool,
 ) -> None:
     """Train by RECIPE: a TOML file, the name of a shipped recipe, or a run folder to go on with.
@@ -52,6 +54,8 @@ def run(
     from callwright.training.recipe_run import default_folder, run_pipeline
 
     recipe, output = _recipe_and_folder(recipe, output)
+    if output is not None:
+        app.recall(output)
     loaded = load_recipe(recipe, overrides)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     with _a_stop_loses_nothing(app, folder):
@@ -63,7 +67,14 @@ def run(
             return
         headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
         with reporter(headline) as bars:
-            finished = run_pipeline(pipeline, trainer, output=folder, command=app.command, reporter=bars)
+            finished = run_pipeline(
+                pipeline,
+                trainer,
+                output=folder,
+                command=app.command,
+                reporter=bars,
+                accept_changes=accept_changes,
+            )
     show_result(finished, as_json)
 
 

@@ -34,6 +34,8 @@ class Run:
     path: Path
     #: The command that made the run, for the report.
     command: str = field(default="", eq=False)
+    #: Whether to go on though something is no longer as the ledger says (:mod:`callwright.training.ledger`).
+    accept_changes: bool = field(default=False, eq=False)
 
     @classmethod
     def create(cls, path: Path, *, recipe_text: str, manifest: Mapping[str, Any], command: str = "") -> Run:
@@ -86,22 +88,27 @@ class Run:
         path = self.path / name
         return list(read_jsonl(path, torn_tail=True)) if path.exists() else []
 
-    def truncate(self, name: str, count: int) -> None:
-        """Keep only the first ``count`` rows: those after the checkpoint from which a run goes on are done again."""
+    def truncate(self, name: str, count: int) -> int:
+        """Keep only the first ``count`` rows: those after the checkpoint from which a run goes on are done again.
+
+        Returns how many there are: fewer than ``count`` if some were lost.
+        """
         path = self.path / name
         if not path.exists():
-            return
+            return 0
         try:
             with path.open("rb+") as file:
-                position = 0
-                for _ in range(count):
+                position = kept = 0
+                while kept < count:
                     line = file.readline()
                     if not line.endswith(b"\n"):
                         break
                     position += len(line)
+                    kept += 1
                 file.truncate(position)
                 file.flush()
                 os.fsync(file.fileno())
+                return kept
         except OSError as error:
             raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -99,6 +99,8 @@ def lab(
     if split is not None and source is not None:
         raise click.UsageError("--split is for probing a corpus without rollouts; rows say which tasks they are of")
     keys = options.corpus_keys(data, corpus_options)
+    if source is not None and source != "-" and Path(source).is_dir():
+        app.recall(source)
     opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)
     asked = Asked(names, probe_tasks, chosen(probe_names), split if source is None else None)
     found, probing = examine(opened, asked, recording, quiet=as_json)

@@ -58,6 +58,7 @@ def rescore(
     if anything differs. Then everything is scored with --recipe. OUT.jsonl gets rows as `callwright score` writes them;
     their id is the line of the rollout.
     """
+    app.recall(run)
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)

@@ -15,6 +15,7 @@ from attrs import evolve
 from callwright.errors import UsageError
 from callwright.options import read_options
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
+from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.truncation import WINDOW, alarm_of_truncation
@@ -68,6 +69,7 @@ class Training:
         self.algorithm: Algorithm = pipeline.algorithm
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
+        self.lengths = Lengths(run.path, FILES)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.reference: Policy | None = None
@@ -80,12 +82,12 @@ class Training:
             return
         if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
             raise UsageError("the model has no weights to train")
-        checkpoint = checkpoints.newest(self.store.checkpoints)
+        checkpoint = checkpoints.take_up(self.store, self.reporter)
         state = checkpoints.read_state(checkpoint) if checkpoint else State("warm", 0, {}, self.evaluation)
         self.counts.update(state.rows)
         self.evaluation = copy.deepcopy(dict(state.evaluation))
         for name in FILES:
-            self.store.truncate(name, self.counts[name])
+            self.counts[name] = self.store.truncate(name, self.counts[name])
         if checkpoint is None or state.phase == "warm":
             self._warm_start(checkpoint, state.step)
             optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
@@ -258,7 +260,17 @@ class Training:
     def _checkpoint(self, phase: Phase, step: int, optimiser: torch.optim.Optimizer) -> None:
         state = State(phase, step, self.counts, self.evaluation, self.kl_weight)
         kept = self.options.keep_checkpoints
-        checkpoints.save(self.store.checkpoints, state, self.policy.model, optimiser, kept, self.critic)
+        needs = (REFERENCE,) if phase == "train" and self._uses_reference() else ()
+        checkpoints.save(
+            self.store.checkpoints,
+            state,
+            self.policy.model,
+            optimiser,
+            kept,
+            self.critic,
+            lengths=self.lengths,
+            needs=needs,
+        )
 
     def _write_evaluation(self) -> None:
         self.store.write_json(EVALUATION, self.evaluation)
