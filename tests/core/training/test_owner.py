@@ -41,9 +41,9 @@ def test_the_second_is_told_who_holds_a_folder_and_nothing_is_left(tmp_path: Pat
         ):
             pytest.fail("two owners")
     assert list((tmp_path / "run").iterdir()) == []
-    with owned_file(tmp_path / "out.jsonl"), pytest.raises(RunError, match="being written"):
-        with owned_file(tmp_path / "out.jsonl"):
-            pytest.fail("two owners")
+    out = tmp_path / "out.jsonl"
+    with owned_file(out), pytest.raises(RunError, match="being written"), owned_file(out):
+        pytest.fail("two owners")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 

@@ -1,4 +1,4 @@
-"""A run whose files were damaged goes on from what is not, or says what is wrong; its bytes are those of a whole one."""
+"""A run whose files were damaged goes on from what is not, or says what is wrong, and ends in the same bytes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from callwright.pipeline import Pipeline, create_trainer
 from callwright.training.ledger.seals import examine, set_aside
 from callwright.training.run_folder import Run
 from callwright.walk.reward import RewardComponent
+from callwright_plugins.local_trainer.run import checkpoints
 
 Pipelines = Callable[..., Pipeline]
 NAMES = (
@@ -62,8 +63,8 @@ def test_damaged_files_of_a_run(tmp_path: Path, make_pipeline: Pipelines, variet
     set_aside(final)
     with pytest.raises(RunError, match=r"rollouts\.jsonl is not as train-000004 left it: it is missing"):
         trainer.train(pipeline, run)
-    accepted = evolve(run, accept_changes=True)
-    assert accepted.accept_changes
+    assert checkpoints.take_up(evolve(run, accept_changes=True), heard) == run.checkpoints / "train-000004"
+    assert "rollouts.jsonl is not as" in heard.said[-1]
 
     # What doctor --repair does: the last checkpoint that fits is none, so the run begins again, to the same bytes.
     found = examine(tmp_path)
