@@ -108,7 +108,7 @@ def test_an_edited_corpus_is_refused_by_its_tasks_or_accepted_in_writing(
 
 
 def callwright(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    support = str(Path(__file__).parent / "support")
+    support = str(Path(__file__).parents[1] / "support")
     return subprocess.run(
         [sys.executable, "-m", "callwright", *words],
         cwd=tmp_path,
