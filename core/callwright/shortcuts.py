@@ -77,11 +77,13 @@ def train(
     reward: RewardRecipe | None = None,
     extra_rewards: Sequence[RewardComponent] = (),
     registry: Registry | None = None,
+    accept_changes: bool = False,
 ) -> Run:
     """Train by a pipeline recipe and return the run folder, which is resumed if it was begun before.
 
     ``recipe`` is a file, the name of a shipped recipe, or what a file would hold: ``{"corpus": "toolworld-mini-v1",
     "algorithm": {"name": "grpo"}}``. ``corpus``, ``environment`` and ``reward`` are objects in place of names.
+    With ``accept_changes`` a run goes on though its corpus, plugins or versions changed.
     """
     from callwright.training.recipe_run import run_recipe
 
@@ -94,4 +96,5 @@ def train(
         reward=reward,
         extra_rewards=extra_rewards,
         registry=registry,
+        accept_changes=accept_changes,
     )

@@ -18,15 +18,29 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--repair", is_flag=True, help="With RUN: set aside what is damaged, so that it can go on.")
 @click.option("--model", metavar="DIR", help="Look over the tokenizer and chat template of a model instead.")
 @options.json_option
 @click.pass_obj
-def doctor(app: App, model: str | None, as_json: bool) -> None:
-    """Look over this installation, or with --model over a model directory or run folder.
+def doctor(app: App, run: str | None, repair: bool, model: str | None, as_json: bool) -> None:
+    """Look over this installation, the folder RUN, or with --model a model directory or run folder.
+
+    RUN is what callwright run or evaluate -o left: each damaged file is named, the last good checkpoint, and the rows
+    that are lost. With --repair what is damaged is set aside, and the run goes on from the last good checkpoint.
 
     The exit status is 1 if something is broken (a missing extra is not), or if training the model would go wrong. The
     weights are not read: conversations are rendered through the chat template turn by turn, on CPU, in seconds.
     """
+    if run is not None:
+        from callwright.cli.doctor_run import doctor_run
+
+        if model is not None:
+            raise click.UsageError("give RUN or --model, not both")
+        doctor_run(Path(run), repair, as_json)
+        return
+    if repair:
+        raise click.UsageError("--repair is for a folder: callwright doctor RUN --repair")
     if model is not None:
         _doctor_model(app, model, as_json)
         return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -60,6 +61,7 @@ Judged = tuple[list["Verdict"], list[dict[str, Any]]]
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
 @options.yes_option
+@options.accept_changes_option
 @options.json_option
 @click.pass_obj
 def evaluate(
@@ -84,6 +86,7 @@ def evaluate(
     batch: int,
     output: str | None,
     yes: bool,
+    accept_changes: bool,
     as_json: bool,
 ) -> None:
     """Measure a sampler: one completion per task, judged by whether its answer is right.
@@ -149,6 +152,8 @@ def evaluate(
         batch=batch,
         folder=Path(output) if output else None,
         command=app.command,
+        accept_changes=accept_changes,
+        split=here.split,
         settings=redacted_value(
             {
                 "corpus": here.corpus_settings() | {"split": here.split},
@@ -165,7 +170,7 @@ def evaluate(
         ),
     )
     try:
-        with reporter() as bars:
+        with reporter() as bars, work.alone():
             result = work.run(bars)
     except KeyboardInterrupt as stop:
         kept = f"nothing in {output} is lost; the same command goes on" if output else "nothing was kept (no -o)"
@@ -332,6 +337,21 @@ class Evaluation:
     #: The command line, kept for the report.
     command: str
     settings: dict[str, Any]
+    accept_changes: bool
+    split: str
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only one that writes into the folder, if there is one."""
+        if self.folder is None:
+            yield
+            return
+        from callwright.training.ledger.owner import owned
+
+        with owned(self.folder, "evaluation folder") as before:
+            if before is not None:
+                say(f"taking over from {before}, which is gone")
+            yield
 
     def run(self, reporter: Reporter) -> dict[str, Any]:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
@@ -365,18 +385,17 @@ class Evaluation:
     def _resume(self, calls: ToolCalls) -> list[Verdict]:
         """The verdicts of whole batches of an earlier start. Raises :class:`RunError` if it was another evaluation."""
         from callwright.errors import RunError
+        from callwright.training.ledger.account import settle
+        from callwright.training.ledger.ingredients import Ingredients
+        from callwright.training.ledger.owner import LOCK
         from callwright.training.run_folder import Run, describe_process, write_atomically
 
         assert self.folder is not None
         run = Run(self.folder)
         stated = json.dumps(self.settings, indent=2, sort_keys=True) + "\n"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.folder} cannot be written: {error.strerror or error}") from error
         before = run.read_json(SETTINGS)
         if before is None:
-            if any(self.folder.iterdir()):
+            if any(not path.name.startswith(LOCK) for path in self.folder.iterdir()):
                 raise RunError(f"{self.folder} is not empty and holds no evaluation; choose another folder (-o)")
             write_atomically(self.folder / SETTINGS, stated)
         elif before != json.loads(stated):
@@ -384,6 +403,9 @@ class Evaluation:
             raise RunError(
                 f"{self.folder} holds an evaluation with other settings ({', '.join(differing)}); choose another (-o)"
             )
+        begun = before is not None and (self.folder / VERDICTS).exists()
+        made_of = Ingredients.of(self.pipeline, {self.split: self.tasks})
+        settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=say)
         if not (self.folder / MANIFEST).exists():  # a start may have been killed before it was written
             about = describe_process(
                 self.pipeline.registry, command=self.command, seed=self.seed, tasks=len(self.tasks)

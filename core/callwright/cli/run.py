@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--strict", is_flag=True, help="Refuse a recipe that the trainer would not follow to the letter.")
 @options.yes_option
+@options.accept_changes_option
 @options.json_option
 @click.pass_obj
 def run(
@@ -40,6 +41,7 @@ def run(
     dry_run: bool,
     strict: bool,
     yes: bool,
+    accept_changes: bool,
     as_json: bool,
 ) -> None:
     """Train by RECIPE: a TOML file, the name of a shipped recipe, or a run folder to go on with.
@@ -57,6 +59,8 @@ def run(
     from callwright.training.recipe_run import check_group, default_folder, run_pipeline
 
     recipe, output = _recipe_and_folder(recipe, output)
+    if output is not None:
+        app.recall(output)
     loaded = load_recipe(recipe, overrides)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
@@ -70,7 +74,14 @@ def run(
             return
         headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
         with reporter(headline) as bars:
-            finished = run_pipeline(pipeline, trainer, output=folder, command=app.command, reporter=bars)
+            finished = run_pipeline(
+                pipeline,
+                trainer,
+                output=folder,
+                command=app.command,
+                reporter=bars,
+                accept_changes=accept_changes,
+            )
     show_result(finished, as_json)
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shlex
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 from attrs import define, field
 
+from callwright.commands.safe_text import say
 from callwright.errors import PluginError, UsageError
 from callwright.machines.redaction import redacted_words
 from callwright.plugins import Registry, load_plugins
+
+_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 @define(eq=False)
@@ -52,15 +57,79 @@ class App:
         """The command line that started this process, for the report: without the secrets in it."""
         return shlex.join(["callwright", *redacted_words(self.argv)])
 
+    def recall(self, folder: str | Path) -> None:
+        """Add the plugin modules that a run folder remembers, as ``-p`` would, and say so.
+
+        They are code: only those are imported that ``-p`` would find from here by the same name, and none of Python's
+        own and none that came with the folder. One that is not found is said and left out. Raises :class:`callwright.errors.PluginError` for a broken one.
+        """
+        from callwright.training.ledger.ingredients import plugin_digests
+
+        for module, source in _remembered(Path(folder)):
+            loaded = {name for info in self.registry.plugins for name in (info.name, info.module)}
+            if module in loaded or module in self.blocked:
+                continue
+            if _is_inside(module, Path(folder)):  # a folder from somewhere else does not bring its own code
+                say(f"{folder} names a module of its own as a plugin, which is not loaded; -p {module} loads it")
+                continue
+            if not _can_be_found(module):
+                say(
+                    f"{folder} remembers the plugin {module}, which cannot be imported from here: start in the folder "
+                    "where its module is"
+                )
+                continue
+            say(f"with -p {module}, which {folder} remembers")
+            self.registry.add(_import(module), name=module)
+            self.modules.append(module)
+            if plugin_digests(self.registry)[module].get("source") != source:
+                say(f"the source of {module} is no longer what it was in {folder}")
+
     def plugin_options(self) -> list[str]:
         """The ``-p`` options as they were given, for a command line that goes on with this one."""
         return [part for name in (*(f"no:{name}" for name in self.blocked), *self.modules) for part in ("-p", name)]
 
 
-def _import(name: str) -> object:
+def _remembered(folder: Path) -> list[tuple[str, str]]:
+    """The modules that were plugins of a run, with the digests of their sources."""
+    from callwright.training.ledger.account import read_ledger
+
+    made_of = (read_ledger(folder) or {}).get("made_of", {})
+    plugins = made_of.get("plugins", {}) if isinstance(made_of, dict) else {}
+    found = []
+    for plugin in plugins.values() if isinstance(plugins, dict) else ():
+        module = plugin.get("module") if isinstance(plugin, dict) else None
+        if isinstance(module, str) and _MODULE.fullmatch(module) and "source" in plugin:
+            found.append((module, str(plugin["source"])))
+    return found
+
+
+def _is_inside(module: str, folder: Path) -> bool:
+    """Whether a module of this name would be, or be found by importing, something in a folder."""
+    _search_here()
+    parts, folder = module.split("."), folder.resolve()
+    return any(
+        (Path(place) / Path(*parts[: depth + 1])).resolve().is_relative_to(folder)
+        for place in sys.path
+        for depth in range(len(parts))
+    )
+
+
+def _can_be_found(module: str) -> bool:
+    """Whether it can be imported from here, and is none of Python's own."""
+    from callwright.training.ledger.ingredients import source_files
+
+    _search_here()
+    return bool(source_files(module))
+
+
+def _search_here() -> None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # last, so that nothing in this folder can stand in for another module
+
+
+def _import(name: str) -> object:
+    _search_here()
     try:
         return importlib.import_module(name)
     except SystemExit as error:

@@ -46,6 +46,11 @@ def stack(*options: Callable[[Command], Command]) -> Callable[[Command], Command
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+accept_changes_option = click.option(
+    "--accept-changes",
+    is_flag=True,
+    help="Go on though the corpus, plugins, versions or rows are not those of the folder; its ledger says so.",
+)
 ir_option = click.option("--ir", default="json", show_default=True, metavar="NAME", help="The form of the completions.")
 reward_option = click.option(
     "--recipe", "reward", default="tier", show_default=True, metavar="NAME", help="The reward recipe."

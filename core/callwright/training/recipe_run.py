@@ -7,12 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from callwright.errors import UsageError
 from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
 from callwright.pipeline import Pipeline, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, load_recipe, write_toml
 from callwright.training.algorithm import GroupBaseline
+from callwright.training.ledger.account import settle
+from callwright.training.ledger.ingredients import Ingredients
+from callwright.training.ledger.owner import owned
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
 from callwright.training.trainer import SamplesGroups
@@ -37,12 +42,15 @@ def run_recipe(
     registry: Registry | None = None,
     command: str = "",
     reporter: Reporter = SILENT,
+    accept_changes: bool = False,
 ) -> Run:
     """Train by a recipe, in a file or in memory; go on where the run folder stops. Returns the finished run.
 
     ``corpus``, ``environment`` and ``reward`` are objects in place of what the recipe names. ``output`` defaults to
-    ``runs/<recipe name>-<time>``. Raises :class:`callwright.CallwrightError` in all foreseen
-    cases; whatever was written before stays.
+    ``runs/<recipe name>-<time>``. With ``accept_changes`` a run goes on though corpus, plugins, versions or rows are
+    not those that it was begun with, which its ledger then says.
+
+    Raises :class:`callwright.CallwrightError` in all foreseen cases; whatever was written before stays.
     """
     registry = registry or default_registry()
     # The run folder says what was trained with, also where it was an object.
@@ -50,7 +58,7 @@ def run_recipe(
     pipeline = build_pipeline(
         loaded, registry, corpus=corpus, environment=environment, reward=reward, extra_rewards=extra_rewards
     )
-    return run_pipeline(pipeline, output=output, command=command, reporter=reporter)
+    return run_pipeline(pipeline, output=output, command=command, reporter=reporter, accept_changes=accept_changes)
 
 
 def run_pipeline(
@@ -60,8 +68,13 @@ def run_pipeline(
     output: str | Path | None = None,
     command: str = "",
     reporter: Reporter = SILENT,
+    accept_changes: bool = False,
 ) -> Run:
-    """Train a pipeline that was made of a recipe, with the recipe's trainer unless another is given."""
+    """Train a pipeline that was made of a recipe, with the recipe's trainer unless another is given.
+
+    Raises :class:`callwright.errors.RunError` if another process writes into the folder, or if the folder was begun
+    with another corpus, other plugins or versions, unless ``accept_changes``.
+    """
     loaded, registry = pipeline.recipe, pipeline.registry
     trainer = trainer or create_trainer(loaded, registry)
     check_group(pipeline, trainer)
@@ -77,12 +90,30 @@ def run_pipeline(
         command=command,
         seed=loaded.recipe.seed,
         started=_now(),
+        directory=str(Path.cwd()),
         reward={"name": pipeline.reward.name, **cut_off_terms(pipeline.reward)},
     )
-    run = Run.create(folder, recipe_text=kept_text(loaded), manifest=manifest, command=command)
-    trainer.train(pipeline, run, reporter=reporter)
-    registry.hook.callwright_run_finished(run=run)
+    text = kept_text(loaded)
+    with owned(folder, "run folder") as before:
+        if before is not None:
+            reporter.say(f"taking over from {before}, which is gone")
+        begun = (folder / "recipe.toml").exists()
+        made_of = ingredients(pipeline, text)
+        if not begun:
+            settle(folder, made_of, begun=False, say=reporter.say)
+        run = Run.create(folder, recipe_text=text, manifest=manifest, command=command)
+        if begun:
+            settle(folder, made_of, begun=True, accept=accept_changes, say=reporter.say)
+        run = evolve(run, accept_changes=accept_changes)
+        trainer.train(pipeline, run, reporter=reporter)
+        registry.hook.callwright_run_finished(run=run)
     return run
+
+
+def ingredients(pipeline: Pipeline, recipe_text: str) -> Ingredients:
+    """What the rows of a run are made of: both splits that its recipe names, plugins and versions."""
+    splits = dict.fromkeys((pipeline.train, pipeline.evaluation))
+    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text)
 
 
 def kept_text(loaded: LoadedRecipe) -> str:

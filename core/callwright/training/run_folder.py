@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import field, frozen
 
 from callwright.errors import DataError, RunError
-from callwright.machines.redaction import redacted_value
 from callwright.language.long_numbers import json_text, json_value
+from callwright.machines.redaction import redacted_value
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
@@ -36,6 +36,8 @@ class Run:
     path: Path
     #: The command that made the run, for the report.
     command: str = field(default="", eq=False)
+    #: Whether to go on though something is no longer as the ledger says (:mod:`callwright.training.ledger`).
+    accept_changes: bool = field(default=False, eq=False)
 
     @classmethod
     def create(cls, path: Path, *, recipe_text: str, manifest: Mapping[str, Any], command: str = "") -> Run:
@@ -88,22 +90,27 @@ class Run:
         path = self.path / name
         return list(read_jsonl(path, torn_tail=True)) if path.exists() else []
 
-    def truncate(self, name: str, count: int) -> None:
-        """Keep only the first ``count`` rows: those after the checkpoint from which a run goes on are done again."""
+    def truncate(self, name: str, count: int) -> int:
+        """Keep only the first ``count`` rows: those after the checkpoint from which a run goes on are done again.
+
+        Returns how many there are: fewer than ``count`` if some were lost.
+        """
         path = self.path / name
         if not path.exists():
-            return
+            return 0
         try:
             with path.open("rb+") as file:
-                position = 0
-                for _ in range(count):
+                position = kept = 0
+                while kept < count:
                     line = file.readline()
                     if not line.endswith(b"\n"):
                         break
                     position += len(line)
+                    kept += 1
                 file.truncate(position)
                 file.flush()
                 os.fsync(file.fileno())
+                return kept
         except OSError as error:
             raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 

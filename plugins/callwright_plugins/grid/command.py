@@ -61,6 +61,7 @@ def grid(
     printed, in DIR/grid.json, and as a page in DIR/grid.html. Status 1: a run failed; the others were made.
     """
     from callwright.recipe_file import load_recipe
+    from callwright.training.ledger.owner import owned
     from callwright.training.recipe_run import kept_text
     from callwright.training.run_folder import write_atomically
     from callwright_plugins.grid.metrics import check_names
@@ -85,15 +86,18 @@ def grid(
         else:
             draw_plan(plan, ledger, workers)
         return
-    plan = plan.settle(folder)
-    ledger = Ledger.open(folder)
-    try:
-        _carry_out(app, plan, folder, ledger, workers, names, ["--yes"] if reaches else [])
-    finally:
-        # Also of a grid that was stopped: what is finished can be looked at.
-        results = collect(plan, folder, ledger, names)
-        write_atomically(folder / RESULT, json.dumps(results.found, indent=2, allow_nan=False) + "\n")
-        write_page(results, folder / PAGE, app.command)
+    with owned(folder, "grid folder") as before:
+        if before is not None:
+            say(f"taking over from {before}, which is gone")
+        plan = plan.settle(folder)
+        ledger = Ledger.open(folder)
+        try:
+            _carry_out(app, plan, folder, ledger, workers, names, ["--yes"] if reaches else [])
+        finally:
+            # Also of a grid that was stopped: what is finished can be looked at.
+            results = collect(plan, folder, ledger, names)
+            write_atomically(folder / RESULT, json.dumps(results.found, indent=2, allow_nan=False) + "\n")
+            write_page(results, folder / PAGE, app.command)
     if as_json:
         click.echo(json.dumps(results.found, indent=2))
     else:

@@ -13,6 +13,7 @@ import click
 from attrs import evolve, frozen
 
 from callwright.errors import RunError
+from callwright.training.ledger.owner import LOCK
 from callwright.training.run_folder import Run, write_atomically
 
 PLAN: Final = "plan.json"
@@ -110,7 +111,7 @@ class Plan:
                 )
                 raise RunError(f"{folder} holds another grid (other: {said}); choose another folder (-o)")
             whole = evolve(self, seeds=tuple(sorted({*self.seeds, *_seeds_of(stored)})))
-        elif folder.is_dir() and any(folder.iterdir()):
+        elif folder.is_dir() and any(not path.name.startswith(LOCK) for path in folder.iterdir()):
             raise RunError(f"{folder} is not empty and holds no grid; choose another folder (-o)")
         try:
             folder.mkdir(parents=True, exist_ok=True)

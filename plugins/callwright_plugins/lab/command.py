@@ -105,6 +105,8 @@ def lab(
     if split is not None and source is not None:
         raise click.UsageError("--split is for probing a corpus without rollouts; rows say which tasks they are of")
     keys = options.corpus_keys(data, corpus_options)
+    if source is not None and source != "-" and Path(source).is_dir():
+        app.recall(source)
     if source is not None:
         allow_run(app.registry, source, yes=yes)
     opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)

@@ -87,6 +87,7 @@ def rescore(
     A command that was stopped or killed goes on with OUT when it is given again; a finished OUT, and one of another
     command, are only replaced with --overwrite. No file of RUN that the run wrote is ever replaced.
     """
+    app.recall(run)
     allow_run(app.registry, run, yes=yes)
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")

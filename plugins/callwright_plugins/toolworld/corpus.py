@@ -93,6 +93,12 @@ class ToolWorldCorpus(Corpus):
             raise UnknownName(f"task of {NAME}", task_id, last, hint="(the last of each split; the first is 0)")
         return tasks[int(number)]
 
+    def fingerprint(self, split: str) -> dict[str, Any]:
+        """What fixes the tasks of a split, which are made on demand: the options, and this plugin's version."""
+        train_size, evaluation_size, seed, mix = self._options
+        sizes = {"train_size": train_size} if split == "train" else {"evaluation_size": evaluation_size}
+        return {**sizes, "seed": seed, "mix": list(mix)}
+
     def prompt_text(self, task: Task) -> str | None:
         """The prompt for a model with a tiny vocabulary: signatures of the offered tools, then the query."""
         return prompt_text(task)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Hex digits of a digest that is compared with one other: 64 bits.
 _SHORT: Final = 16
+#: Tasks that are looked at where a corpus says what fixes them.
+_FIRST: Final = 16
 #: Hooks by which a plugin changes what is sampled and executed, though no recipe names it.
 _MEDDLING: Final = frozenset({"callwright_prompt", "callwright_tool_call"})
 _COMPUTING: Final = ("callwright", "torch", "transformers", "tokenizers", "jsonschema-rs")
@@ -41,13 +43,19 @@ class Ingredients:
     tasks: Mapping[str, Mapping[str, str]]
 
     @classmethod
-    def of(cls, pipeline: Pipeline, splits: Mapping[str, Iterable[Task]], recipe_text: str = "") -> Ingredients:
-        """Those of a pipeline and of tasks by the name of their split."""
-        digests = {split: task_digests(tasks) for split, tasks in splits.items()}
-        corpus = {
-            split: {"tasks": len(found), "digest": _short(digest_of(sorted(found.items())))}
-            for split, found in digests.items()
-        }
+    def of(cls, pipeline: Pipeline, splits: Mapping[str, Sequence[Task]], recipe_text: str = "") -> Ingredients:
+        """Those of a pipeline and of tasks by the name of their split.
+
+        A corpus that makes its tasks on demand may have a method ``fingerprint(split)``: JSON that fixes them. Then
+        only the first tasks are looked at.
+        """
+        fingerprint = getattr(pipeline.corpus, "fingerprint", None)
+        corpus, digests = {}, {}
+        for split, tasks in splits.items():
+            told = fingerprint(split) if callable(fingerprint) else None
+            found = digests[split] = task_digests(tasks if told is None else tasks[:_FIRST])
+            whole = sorted(found.items()) if told is None else [told, sorted(found.items())]
+            corpus[split] = {"tasks": len(tasks), "digest": _digest(whole)}
         return cls(
             {
                 "recipe": _short(hashlib.sha256(recipe_text.encode()).hexdigest()) if recipe_text else "",
@@ -136,12 +144,15 @@ def _plugin(info: PluginInfo, targets: Sequence[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"meddles": True} if _MEDDLING & set(info.hooks) else {}
     if info.distribution:
         return {"distribution": info.distribution, "version": info.version, **found}
-    names = {_module_of(target) for target in targets} | {info.module}
-    files = sorted({path for name in names for path in source_files(name)})
-    if not files:
-        return {"module": info.module, **found}
-    told = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
-    return {"module": info.module, "source": _digest(sorted(told)), **found}
+    source = source_digest([info.module, *(_module_of(target) for target in targets)])
+    return {"module": info.module, **({} if source is None else {"source": source}), **found}
+
+
+def source_digest(modules: Iterable[str]) -> str | None:
+    """Of the sources of some modules; ``None`` if none of them has any."""
+    files = {path for name in modules for path in source_files(name)}
+    told = sorted([path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files)
+    return _digest(told) if told else None
 
 
 def _module_of(target: Any) -> str:

@@ -3,7 +3,8 @@
 ``checkpoints/<phase>-<step>/`` holds ``model.safetensors``, ``training.pt`` (AdamW, global generators) and
 ``state.json`` (phase, step, evaluations so far, number of rows of each JSONL file); with a critic also
 ``critic.safetensors``, and its AdamW in ``training.pt``. ``checkpoints/reference/`` holds
-the frozen reference, which is written once; ``checkpoints/final/`` is a Hugging Face directory.
+the frozen reference, which is written once; ``checkpoints/final/`` is a Hugging Face directory. Each has the digests of
+its files (:mod:`callwright.training.ledger.seals`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Final, Literal
@@ -22,6 +23,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from callwright.errors import RunError
+from callwright.training.ledger.account import Change, note_changes
+from callwright.training.ledger.seals import SEAL, Lengths, Seal, last_good, seal
+from callwright.training.reporter import Reporter
+from callwright.training.run_folder import Run
 from callwright_plugins.local_trainer.learning.critic import Critic
 from callwright_plugins.local_trainer.models.policy import set_weights, weights
 from callwright_plugins.local_trainer.randomness import global_state, set_global_state
@@ -43,8 +48,10 @@ class State:
     kl_weight: float | None = None  # of an algorithm that moves it
 
 
-def write_folder(path: Path, fill: Callable[[Path], object]) -> None:
+def write_folder(path: Path, fill: Callable[[Path], object], **sealed: Any) -> None:
     """Make a folder in one atomic step: ``fill`` writes a scratch folder, which is forced to the disk and renamed.
+
+    ``sealed`` is what its seal says beside the digests of its files.
 
     Raises :class:`callwright.errors.RunError` if the disk is full or not writable; nothing that was there before is
     lost.
@@ -54,6 +61,7 @@ def write_folder(path: Path, fill: Callable[[Path], object]) -> None:
     try:
         scratch.mkdir(parents=True)
         fill(scratch)
+        seal(scratch, **sealed)
         for file in scratch.rglob("*"):
             if file.is_file():
                 _force(file)
@@ -90,8 +98,14 @@ def save(
     optimiser: torch.optim.Optimizer,
     keep: int,
     critic: Critic | None = None,
+    *,
+    lengths: Lengths | None = None,
+    needs: Iterable[str] = (),
 ) -> None:
-    """Write the checkpoint of a state and remove all but the ``keep`` newest."""
+    """Write the checkpoint of a state and remove all but the ``keep`` newest.
+
+    ``lengths`` are those of the run's JSONL files; ``needs`` are the folders beside it that it is of no use without.
+    """
 
     def fill(scratch: Path) -> None:
         save_weights(model, scratch / "model.safetensors")
@@ -114,16 +128,55 @@ def save(
             encoding="utf-8",
         )
 
-    write_folder(folder / f"{state.phase}-{state.step:06d}", fill)
+    write_folder(
+        folder / f"{state.phase}-{state.step:06d}",
+        fill,
+        position=(PHASES.index(state.phase), state.step),
+        needs=tuple(needs),
+        rows=None if lengths is None else lengths.now(),
+    )
     for old in sorted(_all(folder), key=_order)[:-keep]:
         remove_folder(old)
 
 
-def newest(folder: Path) -> Path | None:
-    """The checkpoint from which to go on; scratch folders of a crash are removed."""
+def newest(folder: Path, run: Path | None = None, say: Callable[[str], object] = str) -> Path | None:
+    """The checkpoint from which to go on: the newest that is whole. Scratch folders of a crash are removed.
+
+    Damaged ones are set aside, and ``say`` hears of it. Raises :class:`callwright.errors.RunError` if all are damaged.
+    """
     for scratch in folder.glob(_SCRATCH + "*"):
         shutil.rmtree(scratch, ignore_errors=True)
-    return max(_all(folder), key=_order, default=None)
+    return last_good(sorted(_all(folder), key=_order), say, run or folder)
+
+
+def take_up(run: Run, reporter: Reporter) -> Path | None:
+    """The checkpoint from which a run goes on, whose rows are all there; ``None`` for the beginning.
+
+    Raises :class:`callwright.errors.RunError` naming the files whose rows were lost or changed, unless the run goes on
+    in spite of it (``Run.accept_changes``), which its ledger then says.
+    """
+    checkpoint = newest(run.checkpoints, run.path, reporter.say)
+    if checkpoint is None:
+        return None
+    sealed = Seal.of(checkpoint)
+    if sealed.sealed:
+        lost = sealed.lost_rows(run.path)
+    else:  # of an earlier version, which counted rows and no more
+        counted = {name: len(run.rows(name)) for name in read_state(checkpoint).rows}
+        lost = [
+            f"{name} is not as {checkpoint.name} left it: it holds {counted[name]} of {rows} rows"
+            for name, rows in read_state(checkpoint).rows.items()
+            if counted[name] < rows
+        ]
+    if lost and not run.accept_changes:
+        raise RunError(
+            f"{run.path}: {'; '.join(lost)}. Put the file back, go back to the last checkpoint that it fits "
+            f"(callwright doctor {run.path} --repair), or go on as it is with --accept-changes, as its ledger will say"
+        )
+    if lost:
+        note_changes(run.path, [Change(reason, "", "") for reason in lost])
+        reporter.say(f"going on though {'; '.join(lost)}; written down in the ledger")
+    return checkpoint
 
 
 def read_state(checkpoint: Path) -> State:
@@ -188,7 +241,11 @@ def _unreadable(path: Path, error: Exception) -> RunError:
 
 
 def _all(folder: Path) -> list[Path]:
-    return [path for phase in PHASES for path in folder.glob(f"{phase}-*") if (path / "state.json").is_file()]
+    return [path for phase in PHASES for path in folder.glob(f"{phase}-*") if _is_one(path)]
+
+
+def _is_one(path: Path) -> bool:
+    return (path / "state.json").is_file() or (path / SEAL).is_file()
 
 
 def _order(path: Path) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from callwright.machines.interrupts import postponed
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, stopped, written
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
+from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.walk.conditions import Progress
@@ -70,6 +71,7 @@ class Training:
         self.algorithm: Algorithm = pipeline.algorithm
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
+        self.lengths = Lengths(run.path, FILES)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.reference: Policy | None = None
@@ -92,12 +94,12 @@ class Training:
             return
         if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
             raise UsageError("the model has no weights to train")
-        checkpoint = checkpoints.newest(self.store.checkpoints)
+        checkpoint = checkpoints.take_up(self.store, self.reporter)
         state = checkpoints.read_state(checkpoint) if checkpoint else State("warm", 0, {}, self.evaluation)
         self.counts.update(state.rows)
         self.evaluation = copy.deepcopy(dict(state.evaluation))
         for name in FILES:
-            self.store.truncate(name, self.counts[name])
+            self.counts[name] = self.store.truncate(name, self.counts[name])
         if checkpoint is None or state.phase == "warm":
             self._warm_start(checkpoint, state.step)
             optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
@@ -330,7 +332,10 @@ class Training:
         state = State(phase, step, self.counts, self.evaluation, self.kl_weight)
         name = f"{phase}-{step:06d}"
         kept = self.options.keep_checkpoints + len(unplanned(folder, plan, name))
-        checkpoints.save(folder, state, self.policy.model, optimiser, kept, self.critic)
+        needs = (REFERENCE,) if phase == "train" and self._uses_reference() else ()
+        checkpoints.save(
+            folder, state, self.policy.model, optimiser, kept, self.critic, lengths=self.lengths, needs=needs
+        )
         remove_unplanned(folder, plan, but=name)
 
     def _planned(self) -> Plan:

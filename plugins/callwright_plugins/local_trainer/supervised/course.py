@@ -13,6 +13,7 @@ from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
 from callwright.training.alarms import Watch, stopped
 from callwright.training.evaluation import Verdict
+from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.walk.attempt import Attempt
@@ -57,6 +58,7 @@ class SupervisedTraining:
         self.seed = pipeline.conditions.seed
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
+        self.lengths = Lengths(run.path, FILES)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.tasks = evaluation_tasks(pipeline, options)
@@ -74,12 +76,12 @@ class SupervisedTraining:
             return
         if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
             raise UsageError("the model has no weights to train")
-        checkpoint = checkpoints.newest(self.store.checkpoints)
+        checkpoint = checkpoints.take_up(self.store, self.reporter)
         state = checkpoints.read_state(checkpoint) if checkpoint else State("train", 0, {}, self.evaluation)
         self.counts.update(state.rows)
         self.evaluation = copy.deepcopy(dict(state.evaluation))
         for name in FILES:
-            self.store.truncate(name, self.counts[name])
+            self.counts[name] = self.store.truncate(name, self.counts[name])
         shown = material(self.pipeline, self.policy, self.options, self.limits, self.reporter)
         epochs = Epochs(len(shown.examples), self.options, self.seed)
         passes = {"steps": epochs.steps, "epochs": round(epochs.shown / epochs.count, 4)}
@@ -224,7 +226,8 @@ class SupervisedTraining:
         plan: Plan = {"train": (self.options.checkpoint_every, self._steps)}
         name = f"train-{step:06d}"
         kept = self.options.keep_checkpoints + len(unplanned(folder, plan, name))
-        checkpoints.save(folder, State("train", step, self.counts, self.evaluation), self.policy.model, optimiser, kept)
+        state = State("train", step, self.counts, self.evaluation)
+        checkpoints.save(folder, state, self.policy.model, optimiser, kept, lengths=self.lengths)
         remove_unplanned(folder, plan, but=name)
 
     def _save_stopped(self, phase: Phase, step: int) -> None:

@@ -26,12 +26,12 @@ def start(recipe: Path, folder: Path, moment: int) -> int:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """Everything but times, and the training state, whose archive holds its own name."""
+    """Everything but times, the training state, whose archive holds its own name, and the digests of these two."""
     kept = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in kept
-        if path.name not in ("timings.jsonl", "training.pt")
+        if path.name not in ("timings.jsonl", "training.pt", "digests.json")
     }
 
 

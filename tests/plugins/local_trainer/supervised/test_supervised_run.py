@@ -79,7 +79,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in kept
-        if path.name not in ("timings.jsonl", "training.pt")
+        if path.name not in ("timings.jsonl", "training.pt", "digests.json")
     }
 
 

@@ -1,0 +1,159 @@
+"""Two worlds are never mixed: locks, edited corpora, edited plugins, and what is accepted of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import callwright as cw
+from callwright.training.ledger.owner import owned
+
+Invoke = Callable[..., Result]
+Start = Callable[..., "subprocess.Popen[str]"]
+EVALUATE = ("evaluate", "--corpus", "sums-v1", "--sampler", "noisy-gold", "--batch", "4", "-o")
+
+BRIEF = """
+import callwright as cw
+from cli_fakes import Sums, Format
+
+class Mine(Sums):
+    name = "mine-v1"
+
+def recipe():
+    return cw.RewardRecipe("brief", (cw.Term(Format(), weight=1.0),))
+
+@cw.hookimpl
+def callwright_corpora():
+    yield cw.Lazy("mine-v1", "brief_plugin:Mine", "mine")
+
+@cw.hookimpl
+def callwright_reward_recipes():
+    yield cw.Lazy("brief", "brief_plugin:recipe", "brief")
+"""
+
+
+def test_two_runs_in_one_folder_make_one(start: Start, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = start("run", recipe, "--set", "trainer.pause=1.0", "-o", folder)
+    deadline = time.monotonic() + 120
+    while not (folder / "metrics.jsonl").exists() and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    second = start("run", recipe, "--set", "trainer.pause=1.0", "-o", folder)
+    _, said = second.communicate()
+    _, errors = first.communicate()
+    assert first.returncode == 0, errors
+    if second.returncode:  # it may also have come when all was done, on a machine that is slow enough
+        assert second.returncode == 1
+        assert f"is being written by process {first.pid} on " in said
+    rows = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert rows == [1, 2, 3]
+
+
+def test_a_held_folder_is_refused_by_run_and_evaluate_and_can_be_read(
+    invoke: Invoke, recipe: Path, tmp_path: Path
+) -> None:
+    assert invoke("run", recipe, "-o", tmp_path / "run").exit_code == 0
+    assert invoke(*EVALUATE, tmp_path / "e").exit_code == 0
+    before = (tmp_path / "e" / "verdicts.jsonl").read_bytes()
+    with owned(tmp_path / "run"), owned(tmp_path / "e"):
+        for words in (("run", tmp_path / "run"), (*EVALUATE, tmp_path / "e")):
+            result = invoke(*words)
+            assert result.exit_code == 1
+            assert f"is being written by process {os.getpid()} on " in result.stderr
+        assert invoke("report", tmp_path / "run").exit_code == 0
+    assert (tmp_path / "e" / "verdicts.jsonl").read_bytes() == before
+    assert invoke(*EVALUATE, tmp_path / "e").exit_code == 0
+
+
+def test_an_edited_corpus_is_refused_by_its_tasks_or_accepted_in_writing(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cli_fakes
+
+    folder = tmp_path / "e"
+    assert invoke(*EVALUATE, folder).exit_code == 0
+    lines = (folder / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "verdicts.jsonl").write_bytes(b"".join(lines[:4]))
+    made = cli_fakes.Sums._task
+
+    def edited(self: cli_fakes.Sums, split: str, index: int) -> cw.Task:
+        from attrs import evolve
+
+        task = made(self, split, index)
+        return evolve(task, query=task.query + "!") if index in (3, 7) else task
+
+    monkeypatch.setattr(cli_fakes.Sums, "_task", edited)
+    from callwright.plugins import load_plugins
+    from callwright_plugins import json_ir, scripted_samplers
+
+    modules = {"json-ir": json_ir, "scripted-samplers": scripted_samplers, "fakes": cli_fakes}
+    fresh = load_plugins(extra=modules, entry_points=False)
+    result = invoke(*EVALUATE, folder, plugins=fresh)
+    assert result.exit_code == 1
+    assert "tasks of the split 'validation' (2 changed: validation-3, validation-7)" in result.stderr
+    assert (folder / "verdicts.jsonl").read_bytes() == b"".join(lines[:4])
+    result = invoke(*EVALUATE, folder, "--accept-changes", plugins=fresh)
+    assert result.exit_code == 0, result.stderr
+    (noted,) = json.loads((folder / "ledger.json").read_text())["continued"]
+    assert "validation-3, validation-7" in noted["changes"][0]["what"]
+    assert invoke(*EVALUATE, folder, plugins=fresh).exit_code == 0  # once is enough
+
+
+def callwright(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    support = str(Path(__file__).parents[1] / "support")
+    return subprocess.run(
+        [sys.executable, "-m", "callwright", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": support},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_edited_plugin_is_refused_and_a_folder_remembers_it(tmp_path: Path) -> None:
+    (tmp_path / "brief_plugin.py").write_text(BRIEF)
+    text = (
+        'name = "b"\nreward = "brief"\nalgorithm = "nothing"\n[corpus]\nname = "mine-v1"\nevaluation = "validation"\n'
+    )
+    (tmp_path / "b.toml").write_text(text + '[trainer]\nname = "slow"\nsteps = 2\n')
+    words = ("-p", "cli_fakes", "-p", "brief_plugin")
+    done = callwright(tmp_path, *words, "run", "b.toml", "-o", "r")
+    assert done.returncode == 0, done.stderr
+    again = callwright(tmp_path, "run", "r")
+    assert again.returncode == 0, again.stderr
+    assert "with -p brief_plugin, which r remembers" in again.stderr
+    before = (tmp_path / "r" / "metrics.jsonl").read_bytes()
+    (tmp_path / "brief_plugin.py").write_text(BRIEF.replace("weight=1.0", "weight=0.5"))
+    refused = callwright(tmp_path, *words, "run", "r")
+    assert refused.returncode == 1
+    assert "the plugin 'brief_plugin', source of the module brief_plugin" in refused.stderr
+    assert (tmp_path / "r" / "metrics.jsonl").read_bytes() == before
+    (tmp_path / "brief_plugin.py").unlink()
+    gone = callwright(tmp_path, "run", "r")
+    assert "remembers the plugin brief_plugin, which cannot be imported from here" in gone.stderr
+    assert gone.returncode == 2
+
+
+def test_doctor_names_a_damaged_row_of_an_evaluation_and_repairs_it(invoke: Invoke, tmp_path: Path) -> None:
+    folder = tmp_path / "e"
+    invoke(*EVALUATE, folder)
+    whole = (folder / "verdicts.jsonl").read_bytes()
+    assert invoke("doctor", folder).exit_code == 0
+    lines = whole.splitlines(keepends=True)
+    (folder / "verdicts.jsonl").write_bytes(b"".join([*lines[:5], b"oops\n", *lines[6:]]))
+    found = json.loads(invoke("doctor", folder, "--json").stdout)
+    assert found["damage"] == ["verdicts.jsonl, line 6: not a JSON object, and 6 rows after it"]
+    assert found["rows_lost"] == {"verdicts.jsonl": 7}
+    assert invoke("doctor", folder).exit_code == 1
+    assert invoke("doctor", folder, "--repair").exit_code == 0
+    assert invoke(*EVALUATE, folder).exit_code == 0
+    assert (folder / "verdicts.jsonl").read_bytes() == whole
