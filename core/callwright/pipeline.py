@@ -104,15 +104,15 @@ class Pipeline:
         tasks = tasks if limit is None else tasks[:limit]
         if self.environment is None and self.conditions.isolation == "none":
             return tasks
-        return [self._placed(task) for task in tasks]
+        return [self.placed(task) for task in tasks]
 
     def task(self, task_id: object) -> Task:
         """The task of a row. Raises :class:`callwright.errors.DataError` for an id that the corpus does not know."""
         if not isinstance(task_id, str):
             raise DataError(f"the id of a task is a text, not {task_id!r:.60}")
-        return self._placed(self.corpus.task(task_id))
+        return self.placed(self.corpus.task(task_id))
 
-    def _placed(self, task: Task) -> Task:
+    def placed(self, task: Task) -> Task:
         """The task in the environment of this pipeline, with its sessions where the conditions say."""
         environment = self.environment or task.environment
         if self.conditions.isolation == "process":

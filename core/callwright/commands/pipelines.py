@@ -57,7 +57,8 @@ def make_pipeline(
 def find_task(pipeline: Pipeline, task_id: str) -> Task:
     """The task of this id. Raises :class:`callwright.UsageError`, in one line even where a corpus has thousands."""
     try:
-        return pipeline.corpus.task(task_id)
+        task = pipeline.corpus.task(task_id)
+        return task if pipeline.conditions.isolation == "none" else pipeline.placed(task)
     except UnknownName as error:
         whole = str(error)
         if len(whole) <= _LONGEST:

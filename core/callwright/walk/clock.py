@@ -158,7 +158,7 @@ def _worker() -> _Worker:
         raise ComponentError(
             f"{len(_stuck)} threads still run that went over their time limit ({named}), and no thread can be stopped: "
             "each slows everything down. This is a bug of these tools. Run them in processes, which can be killed: "
-            "callwright.isolated(environment)"
+            "callwright.isolated(environment), or --isolation process"
         )
     worker = _here.worker = _Worker()
     return worker
