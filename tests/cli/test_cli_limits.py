@@ -65,3 +65,16 @@ def test_in_process_a_command_stops_in_words_after_two_overruns(tmp_path: Path) 
     assert [row["total"] for row in rows] == [1.0, None, None]
     assert "2 threads still run that went over their time limit (endless, endless)" in said
     assert "--isolation process" in said
+
+
+def test_an_evaluation_survives_them_too() -> None:
+    words = ["--corpus", "wild-v1", "--split", "train", "--sampler", "gold", "--isolation", "process", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "callwright", "-p", "wild_plugin", "evaluate", *words, "--time-limit", "1"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["masked"] == 2
