@@ -14,7 +14,7 @@ import pytest
 import callwright as cw
 from callwright.language.program import Call, Program
 
-SUPPORT = Path(__file__).parent / "support"
+SUPPORT = Path(__file__).parents[1] / "support"
 ASKED = ("--corpus", "wild-v1", "--recipe", "tier", "-o", "-")
 
 
