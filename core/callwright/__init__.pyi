@@ -8,6 +8,8 @@ from callwright import plugins as plugins
 from callwright import tools as tools
 from callwright import training as training
 from callwright import walk as walk
+from callwright.environments.isolated.environment import isolated as isolated
+from callwright.environments.isolated.process import SessionLimits as SessionLimits
 from callwright.environments.paging import page as page
 from callwright.environments.protocol import Environment as Environment
 from callwright.environments.protocol import Outcome as Outcome

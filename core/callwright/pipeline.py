@@ -9,7 +9,9 @@ own, so scoring may run anywhere. It needs no file:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +35,7 @@ from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import IsolatedEnvironment
     from callwright.training.algorithm import Algorithm
 
 
@@ -99,14 +102,22 @@ class Pipeline:
         """The tasks of a split. Raises :class:`callwright.errors.UnknownName` for one that the corpus does not have."""
         tasks = self.corpus[split]
         tasks = tasks if limit is None else tasks[:limit]
-        return tasks if self.environment is None else [evolve(task, environment=self.environment) for task in tasks]
+        if self.environment is None and self.conditions.isolation == "none":
+            return tasks
+        return [self.placed(task) for task in tasks]
 
     def task(self, task_id: object) -> Task:
         """The task of a row. Raises :class:`callwright.errors.DataError` for an id that the corpus does not know."""
         if not isinstance(task_id, str):
             raise DataError(f"the id of a task is a text, not {task_id!r:.60}")
-        task = self.corpus.task(task_id)
-        return task if self.environment is None else evolve(task, environment=self.environment)
+        return self.placed(self.corpus.task(task_id))
+
+    def placed(self, task: Task) -> Task:
+        """The task in the environment of this pipeline, with its sessions where the conditions say."""
+        environment = self.environment or task.environment
+        if self.conditions.isolation == "process":
+            environment = _in_processes(environment, self.conditions.time_limit)  # type: ignore[arg-type]  # by identity
+        return task if environment is task.environment else evolve(task, environment=environment)
 
     def messages(self, task: Task, shots: Sequence[Task] = ()) -> tuple[Message, ...]:
         """Task -> messages, with worked examples between instructions and query."""
@@ -223,6 +234,17 @@ def under_algorithm(reward: RewardRecipe, algorithm: Algorithm | None) -> Reward
     return reward
 
 
+@lru_cache(maxsize=16)
+def _in_processes(environment: Environment, time_limit: float | None) -> IsolatedEnvironment:
+    """The isolated form of an environment under a time limit: one, whatever task asks for it."""
+    from callwright.environments.isolated.environment import DEFAULT_LIMITS, isolated
+
+    limits = DEFAULT_LIMITS
+    if time_limit is not None:
+        limits = evolve(limits, time=None if time_limit == math.inf else time_limit)
+    return isolated(environment, limits)
+
+
 # From a recipe --------------------------------------------------------------------------------------------------------
 
 
@@ -273,7 +295,7 @@ def conditions_of(loaded: LoadedRecipe) -> Conditions:
     """The conditions that a recipe states."""
     recipe = loaded.recipe
     limits = SINGLE_TURN if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
-    return Conditions(seed=recipe.seed, time_limit=recipe.time_limit, limits=limits)
+    return Conditions(seed=recipe.seed, time_limit=recipe.time_limit, limits=limits, isolation=recipe.isolation)
 
 
 def open_pipeline(

@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callwright.errors import UsageError
+
 if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
     from callwright.environments.protocol import Environment
     from callwright.language.parser import Parser
     from callwright.plugins import Registry
@@ -34,15 +37,31 @@ def corpus(name: str, *, registry: Registry | None = None, **options: Any) -> Co
 
 
 def environment(
-    name: str, *, tools: Sequence[FunctionTool] | None = None, registry: Registry | None = None, **options: Any
+    name: str,
+    *,
+    tools: Sequence[FunctionTool] | None = None,
+    isolation: Isolation = "none",
+    registry: Registry | None = None,
+    **options: Any,
 ) -> Environment:
-    """A registered environment, or a new one made of plain functions: ``environment("mine", tools=[f, g])``."""
+    """A registered environment, or a new one made of plain functions: ``environment("mine", tools=[f, g])``.
+
+    With ``isolation="process"`` its sessions live in processes that can be killed (:func:`callwright.isolated`).
+    """
+    made: Environment
     if tools is not None:
         from callwright.environments.functions import FunctionEnvironment
 
-        return FunctionEnvironment(name, tools, **options)
-    made: Environment = _create("environment", name, registry, options)
-    return made
+        made = FunctionEnvironment(name, tools, **options)
+    else:
+        made = _create("environment", name, registry, options)
+    if isolation == "none":
+        return made
+    if isolation != "process":
+        raise UsageError(f'isolation is "none" or "process", not {isolation!r:.40}')
+    from callwright.environments.isolated.environment import isolated
+
+    return isolated(made)
 
 
 def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Parser:

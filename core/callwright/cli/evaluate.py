@@ -19,6 +19,7 @@ from callwright.commands.failures import Stopped
 from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
     from callwright.machines.chunk_work import ChunkWork, Executor
     from callwright.pipeline import Pipeline
     from callwright.plugins import PluginSource, Registry
@@ -58,6 +59,7 @@ Judged = tuple[list["Verdict"], list[dict[str, Any]]]
 @options.executor_options
 @options.stuck_after_option(_STUCK_AFTER)
 @options.time_limit_option
+@options.isolation_option
 @click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Tasks sampled at a time.")
 @click.option("-o", "--output", metavar="DIR", help="Keep completions and verdicts there, and go on from them.")
 @options.yes_option
@@ -83,6 +85,7 @@ def evaluate(
     executor: str,
     stuck_after: float,
     time_limit: float | None,
+    isolation: Isolation,
     batch: int,
     output: str | None,
     yes: bool,
@@ -133,6 +136,7 @@ def evaluate(
         seed=seed,
         batch=batch,
         time_limit=time_limit,
+        isolation=isolation,
     )
     here = asked.open(app.registry)  # also where the work is done elsewhere: what is wrong is said at once
     pipeline = here.pipeline
@@ -206,6 +210,7 @@ class EvaluationRequest:
     seed: int
     batch: int
     time_limit: float | None = None
+    isolation: Isolation = "none"
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
@@ -230,6 +235,8 @@ class EvaluationRequest:
             split = split or "validation"
         if self.time_limit is not None:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, time_limit=self.time_limit))
+        if self.isolation != "none":
+            pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, isolation=self.isolation))
         if name is None:
             raise click.UsageError("name what makes the completions: --sampler NAME")
         if split not in pipeline.corpus.splits:

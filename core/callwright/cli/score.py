@@ -36,6 +36,7 @@ from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 
 if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
     from callwright.walk.tasks import Task
@@ -59,6 +60,7 @@ Part = TypeVar("Part")
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
 @options.time_limit_option
+@options.isolation_option
 @options.json_option
 @click.pass_obj
 def score(
@@ -78,6 +80,7 @@ def score(
     executor: str,
     stuck_after: float,
     time_limit: float | None,
+    isolation: Isolation,
     as_json: bool,
 ) -> None:
     """Score completions.
@@ -108,7 +111,7 @@ def score(
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
     terms = options.truncation_keys(truncated, floor)
-    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit)
+    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit, isolation)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
     opening = scoring.open if elsewhere else partial(Scorer, pipeline)
     work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
@@ -190,6 +193,7 @@ class ScoringRequest:
     reward_options: Mapping[str, Any]
     seed: int
     time_limit: float | None = None
+    isolation: Isolation = "none"
 
     def about(self, registry: Registry) -> dict[str, Any]:
         """What the rewards hang on besides the rows. Workers do not change them, so they are not among it."""
@@ -224,6 +228,7 @@ def make_scoring_pipeline(registry: Registry, scoring: ScoringRequest) -> Pipeli
         reward_options=terms,
         seed=seed,
         time_limit=scoring.time_limit,
+        isolation=scoring.isolation,
     )
 
 

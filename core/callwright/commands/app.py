@@ -60,8 +60,9 @@ class App:
     def recall(self, folder: str | Path) -> None:
         """Add the plugin modules that a run folder remembers, as ``-p`` would, and say so.
 
-        They are code: only those are imported that ``-p`` would find from here by the same name, and none of Python's
-        own and none that came with the folder. One that is not found is said and left out. Raises :class:`callwright.errors.PluginError` for a broken one.
+        They are code: only those are imported that ``-p`` would find from here by the same name, none of Python's own
+        and none that came with the folder. One that is not found is said and left out. Raises
+        :class:`callwright.errors.PluginError` for a broken one.
         """
         from callwright.training.ledger.ingredients import plugin_digests
 

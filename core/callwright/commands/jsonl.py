@@ -8,6 +8,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -136,6 +137,8 @@ class RowSink:
         self._held = len(held)
         self._descriptor = -1
         self._regular = False
+        self._kept = ExitStack()
+        self._stdout: IO[str] = sys.stdout
         self._full = False  # what could not be written once is not tried again
 
     def __enter__(self) -> RowSink:
@@ -147,6 +150,7 @@ class RowSink:
         if self.target == "-":
             if sys.stdout is None or getattr(sys.stdout, "name", "") == os.devnull:  # see callwright.cli.streams
                 raise UsageError("stdout is closed, so there is nothing to write '-' to: name a file")
+            self._stdout = self._kept.enter_context(own_stdout())
             return self
         packed(b"", self.target)
         begin = self._pending[1]
@@ -182,6 +186,7 @@ class RowSink:
             if not self._full:
                 self._flush()
         finally:
+            self._kept.close()
             if self._descriptor >= 0:
                 os.close(self._descriptor)
 
@@ -191,8 +196,8 @@ class RowSink:
         self._held = 0
         if self._descriptor < 0:
             self._pending = ([], 0)
-            sys.stdout.write(data.decode("utf-8", "surrogatepass"))
-            sys.stdout.flush()
+            self._stdout.write(data.decode("utf-8", "surrogatepass"))
+            self._stdout.flush()
             return
         if data:
             data = packed(data, self.target)
@@ -216,6 +221,28 @@ class RowSink:
                 self._pending = ([], 0)
             raise
         self._pending = ([], begin + len(data))
+
+
+@contextmanager
+def own_stdout() -> Iterator[IO[str]]:
+    """Standard output for rows alone: what tools, plugins and their workers print meanwhile goes to standard error."""
+    before, rows, descriptor = sys.stdout, sys.stdout, -1
+    with suppress(OSError, ValueError, AttributeError):  # a stream that is no file, as in a notebook, or closed
+        if before.fileno() == 1:
+            before.flush()
+            descriptor = os.dup(1)
+            rows = os.fdopen(os.dup(descriptor), "w", encoding=before.encoding, errors=before.errors, newline="")
+            os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    try:
+        yield rows
+    finally:
+        sys.stdout = before
+        if descriptor >= 0:
+            with suppress(OSError):  # a pipe that nobody reads any more was told of already
+                rows.close()
+            os.dup2(descriptor, 1)
+            os.close(descriptor)
 
 
 def is_same_file(source: str, target: str) -> bool:

@@ -97,6 +97,15 @@ time_limit_option = click.option(
 )
 
 
+isolation_option = click.option(
+    "--isolation",
+    type=click.Choice(["none", "process"]),
+    default="none",
+    show_default=True,
+    help="Where sessions of tools live: here, or in processes that are killed where they go over their limits.",
+)
+
+
 def stuck_after_option(seconds: float) -> Callable[[Command], Command]:
     """How long a worker may take over one chunk."""
     return click.option(

@@ -12,6 +12,7 @@ from callwright.language.shortening import shortened
 from callwright.walk.reward import RewardRecipe
 
 if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
     from callwright.walk.sampling import Sampler
@@ -34,6 +35,7 @@ def make_pipeline(
     reward_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
+    isolation: Isolation = "none",
 ) -> Pipeline:
     """A pipeline of registered components, as the options of a command name them, without an algorithm.
 
@@ -47,7 +49,7 @@ def make_pipeline(
 
     made: Corpus = registry.create("corpus", corpus, **options)
     first = next(iter(made.splits), "train")
-    conditions = Conditions(seed=seed, time_limit=time_limit)
+    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation)
     scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
     return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
 
@@ -55,7 +57,8 @@ def make_pipeline(
 def find_task(pipeline: Pipeline, task_id: str) -> Task:
     """The task of this id. Raises :class:`callwright.UsageError`, in one line even where a corpus has thousands."""
     try:
-        return pipeline.corpus.task(task_id)
+        task = pipeline.corpus.task(task_id)
+        return task if pipeline.conditions.isolation == "none" else pipeline.placed(task)
     except UnknownName as error:
         whole = str(error)
         if len(whole) <= _LONGEST:

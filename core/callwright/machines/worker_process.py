@@ -104,7 +104,7 @@ def _how(status: int | None) -> str:
 
 def _serve(connection: Connection, prepare: Callable[[], Any], run: Callable[[Any, Any], Any]) -> None:
     leave_signals_to_the_parent()
-    threading.Thread(target=_die_with_the_parent, name="callwright parent", daemon=True).start()
+    threading.Thread(target=die_with_the_parent, name="callwright parent", daemon=True).start()
     prepare_worker(prepare)
     with contextlib.suppress(EOFError, OSError):  # the parent closed the pipe: there is nothing more to do
         while True:
@@ -112,7 +112,8 @@ def _serve(connection: Connection, prepare: Callable[[], Any], run: Callable[[An
             connection.send_bytes(pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL))
 
 
-def _die_with_the_parent() -> None:
+def die_with_the_parent() -> None:
+    """For a thread of a process: wait until the parent is gone, and end."""
     parent = parent_process()
     if parent is not None:
         parent.join()

@@ -5,10 +5,15 @@ A task fixes its world by its scenario and seed. Nothing here changes that: ``se
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 
 from callwright.walk.execution import Caller
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
 
 
 @frozen
@@ -29,7 +34,8 @@ class Conditions:
     ``seed`` draws what is sampled. ``time_limit`` (seconds) is how long a session may take over each thing that is
     asked of it; ``None`` is 30 for foreign code and no limit for shipped worlds, ``inf`` no limit at all. ``limits``
     say how many turns and tokens an attempt may have. ``progress`` is known in training. ``caller`` is how calls reach
-    a session where a plugin listens to them.
+    a session where a plugin listens to them. ``isolation`` is where a pipeline has its sessions: in this process, or in
+    processes that can be killed (:func:`callwright.isolated`), under the same ``time_limit``.
     """
 
     seed: int = 0
@@ -37,6 +43,7 @@ class Conditions:
     limits: TurnLimits = SINGLE_TURN
     progress: Progress | None = None
     caller: Caller | None = field(default=None, repr=False)
+    isolation: Isolation = field(default="none", kw_only=True)
 
 
 DEFAULT_CONDITIONS = Conditions()

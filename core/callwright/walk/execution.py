@@ -7,13 +7,13 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
+from callwright.environments.clock import TimedSession, time_limit_for
 from callwright.environments.protocol import EXECUTED, Environment, Outcome, Session
 from callwright.environments.sessions import call_session, lost_call
 from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.tools.spec import ToolSpec
-from callwright.walk.clock import TimedSession, time_limit_for
 from callwright.walk.trace import CallRecord, Trace
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
@@ -30,7 +30,7 @@ class ExecutionRules:
     the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
     ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
     infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
-    ``inf`` no limit at all (:mod:`callwright.walk.clock`).
+    ``inf`` no limit at all (:mod:`callwright.environments.clock`).
     """
 
     unresolved: Literal["fail", "literal"] = "fail"

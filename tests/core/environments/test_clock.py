@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.environments import clock
 from callwright.environments.sessions import is_foreign
 from callwright.errors import ComponentError
 from callwright.language.program import Call, Program
-from callwright.walk import clock
 from callwright.walk.execution import Execution, ExecutionRules, execute
 from callwright.walk.trace import Trace
 

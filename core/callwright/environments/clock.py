@@ -28,10 +28,15 @@ MOST_STUCK: Final = 2
 
 
 def time_limit_for(environment: Environment, stated: float | None) -> float | None:
-    """The limit that holds, in seconds: the one that was stated, else 30 for foreign code. ``inf`` is none."""
+    """The limit that holds here, in seconds: the stated one, else 30 for foreign code. ``inf`` is none.
+
+    ``None`` is none either, and holds for environments that keep limits themselves (``callwright.isolated``).
+    """
     if stated is None:
         return TIME_LIMIT if is_foreign(environment) else None
-    return None if stated == math.inf else stated
+    if stated == math.inf or hasattr(environment, "keeps_time"):  # which kills what takes too long
+        return None
+    return stated
 
 
 class TookTooLong(InfrastructureFailure):
@@ -153,7 +158,7 @@ def _worker() -> _Worker:
         raise ComponentError(
             f"{len(_stuck)} threads still run that went over their time limit ({named}), and no thread can be stopped: "
             "each slows everything down. This is a bug of these tools. Run them in processes, which can be killed: "
-            "callwright.isolated(environment)"
+            "callwright.isolated(environment), or --isolation process"
         )
     worker = _here.worker = _Worker()
     return worker

@@ -1,0 +1,80 @@
+"""Commands under limits: tools that print, hang and end their process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import callwright as cw
+from callwright.language.program import Call, Program
+
+SUPPORT = Path(__file__).parents[1] / "support"
+ASKED = ("--corpus", "wild-v1", "--recipe", "tier", "-o", "-")
+
+
+def score(tmp_path: Path, *words: str, tools: list[str]) -> tuple[int, list[dict[str, Any]], str]:
+    parser = cw.parser("json")
+    source = tmp_path / "in.jsonl"
+    rows = [
+        {"id": number, "task": tool, "completion": parser.render(Program((Call(0, tool, {}),)))}
+        for number, tool in enumerate(tools)
+    ]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = subprocess.run(
+        [sys.executable, "-m", "callwright", "-p", "wild_plugin", "score", str(source), *ASKED, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        timeout=120,
+    )
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--isolation", "process"), ("--workers", "2")])
+def test_what_tools_print_is_not_among_the_rows(tmp_path: Path, words: tuple[str, ...]) -> None:
+    status, rows, said = score(tmp_path, *words, tools=["loud"] * 3)
+    assert (status, [row["id"] for row in rows]) == (0, [0, 1, 2])
+    assert all(row["total"] == 1.0 for row in rows)
+    assert "noise of a library" in said
+
+
+def test_a_command_survives_tools_that_end_their_process(tmp_path: Path) -> None:
+    status, rows, _ = score(tmp_path, "--isolation", "process", tools=["loud", "lethal", "loud"])
+    assert status == 0
+    assert [row["total"] for row in rows] == [1.0, None, 1.0]
+    assert "lethal ended its process with status 9" in rows[1]["masked"]
+
+
+def test_a_command_kills_what_hangs(tmp_path: Path) -> None:
+    words = ("--isolation", "process", "--time-limit", "1")
+    status, rows, _ = score(tmp_path, *words, tools=["loud", "endless", "endless", "endless", "loud"])
+    assert status == 0
+    assert [row["total"] for row in rows] == [1.0, None, None, None, 1.0]
+    assert "endless took more than 1 s" in rows[1]["masked"]
+
+
+def test_in_process_a_command_stops_in_words_after_two_overruns(tmp_path: Path) -> None:
+    status, rows, said = score(tmp_path, "--time-limit", "0.3", tools=["loud", "endless", "endless", "loud"])
+    assert status == 5
+    assert [row["total"] for row in rows] == [1.0, None, None]
+    assert "2 threads still run that went over their time limit (endless, endless)" in said
+    assert "--isolation process" in said
+
+
+def test_an_evaluation_survives_them_too() -> None:
+    words = ["--corpus", "wild-v1", "--split", "train", "--sampler", "gold", "--isolation", "process", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "callwright", "-p", "wild_plugin", "evaluate", *words, "--time-limit", "1"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["masked"] == 2

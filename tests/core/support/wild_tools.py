@@ -1,0 +1,105 @@
+"""Tools that do what tools must not, for sessions in processes. Other processes import this module."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import callwright as cw
+
+
+@cw.tool
+def add(state: list[int], /, n: int) -> list[int]:
+    """Add a number."""
+    state.append(n)
+    return state
+
+
+@cw.tool
+def leave(status: int) -> int:
+    """End the process."""
+    os._exit(status)
+
+
+@cw.tool
+def sleep(seconds: float) -> float:
+    """Sleep."""
+    time.sleep(seconds)
+    return seconds
+
+
+@cw.tool
+def spin() -> int:
+    """Never end."""
+    while True:
+        pass
+
+
+@cw.tool
+def fill(megabytes: int) -> int:
+    """Take memory."""
+    return len(bytearray(megabytes * 2**20)) >> 20
+
+
+@cw.tool
+def fork() -> int:
+    """Two processes."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+    return 1
+
+
+@cw.tool
+def move() -> str:
+    """Another folder."""
+    os.chdir("/")
+    return str(Path.cwd())
+
+
+@cw.tool
+def where() -> str:
+    """This folder."""
+    return str(Path.cwd())
+
+
+@cw.tool
+def shout() -> int:
+    """Print."""
+    print("noise")
+    sys.stdout.flush()
+    os.write(1, b"more noise\n")
+    return 1
+
+
+@cw.tool
+def interrupt(kind: str) -> int:
+    """Raise what ends programs."""
+    raise {"ctrl-c": KeyboardInterrupt, "generator": GeneratorExit, "exit": SystemExit}[kind]("mine")
+
+
+@cw.tool
+def process() -> int:
+    """The number of the process."""
+    return os.getpid()
+
+
+@cw.tool
+def wide(n: int) -> str:
+    """A long text."""
+    return "x" * n
+
+
+TOOLS = [add, leave, sleep, spin, fill, fork, move, where, shout, interrupt, process, wide]
+
+
+def numbers(scenario: str, seed: int) -> list[Any]:
+    """The state: nothing yet. One scenario hangs, and one is not there."""
+    if scenario == "hangs":
+        time.sleep(60)
+    if scenario == "gone":
+        os._exit(3)
+    return []
