@@ -45,6 +45,22 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     return None
 
 
+class SeveralMistakes(UsageError):
+    """More than one thing is wrong with what was asked for; ``each`` is one of them, and has a line of the message."""
+
+    def __init__(self, each: Sequence[UsageError]) -> None:
+        self.each = tuple(each)
+        super().__init__("\n".join(dict.fromkeys(map(str, each))))
+
+
+def raise_together(mistakes: Sequence[UsageError]) -> None:
+    """Raise the mistakes as one error; the mistake itself where there is only one, and nothing where there is none."""
+    if len(mistakes) == 1:
+        raise mistakes[0]
+    if mistakes:
+        raise SeveralMistakes(mistakes)
+
+
 class UnknownName(UsageError):
     """A component was asked for by a name that nobody registered."""
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from callwright.errors import UnknownName, UsageError
+from callwright.errors import UnknownName, UsageError, raise_together
 
 _Options = TypeVar("_Options", bound=BaseModel)
 
@@ -35,21 +35,31 @@ class WrongOption(UsageError):
 
 
 def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
-    """Validate a table. Raises :class:`callwright.UsageError` for the first thing that is wrong, naming its key."""
+    """Validate a table. Raises :class:`callwright.UsageError`, naming its key, for the one thing that is wrong, and
+    :class:`callwright.errors.SeveralMistakes` for several.
+    """
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        problem = error.errors()[0]
-        path = tuple(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            table: Any = model
-            for key in path[:-1]:
+        try:
+            raise_together([_mistake(model, problem, owner) for problem in error.errors()])
+        except UsageError as mistake:
+            raise mistake from error
+        raise
+
+
+def _mistake(model: type[BaseModel], problem: Any, owner: str) -> UsageError:
+    path = tuple(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        table: Any = model
+        for key in path[:-1]:
+            if not key.isdecimal():  # a place in a list of tables
                 table = _inner(table.model_fields[key].annotation)
-            where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
-            raise UnknownOption(where, path, table.model_fields) from error
-        key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
-        message = problem["msg"].removeprefix("Value error, ")
-        raise WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path) from error
+        where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
+        return UnknownOption(where, path, table.model_fields)
+    key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
+    message = problem["msg"].removeprefix("Value error, ")
+    return WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path)
 
 
 def _inner(annotation: Any) -> Any:

@@ -10,17 +10,25 @@ own, so scoring may run anywhere. It needs no file:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from attrs import evolve, field, frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.token_episode import Codec, TokenEpisode
-from callwright.errors import CallwrightError, DataError, InfrastructureFailure, PluginError, RecipeError, UsageError
+from callwright.errors import (
+    CallwrightError,
+    DataError,
+    InfrastructureFailure,
+    PluginError,
+    RecipeError,
+    SeveralMistakes,
+    UsageError,
+)
 from callwright.language.messages import Message
 from callwright.language.parser import Parser
 from callwright.language.program import Call
@@ -37,6 +45,8 @@ from callwright.walk.tasks import Corpus, Task
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import IsolatedEnvironment
     from callwright.training.algorithm import Algorithm
+
+_Part = TypeVar("_Part")
 
 
 @frozen(init=False)
@@ -263,18 +273,37 @@ def build_pipeline(
     ``corpus``, ``environment`` and ``reward`` take the place of those that the recipe names.
     """
     recipe, registry = loaded.recipe, registry or default_registry()
+    together = Together()
+
+    def part(kind: str, key: str, choice: Choice) -> Any:
+        return together.made(lambda: _create(loaded, registry, kind, key, choice))
+
     if environment is None and recipe.environment is not None:
-        environment = _create(loaded, registry, "environment", "environment", recipe.environment)
-    scored: RewardRecipe = reward or _create(loaded, registry, "reward recipe", "reward", recipe.reward)
-    algorithm = _create(loaded, registry, "algorithm", "algorithm", recipe.algorithm) if with_algorithm else None
-    try:
-        scored = under_algorithm(scored, algorithm)
-    except UsageError as error:
-        raise loaded.error(str(error), "reward", "truncated") from error
-    pipeline = Pipeline(
-        corpus=corpus or _create(loaded, registry, "corpus", "corpus", recipe.corpus),
+        environment = part("environment", "environment", recipe.environment)
+    scored: RewardRecipe | None = reward or part("reward recipe", "reward", recipe.reward)
+    algorithm = part("algorithm", "algorithm", recipe.algorithm) if with_algorithm else None
+    chosen: Corpus | None = corpus or part("corpus", "corpus", recipe.corpus)
+    parser: Parser | None = part("parser", "ir", recipe.ir)
+    if chosen is not None:
+        for key in ("train", "evaluation"):
+            split = getattr(recipe.corpus, key)
+            if split not in chosen.splits:
+                known = ", ".join(chosen.splits)
+                message = f"corpus {chosen.name!r} has no split {split!r}. Known: {known}"
+                together.mistakes.append(loaded.error(message, "corpus", key))
+    if scored is not None and (algorithm is not None or not with_algorithm):
+        try:
+            scored = under_algorithm(scored, algorithm)
+        except UsageError as error:
+            together.mistakes.append(loaded.error(str(error), "reward", "truncated"))
+    together.check()
+    assert scored is not None
+    assert chosen is not None
+    assert parser is not None
+    return Pipeline(
+        corpus=chosen,
         reward=scored.with_terms(*extra_rewards) if extra_rewards else scored,
-        parser=_create(loaded, registry, "parser", "ir", recipe.ir),
+        parser=parser,
         algorithm=algorithm,
         environment=environment,
         conditions=conditions_of(loaded),
@@ -283,12 +312,6 @@ def build_pipeline(
         registry=registry,
         source=loaded,
     )
-    for key in ("train", "evaluation"):
-        split = getattr(recipe.corpus, key)
-        if split not in pipeline.corpus.splits:
-            known = ", ".join(pipeline.corpus.splits)
-            raise loaded.error(f"corpus {pipeline.corpus.name!r} has no split {split!r}. Known: {known}", "corpus", key)
-    return pipeline
 
 
 def conditions_of(loaded: LoadedRecipe) -> Conditions:
@@ -334,11 +357,46 @@ def _create(loaded: LoadedRecipe, registry: Registry, kind: str, key: str, choic
     except RecipeError:
         raise
     except UsageError as error:
-        named = getattr(error, "name", None)  # what an UnknownName is about; its message also mentions known names
-        mentioned = (name for name in choice.options if f"{name!r}" in str(error))
-        option = named if named in choice.options else next(mentioned, "name")
-        raise loaded.error(str(error), key, option) from error
+        each = error.each if isinstance(error, SeveralMistakes) else (error,)
+        raise RecipeError("\n".join(_located(loaded, key, choice, mistake) for mistake in each)) from error
     except CallwrightError:
         raise
     except (TypeError, ValueError) as error:
         raise loaded.error(f"{kind} {choice.name!r}: {error}", key) from error
+
+
+def _located(loaded: LoadedRecipe, key: str, choice: Choice, mistake: UsageError) -> str:
+    """A mistake with the line of the option that it is about."""
+    path = getattr(mistake, "path", ())
+    if not path or path[0] not in choice.options:
+        named = getattr(mistake, "name", None)  # what an UnknownName is about; its message also mentions known names
+        mentioned = (name for name in choice.options if f"{name!r}" in str(mistake))
+        path = (named if named in choice.options else next(mentioned, "name"),)
+    return str(loaded.error(str(mistake), key, *path))
+
+
+class Together:
+    """Makes the parts of a recipe one after another, and raises what is wrong with any of them at once."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[UsageError] = []
+        self._others: list[CallwrightError] = []
+
+    def made(self, make: Callable[[], _Part]) -> _Part | None:
+        """What it makes, or ``None`` for a mistake."""
+        try:
+            return make()
+        except UsageError as error:
+            self.mistakes.append(error)
+        except CallwrightError as error:  # a missing extra, a broken plugin: said where nothing is the user's mistake
+            self._others.append(error)
+        return None
+
+    def check(self) -> None:
+        """Raise what was wrong, one line for each mistake."""
+        if len(self.mistakes) == 1:
+            raise self.mistakes[0]
+        if self.mistakes:
+            raise RecipeError("\n".join(dict.fromkeys(map(str, self.mistakes)))) from self.mistakes[0]
+        if self._others:
+            raise self._others[0]

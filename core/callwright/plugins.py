@@ -20,7 +20,15 @@ from attrs import evolve, frozen
 
 from callwright import hookspecs
 from callwright.environments.sessions import call_session
-from callwright.errors import CallwrightError, MissingExtra, NameClash, PluginError, UnknownName, UsageError
+from callwright.errors import (
+    CallwrightError,
+    MissingExtra,
+    NameClash,
+    PluginError,
+    UnknownName,
+    UsageError,
+    raise_together,
+)
 from callwright.guarding import guard
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
@@ -399,9 +407,11 @@ def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     known = [p for p in parameters if p not in ("self", "registry")]
-    for option in options:
-        if option not in known:
-            raise UnknownName(f"option of the {kind} {name!r}", option, [*known, *OF_THE_CORE.get(kind, ())])
+    mistakes: list[UsageError] = [
+        UnknownName(f"option of the {kind} {name!r}", option, [*known, *OF_THE_CORE.get(kind, ())])
+        for option in options
+        if option not in known
+    ]
     for parameter in parameters.values():
         if (
             parameter.default is inspect.Parameter.empty
@@ -409,7 +419,8 @@ def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any
             and parameter.name in known
             and parameter.name not in options
         ):
-            raise UsageError(f"the {kind} {name!r} needs the option {parameter.name!r}")
+            mistakes.append(UsageError(f"the {kind} {name!r} needs the option {parameter.name!r}"))
+    raise_together(mistakes)
 
 
 def _origin(point: metadata.EntryPoint) -> str:

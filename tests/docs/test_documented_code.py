@@ -30,6 +30,7 @@ PAGES = [
     "docs/hooks.md",
     "docs/plugins.md",
     "docs/recipes.md",
+    "docs/security.md",
     "docs/embedding.md",
     "docs/recording.md",
     "docs/command-line.md",

@@ -54,9 +54,8 @@ def run(
     from callwright.cli.run_output import show_plan, show_result
     from callwright.commands.bars import reporter
     from callwright.commands.trust import TRAINED, allow
-    from callwright.pipeline import build_pipeline, create_trainer
     from callwright.recipe_file import load_recipe
-    from callwright.training.recipe_run import check_group, default_folder, run_pipeline
+    from callwright.training.recipe_run import default_folder, prepare, run_pipeline
 
     recipe, output = _recipe_and_folder(recipe, output)
     if output is not None:
@@ -65,9 +64,7 @@ def run(
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
     with _a_stop_loses_nothing(app, folder):
-        pipeline = build_pipeline(loaded, app.registry)
-        trainer = create_trainer(loaded, app.registry)
-        check_group(pipeline, trainer)
+        pipeline, trainer = prepare(loaded, app.registry)
         plan = _plan(pipeline, trainer, strict) if dry_run or strict else None
         if dry_run:
             show_plan(plan, pipeline, trainer, as_json)

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from callwright.errors import UsageError
 from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
-from callwright.pipeline import Pipeline, build_pipeline, create_trainer
+from callwright.pipeline import Pipeline, Together, build_pipeline, create_trainer
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, load_recipe, write_toml
 from callwright.training.algorithm import GroupBaseline
@@ -20,7 +20,7 @@ from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import owned
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
-from callwright.training.trainer import SamplesGroups
+from callwright.training.trainer import Checking, SamplesGroups
 from callwright.training.truncation import cut_off_terms
 
 if TYPE_CHECKING:
@@ -114,6 +114,29 @@ def ingredients(pipeline: Pipeline, recipe_text: str) -> Ingredients:
     """What the rows of a run are made of: both splits that its recipe names, plugins and versions."""
     splits = dict.fromkeys((pipeline.train, pipeline.evaluation))
     return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text)
+
+
+def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer]:
+    """The pipeline and the trainer of a recipe, checked as far as can be without training.
+
+    Raises :class:`callwright.errors.RecipeError` with a line for every mistake.
+    """
+    together = Together()
+    pipeline = together.made(lambda: build_pipeline(loaded, registry))
+    trainer: Trainer | None = together.made(lambda: create_trainer(loaded, registry))
+    if pipeline is not None:
+        made = pipeline
+        together.made(lambda: check_tasks(made))
+        if trainer is not None:
+            chosen = trainer
+            together.made(lambda: check_group(made, chosen))
+    if isinstance(trainer, Checking):
+        checking = trainer
+        together.mistakes += together.made(lambda: list(checking.check(loaded, pipeline))) or []
+    together.check()
+    assert pipeline is not None
+    assert trainer is not None
+    return pipeline, trainer
 
 
 def kept_text(loaded: LoadedRecipe) -> str:

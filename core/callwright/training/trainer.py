@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from callwright.training.reporter import SILENT, Reporter
 
 if TYPE_CHECKING:
+    from callwright.errors import UsageError
     from callwright.pipeline import Pipeline
+    from callwright.recipe_file import LoadedRecipe
     from callwright.training.run_folder import Run
 
 
@@ -49,4 +51,16 @@ class Planning(Protocol):
 
         Nothing is written. Raises :class:`callwright.UsageError` with ``strict`` where the recipe is not followed
         to the letter.
+        """
+
+
+@runtime_checkable
+class Checking(Protocol):
+    """What a trainer offers in addition if it can tell the mistakes of a recipe before it trains, without torch."""
+
+    def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> Iterable[UsageError]:
+        """Every mistake that training would end with: of the table ``[model]``, of depths that the split lacks.
+
+        ``pipeline`` is ``None`` where the other components cannot be made. Raises
+        :class:`callwright.errors.MissingExtra` where nothing is wrong but a package is missing that training needs.
         """

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
+from callwright_plugins.local_trainer.checking import mistakes
 from callwright_plugins.local_trainer.options import Options
-from callwright_plugins.local_trainer.randomness import steady
-from callwright_plugins.local_trainer.run.training import Training
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
+    from callwright.recipe_file import LoadedRecipe
     from callwright.training.run_folder import Run
 
 
@@ -31,6 +32,10 @@ class LocalTrainer:
         """Completions a prompt: :class:`callwright.training.trainer.SamplesGroups`."""
         return self.options.group
 
+    def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
+        """The mistakes that training would end with, told without torch."""
+        return mistakes(self.name, self.options, loaded, pipeline)
+
     def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
         """Warm start, reinforcement learning and evaluation, from the newest checkpoint of ``run`` if there is one.
 
@@ -38,5 +43,12 @@ class LocalTrainer:
         the last completed step on its way out. Killed at any moment, the same call ends in
         the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
         """
+        try:
+            from callwright_plugins.local_trainer.randomness import steady
+            from callwright_plugins.local_trainer.run.training import Training
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("callwright"):
+                raise
+            raise MissingExtra("the trainer 'local'", "train", error.name or "torch") from error
         with steady(self.options.threads, pipeline.conditions.seed):
             Training(self.options, pipeline, run, reporter).run()

@@ -20,11 +20,12 @@ from callwright.errors import DataError, UsageError
 from callwright.language.messages import Message
 from callwright.training.run_folder import write_atomically
 from callwright.walk.tasks import Task
+from callwright_plugins.local_trainer.models.folder import FINAL as FINAL
+from callwright_plugins.local_trainer.models.folder import check_folder
+from callwright_plugins.local_trainer.models.folder import model_folder as model_folder
 
 #: Beside the model: which form of prompt it was trained with, and the corpus that makes it.
 NOTE: Final = "callwright_policy.json"
-#: Among the checkpoints of a run: the model that training ended with.
-FINAL: Final = "final"
 
 PromptForm = Literal["chat", "compact"]
 
@@ -142,12 +143,6 @@ def pick_device(wanted: str) -> torch.device:
     return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and torch.cuda.is_available()) else "cpu")
 
 
-def model_folder(path: Path) -> Path:
-    """The directory of a model: of a run folder its final checkpoint, else ``path`` itself."""
-    final = path / "checkpoints" / FINAL
-    return final if final.is_dir() else path
-
-
 def load_policy(
     folder: Path,
     *,
@@ -161,10 +156,7 @@ def load_policy(
 
     Raises :class:`callwright.errors.DataError` if it is not there or does not hold a causal language model.
     """
-    if not (folder / "config.json").is_file() and (folder / "recipe.toml").is_file():
-        raise DataError(f"{folder} is a run that has not ended: it has no checkpoints/{FINAL}. Go on with it first")
-    if not (folder / "config.json").is_file():
-        raise DataError(f"{folder} is not a Hugging Face model directory: it has no config.json")
+    check_folder(folder)
     try:
         with _without_bars():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
+from callwright_plugins.local_trainer.checking import mistakes
 from callwright_plugins.local_trainer.options import SupervisedOptions
-from callwright_plugins.local_trainer.randomness import steady
-from callwright_plugins.local_trainer.supervised.course import SupervisedTraining
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
+    from callwright.recipe_file import LoadedRecipe
     from callwright.training.run_folder import Run
 
 
@@ -27,6 +28,10 @@ class SupervisedTrainer:
     def __init__(self, **options: Any) -> None:
         self.options = read_options(SupervisedOptions, options, "the trainer 'sft'")
 
+    def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
+        """The mistakes that training would end with, told without torch."""
+        return mistakes(self.name, self.options, loaded, pipeline)
+
     def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
         """Supervised steps and evaluation, from the newest checkpoint of ``run`` if there is one.
 
@@ -34,5 +39,12 @@ class SupervisedTrainer:
         all foreseen cases. Stopped by a signal, it writes a checkpoint of the last completed step. Killed at any
         moment, the same call ends in the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
         """
+        try:
+            from callwright_plugins.local_trainer.randomness import steady
+            from callwright_plugins.local_trainer.supervised.course import SupervisedTraining
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("callwright"):
+                raise
+            raise MissingExtra("the trainer 'sft'", "train", error.name or "torch") from error
         with steady(self.options.threads, pipeline.conditions.seed):
             SupervisedTraining(self.options, pipeline, run, reporter).run()

@@ -218,7 +218,7 @@ def test_a_server_of_a_strange_recipe_is_not_started(recipe: Path, tmp_path: Pat
     # JSON's lists of texts are TOML's too.
     command = json.dumps(["sh", "-c", f"touch {touched}"])
     recipe.write_text(recipe.read_text() + f'\n[environment]\nname = "mcp"\ncommand = {command}\n')
-    support = str(Path(__file__).parent / "support")
+    support = str(Path(__file__).parents[1] / "support")
     words = [sys.executable, "-m", "callwright", "-p", "cli_fakes", "run", str(recipe), "-o", str(tmp_path / "run")]
     env = {**os.environ, "PYTHONPATH": support, "XDG_CONFIG_HOME": str(tmp_path)}
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)

@@ -1,0 +1,71 @@
+"""What a recipe has wrong that the trainers would find later, told before torch is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callwright.errors import DataError, MissingExtra, SeveralMistakes, UsageError
+from callwright.options import read_options
+from callwright_plugins.local_trainer.models.folder import check_folder, model_folder
+from callwright_plugins.local_trainer.options import Model, Options, SupervisedOptions
+
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+    from callwright.recipe_file import LoadedRecipe
+    from callwright.walk.tasks import Corpus
+
+
+def mistakes(
+    name: str, options: Options | SupervisedOptions, loaded: LoadedRecipe, pipeline: Pipeline | None
+) -> list[UsageError]:
+    """Every mistake in the table ``[model]`` and in the depths that are asked for, with file and line.
+
+    Raises :class:`callwright.errors.MissingExtra` where there is none and torch or transformers is missing.
+    """
+    found: list[UsageError] = []
+    try:
+        model = read_options(Model, loaded.recipe.model, "the table [model]")
+    except UsageError as error:
+        for one in error.each if isinstance(error, SeveralMistakes) else (error,):
+            found.append(loaded.error(str(one), "model", *getattr(one, "path", ())))
+    else:
+        found += _of_model(model, loaded, pipeline.corpus if pipeline is not None else None)
+    if pipeline is not None and isinstance(options, Options):
+        found += _of_depths(options, loaded, pipeline)
+    for package in ("torch", "transformers"):
+        if not found and find_spec(package) is None:
+            raise MissingExtra(f"the trainer {name!r}", "train", package)
+    return found
+
+
+def _of_model(model: Model, loaded: LoadedRecipe, corpus: Corpus | None) -> Iterator[UsageError]:
+    if model.path is not None:
+        try:
+            check_folder(model_folder(Path(model.path)))
+        except DataError as error:
+            yield loaded.error(str(error), "model", "path")
+    if corpus is None:
+        return
+    if model.tiny is not None and getattr(corpus, "vocabulary", None) is None:
+        yield loaded.error(
+            f"a tiny model needs a vocabulary, and the corpus {corpus.name!r} has none; give a model directory: "
+            'path = "DIRECTORY"',
+            "model",
+        )
+    if model.prompt == "compact" and getattr(corpus, "prompt_text", None) is None:
+        yield loaded.error(f"the corpus {corpus.name!r} has no compact prompt", "model", "prompt")
+
+
+def _of_depths(options: Options, loaded: LoadedRecipe, pipeline: Pipeline) -> Iterator[UsageError]:
+    asked = [("depths", options.depths or [])] + [("curriculum", stage.depths) for stage in options.curriculum]
+    if not options.steps or not any(depths for _, depths in asked):
+        return
+    known = sorted({task.depth for task in pipeline.tasks(pipeline.train)})
+    for option, depths in asked:
+        for depth in sorted(set(depths) - set(known)):
+            listed = ", ".join(map(str, known))
+            message = f"{option!r} asks for depth {depth}, but the split to train on only has {listed}"
+            yield loaded.error(message, "trainer", option)
