@@ -91,6 +91,9 @@ def block(marked: str) -> str:
         (TOOLRL, block('{"name": «null», "parameters": {}}'), "structure", "invalid_name"),
         (TOOLRL, block('{"name": "f", «"name"»: "g", "parameters": {}}'), "structure", "duplicate_key"),
         (TOOLRL, block('{"name": "f", "parameters": {"a": 1, «"a"»: 1}}'), "arguments", "duplicate_key"),
+        # The stages are in order: arguments that cannot be used are told only where the structure holds to the end.
+        (TOOLRL, block('{"name": "f", "parameters": {"a": 1, "a": 1}}\n{"name": "g", «"name"»: "h", "parameters": {}}'),
+         "structure", "duplicate_key"),
         (TOOLRL, block(f'{{"name": "f", "parameters": «["x"]»}}\n{TWO}'), "arguments", "arguments_not_object"),
         (TOOLRL, block('{"name": "f", "parameters": null}\n«3»'), "structure", "call_not_object"),
         (TOOLRL, block('{"name": "f", "parameters": {"a": «NaN»}}'), "syntax", "invalid_json"),
