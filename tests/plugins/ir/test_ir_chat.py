@@ -145,6 +145,16 @@ def test_limits(factory: type[ToolRLParser] | type[HermesParser]) -> None:
         parser.render(program(1, deep))
 
 
+@pytest.mark.parametrize("factory", [ToolRLParser, HermesParser])
+def test_what_would_be_too_long_to_read_is_not_written(factory: type[ToolRLParser] | type[HermesParser]) -> None:
+    program = Program((Call(0, "f", {"a": "x" * 100}),))
+    text = factory().render(program)
+    fitting = factory(limits=ParseLimits(characters=len(text)))
+    assert fitting.parse(fitting.render(program)) == program
+    with pytest.raises(CannotExpress, match=f"takes {len(text)} characters, more than the limit of {len(text) - 1}"):
+        factory(limits=ParseLimits(characters=len(text) - 1)).render(program)
+
+
 @pytest.mark.parametrize("parser", [TOOLRL, HERMES])
 @pytest.mark.parametrize(
     ("program", "reason"),
