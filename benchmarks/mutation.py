@@ -58,7 +58,6 @@ FOLDERS = (
     "tests/core/environments",
     "tests/core/test_pipeline.py",
     "tests/core/test_pickling.py",
-    "tests/core/test_cut_off_in_recipes.py",
     "tests/plugins/ir",
     "tests/plugins/tier_rewards",
     "tests/plugins/toolrl_rewards",
@@ -217,17 +216,24 @@ def run_mutant(path: str, source: str, tests: Sequence[str]) -> tuple[str | None
     return chosen.failed, chosen.ran
 
 
-def tests_of(mutant: Mutant, covered: dict[str, dict[str, Any]]) -> list[str]:
-    """Tests that execute the mutant, the quick ones first, within what it is worth."""
-    lines, module = defaultdict(set), set()
+Index = dict[str, dict[int, set[str]]]
+
+
+def index_of(covered: dict[str, dict[str, Any]]) -> Index:
+    """The tests that execute each line of each module."""
+    found: Index = defaultdict(lambda: defaultdict(set))
     for test, row in covered.items():
         for path, line in row["lines"]:
-            if path == mutant.path:
-                lines[line].add(test)
-                module.add(test)
-    touched = set().union(*(lines[line] for line in range(mutant.first, mutant.last + 1)))
+            found[path][line].add(test)
+    return found
+
+
+def tests_of(mutant: Mutant, covered: dict[str, dict[str, Any]], index: Index) -> list[str]:
+    """Tests that execute the mutant, the quick ones first, within what it is worth."""
+    lines = index[mutant.path]
+    touched = set().union(*(lines.get(line, ()) for line in range(mutant.first, mutant.last + 1)))
     if not mutant.function or not touched:  # executed at import, if at all
-        touched = module
+        touched = set().union(*lines.values())
     chosen, seconds = [], 0.0
     for test in sorted(touched, key=lambda test: (covered[test]["seconds"], test)):
         seconds += covered[test]["seconds"]
@@ -239,9 +245,10 @@ def tests_of(mutant: Mutant, covered: dict[str, dict[str, Any]]) -> list[str]:
 
 def judge(chosen: Sequence[Mutant], covered: dict[str, dict[str, Any]], workers: int) -> Iterator[tuple[Mutant, str]]:
     """Each mutant, with what became of it: the test that noticed, or nothing."""
+    index = index_of(covered)
 
     def one(mutant: Mutant) -> str:
-        tests = tests_of(mutant, covered)
+        tests = tests_of(mutant, covered, index)
         if not tests:
             return ""
         result = in_a_fork(run_mutant, (mutant.path, mutated(ROOT, mutant), tests), LONGEST)

@@ -200,6 +200,11 @@ def test_arguments_are_the_text_that_was_sampled(arguments: Any, kept: str) -> N
     assert "id" not in message.to_openai()["tool_calls"][0]
 
 
+def test_a_call_that_is_one_already_is_kept() -> None:
+    message = cw.Message.from_openai({"role": "assistant", "tool_calls": [CALL]})
+    assert message.tool_calls == (CALL,)
+
+
 def test_a_name_that_is_no_text_is_its_json() -> None:
     for name, kept in ((None, ""), (5, "5"), (["f"], '["f"]')):
         message = cw.Message.from_openai({"role": "assistant", "tool_calls": [{"function": {"name": name}}]})

@@ -91,6 +91,9 @@ def block(marked: str) -> str:
         (TOOLRL, block('{"name": «null», "parameters": {}}'), "structure", "invalid_name"),
         (TOOLRL, block('{"name": "f", «"name"»: "g", "parameters": {}}'), "structure", "duplicate_key"),
         (TOOLRL, block('{"name": "f", "parameters": {"a": 1, «"a"»: 1}}'), "arguments", "duplicate_key"),
+        # The stages are in order: arguments that cannot be used are told only where the structure holds to the end.
+        (TOOLRL, block('{"name": "f", "parameters": {"a": 1, "a": 1}}\n{"name": "g", «"name"»: "h", "parameters": {}}'),
+         "structure", "duplicate_key"),
         (TOOLRL, block(f'{{"name": "f", "parameters": «["x"]»}}\n{TWO}'), "arguments", "arguments_not_object"),
         (TOOLRL, block('{"name": "f", "parameters": null}\n«3»'), "structure", "call_not_object"),
         (TOOLRL, block('{"name": "f", "parameters": {"a": «NaN»}}'), "syntax", "invalid_json"),
@@ -140,6 +143,16 @@ def test_limits(factory: type[ToolRLParser] | type[HermesParser]) -> None:
         parser.render(program(3, 1))
     with pytest.raises(CannotExpress):
         parser.render(program(1, deep))
+
+
+@pytest.mark.parametrize("factory", [ToolRLParser, HermesParser])
+def test_what_would_be_too_long_to_read_is_not_written(factory: type[ToolRLParser] | type[HermesParser]) -> None:
+    program = Program((Call(0, "f", {"a": "x" * 100}),))
+    text = factory().render(program)
+    fitting = factory(limits=ParseLimits(characters=len(text)))
+    assert fitting.parse(fitting.render(program)) == program
+    with pytest.raises(CannotExpress, match=f"takes {len(text)} characters, more than the limit of {len(text) - 1}"):
+        factory(limits=ParseLimits(characters=len(text) - 1)).render(program)
 
 
 @pytest.mark.parametrize("parser", [TOOLRL, HERMES])
