@@ -70,8 +70,9 @@ class RowFile:
 
         Raises :class:`callwright.errors.DataError` where the file itself is damaged.
         """
+        from pydantic_core import from_json  # here: who only asks for help need not wait for it
+
         assert self._file is not None
-        loads = json.loads
         try:
             for line in self._file:
                 self.number += 1
@@ -80,10 +81,15 @@ class RowFile:
                 if line.isspace():
                     continue
                 try:
-                    row = loads(line)
-                except (ValueError, RecursionError) as error:
-                    yield BadRow(f"not valid JSON: {_reason(error)}")
-                    continue
+                    row = from_json(line, cache_strings="keys")  # three times as fast, on rows of completions
+                except ValueError:
+                    # It takes less than json.loads does (no halves of surrogate pairs, 200 levels), and what it takes
+                    # means the same. So whatever it does not take is read again: a test compares the two.
+                    try:
+                        row = json.loads(line)
+                    except (ValueError, RecursionError) as error:
+                        yield BadRow(f"not valid JSON: {_reason(error)}")
+                        continue
                 yield row if type(row) is dict else BadRow(f"expected an object, found {type(row).__name__}")
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
