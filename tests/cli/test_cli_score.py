@@ -57,6 +57,29 @@ def test_rows_come_out_in_order_with_their_rewards(
     )
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_evidence_of_the_terms_that_are_asked_for(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path, workers: int
+) -> None:
+    given_rows = [row(1, "train-2", gold("train-2")), row(2, "train-1", "x"), row(3, "nowhere", "x")]
+    source, found = write_rows(given_rows), {}
+    for kept in ("all", "lost", "none"):
+        out = tmp_path / f"{kept}.jsonl"
+        result = invoke("score", source, *SUMS, "-o", out, "--evidence", kept, "--workers", workers)
+        assert result.exit_code == 1, result.stderr
+        assert result.stderr.endswith("2 rows scored, 0 of them masked, 1 bad, mean total 0.5000\n")
+        found[kept] = read(out)
+    gates = {"gate_closed"}
+    for kept, rows in found.items():
+        for one, whole in zip(rows, found["all"], strict=True):
+            for name, score in one["scores"].items():
+                told = whole["scores"][name]["evidence"]
+                if kept == "none" or (kept == "lost" and {each["code"] for each in told} == gates):
+                    told = []
+                assert score == {**whole["scores"][name], "evidence": told}
+    assert found["lost"] != found["all"] != found["none"] != found["lost"]
+
+
 def test_output_fits_its_schema(invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path) -> None:
     import jsonschema_rs
 

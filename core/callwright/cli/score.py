@@ -25,7 +25,7 @@ from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine,
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
 from callwright.commands.row_files.remarks import RowRemarks
 from callwright.commands.safe_text import say
-from callwright.commands.scored_rows import RewardWriter
+from callwright.commands.scored_rows import EVIDENCE, EvidenceKept, RewardWriter
 from callwright.commands.tally import Tally
 from callwright.errors import DataError, UsageError
 from callwright.machines.chunk_work import ChunkWork, Salvage
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
+    from callwright.walk.attempt import Attempt
+    from callwright.walk.reward import Reward
     from callwright.walk.tasks import Task
 
 Part = TypeVar("Part")
@@ -56,6 +58,13 @@ Part = TypeVar("Part")
     "-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz', '.zst': compressed)."
 )
 @options.overwrite_option
+@click.option(
+    "--evidence",
+    type=click.Choice(EVIDENCE),
+    default="all",
+    show_default=True,
+    help="Whose evidence OUT gets: of all terms, of those that lost points themselves, or of none (empty lists).",
+)
 @options.seed_option
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
@@ -75,6 +84,7 @@ def score(
     floor: float | None,
     output: str | None,
     overwrite: bool,
+    evidence: EvidenceKept,
     seed: int,
     workers: int,
     executor: str,
@@ -111,9 +121,9 @@ def score(
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
     terms = options.truncation_keys(truncated, floor)
-    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit, isolation)
+    scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit, isolation, evidence)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
-    opening = scoring.open if elsewhere else partial(Scorer, pipeline)
+    opening = scoring.open if elsewhere else partial(Scorer, pipeline, evidence, counts=False)
     work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
     quarantine = Quarantine(output if output and output != "-" else "callwright-score" if source == "-" else source)
     remarks = RowRemarks(_known_keys())
@@ -138,7 +148,11 @@ def score(
                     for number, complaint in found.complaints:
                         complain(f"{rows.name}:{number}: {complaint}")
                     out.write(found.lines)
-                    tally.merge(found.tally)
+                    for attempt, rewarded in found.uncounted:
+                        tally.add(rewarded)
+                        tally.tools.add(attempt)
+                    if found.counted is not None:
+                        tally.merge(found.counted)
                 out.keep(tally.to_state)
             out.finish(tally.to_state)
         except KeyboardInterrupt as stop:
@@ -194,6 +208,7 @@ class ScoringRequest:
     seed: int
     time_limit: float | None = None
     isolation: Isolation = "none"
+    evidence: EvidenceKept = "all"
 
     def about(self, registry: Registry) -> dict[str, Any]:
         """What the rewards hang on besides the rows. Workers do not change them, so they are not among it."""
@@ -206,12 +221,15 @@ class ScoringRequest:
             "reward": self.reward,
             "reward options": self.reward_options,
             "seed": self.seed,
+            "time limit": self.time_limit,
+            "isolation": self.isolation,
+            "evidence": self.evidence,
             "plugins": plugin_digests(registry),
         }
 
     def open(self) -> Scorer:
         """The scorer, in this process."""
-        return Scorer(make_scoring_pipeline(self.plugins.load(), self))
+        return Scorer(make_scoring_pipeline(self.plugins.load(), self), self.evidence)
 
 
 def make_scoring_pipeline(registry: Registry, scoring: ScoringRequest) -> Pipeline:
@@ -233,11 +251,16 @@ def make_scoring_pipeline(registry: Registry, scoring: ScoringRequest) -> Pipeli
 
 
 class Scorer:
-    """A pipeline, with what is remembered from row to row."""
+    """A pipeline, with what is remembered from row to row.
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    One that does not count leaves that to the command, in the same process: a summary for each row and adding it to
+    the whole would take a tenth of the time.
+    """
+
+    def __init__(self, pipeline: Pipeline, evidence: EvidenceKept = "all", *, counts: bool = True) -> None:
         self.pipeline = pipeline
-        self.writer = RewardWriter()
+        self.writer = RewardWriter(evidence)
+        self.counts = counts
         self.tasks: dict[str, Task | str] = {}
 
 
@@ -247,9 +270,18 @@ class Scored:
 
     lines: list[str] = field(factory=list)
     complaints: list[tuple[int, str]] = field(factory=list)
-    tally: Tally = field(factory=Tally)
+    counted: Tally | None = None
+    #: Attempts and rewards that are not in the summary yet.
+    uncounted: list[tuple[Attempt, Reward]] = field(factory=list)
     #: Rows that cost several workers, with how these were lost.
     lost: list[tuple[int, dict[str, Any], str]] = field(factory=list)
+
+    @property
+    def tally(self) -> Tally:
+        """The part of the summary, made when something is counted."""
+        if self.counted is None:
+            self.counted = Tally()
+        return self.counted
 
 
 def merged(parts: Sequence[Scored]) -> Scored:
@@ -259,7 +291,9 @@ def merged(parts: Sequence[Scored]) -> Scored:
         whole.lines += part.lines
         whole.complaints += part.complaints
         whole.lost += part.lost
-        whole.tally.merge(part.tally)
+        whole.uncounted += part.uncounted
+        if part.counted is not None:
+            whole.tally.merge(part.counted)
     return whole
 
 
@@ -284,8 +318,11 @@ def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]])
             continue
         attempt = pipeline.attempt(task, completion, progress)
         reward = pipeline.score(attempt)
-        found.tally.add(reward)
-        found.tally.tools.add(attempt)
+        if scorer.counts:
+            found.tally.add(reward)
+            found.tally.tools.add(attempt)
+        else:
+            found.uncounted.append((attempt, reward))
         found.lines.append(scorer.writer.line(row_id, reward))
     return found
 

@@ -187,7 +187,8 @@ def _evidence() -> Schema:
 
 
 def _score() -> Schema:
-    parts = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "weight": NUMBER, "evidence": rows_of(_evidence())}
+    why = said(rows_of(_evidence()), "why points are lost; callwright score --evidence lost or none leaves it empty")
+    parts = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "weight": NUMBER, "evidence": why}
     return record(parts)
 
 

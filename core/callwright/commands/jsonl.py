@@ -87,8 +87,11 @@ class RowFile:
 
         Raises :class:`callwright.errors.DataError` where the file itself is damaged.
         """
+        from pydantic_core import from_json  # here: who only asks for help need not wait for it
+
         assert self._file is not None
         loads = self._loads
+        fast = loads is json.loads
         try:
             for line in self._file:
                 self.number += 1
@@ -98,10 +101,15 @@ class RowFile:
                 if line.isspace():
                     continue
                 try:
-                    row = loads(line)
-                except (ValueError, RecursionError) as error:
-                    yield BadRow(f"not valid JSON: {_reason(error)}")
-                    continue
+                    row = from_json(line, cache_strings="keys") if fast else loads(line)
+                except (ValueError, RecursionError):
+                    # It takes less than json.loads does (no halves of surrogate pairs, 200 levels), and what it takes
+                    # means the same. So whatever it does not take is read again: a test compares the two.
+                    try:
+                        row = loads(line)
+                    except (ValueError, RecursionError) as error:
+                        yield BadRow(f"not valid JSON: {_reason(error)}")
+                        continue
                 if type(row) is not dict:
                     yield BadRow(f"expected an object, found {type(row).__name__}")
                 elif (twice := key_twice(line, row)) is not None:

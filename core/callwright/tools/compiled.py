@@ -104,7 +104,10 @@ def mark_references(value: Any) -> Any:
     if kind is int or kind is float or kind is bool or value is None:
         return value
     if kind is dict or isinstance(value, Mapping):
-        return {key: mark_references(inner) for key, inner in value.items()}
+        return {
+            key: f"{MARK}{inner}" if type(inner) is Reference else mark_references(inner)
+            for key, inner in value.items()
+        }
     if isinstance(value, str):
         return value.lstrip(MARK)
     if isinstance(value, list | tuple):

@@ -207,7 +207,7 @@ class Attempt:
                 found = ()
             elif len(written) == 1:  # nearly all, so without a detour
                 span = form.second_block(written[0].text)
-                found = () if span is None else ((0, span),)
+                found = ((0, span),) if span else ()
             else:
                 spans = [form.second_block(completion.text) for completion in written]
                 found = tuple((number, span) for number, span in enumerate(spans) if span is not None)

@@ -46,6 +46,8 @@ UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
 _MOST_COPIES: Final = 4096
 #: Up to so many, what they come to is not measured where nothing is copied: each result has its own bound.
 _FEW_COPIES: Final = 16
+#: In a tuple, made once: ``dict | list`` makes a type whenever it is evaluated.
+_CONTAINERS: Final = (dict, list, tuple)
 
 
 class _Unresolved(Exception):
@@ -172,7 +174,10 @@ def _run(
             if located:
                 holding = _holding(located, held)
                 arguments = {
-                    key: value if type(value) is str else _resolve(value, results, specs, rules)
+                    # Texts and bare references are nearly all; they need no call to see which they are.
+                    key: value
+                    if (kind := type(value)) is str
+                    else (_dereference if kind is Reference else _resolve)(value, results, specs, rules)
                     for key, value in call.arguments.items()
                 }
                 if holding > (1 if copied else _FEW_COPIES):  # one result is within its own bound
@@ -208,7 +213,7 @@ def _run(
             except InfrastructureFailure as error:
                 outcome = lost_call("session", error)
         results[call.id] = outcome
-        if holding and isinstance(outcome.value, dict | list | tuple):
+        if holding and isinstance(outcome.value, _CONTAINERS):
             held[call.id] = holding
         if spec is not None:
             specs[call.id] = spec
@@ -223,9 +228,10 @@ def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int
 
     Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
     """
-    holding = 0
-    for _, reference in located:
-        holding += 1 + held.get(reference.call, 0)
+    holding = len(located)
+    if held:
+        for _, reference in located:
+            holding += held.get(reference.call, 0)
     if holding > _MOST_COPIES:
         raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
     return holding

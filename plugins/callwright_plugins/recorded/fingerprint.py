@@ -18,6 +18,8 @@ from callwright.language.program import Reference
 
 #: Longer texts are replaced by their hash, at every level, so that a fingerprint depends on the content alone.
 _INLINE = 64
+#: The same for the arguments of a call, of which a recording keeps one text each.
+_LONG = 512
 
 
 def fingerprint(value: Any, known: Mapping[int, str]) -> str:
@@ -40,14 +42,19 @@ def fingerprint(value: Any, known: Mapping[int, str]) -> str:
         return json_text(value)
 
 
-def fingerprint_of_arguments(arguments: Mapping[str, Any], known: Mapping[int, str]) -> str:
-    """That of the arguments of a call: as it is, for what is in them is short. It is asked for each call."""
-    return _text(arguments, known)
-
-
 def _container(value: Any, known: Mapping[int, str]) -> str:
     text = _text(value, known)
-    return text if len(text) <= _INLINE else "#" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    return text if len(text) <= _INLINE else _hashed(text)
+
+
+def fingerprint_of_arguments(arguments: Mapping[str, Any], known: Mapping[int, str]) -> str:
+    """That of the arguments of a call, which is not hashed unless they are long: it is taken for each call."""
+    text = _text(arguments, known)
+    return text if len(text) <= _LONG else _hashed(text)
+
+
+def _hashed(text: str) -> str:
+    return "#" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def _text(value: Any, known: Mapping[int, str]) -> str:

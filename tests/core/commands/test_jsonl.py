@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,68 @@ def test_rows_and_their_numbers(tmp_path: Path) -> None:
         found = [(given_rows.number, one) for one in given_rows]
     assert [number for number, _ in found] == [1, 3, 4]
     assert isinstance(found[1][1], BadRow)
+
+
+def test_rows_are_what_the_standard_library_reads(tmp_path: Path) -> None:
+    """Whatever the compiled reader does with a line: the same values, to the type and the last bit, or no row."""
+    rng = random.Random(0)
+    pieces = [
+        *(
+            '"a"',
+            '"\\ud800"',
+            '"\\ud83d\\ude00"',
+            '"é\x7f"',
+            '"\\u0000"',
+            '"\\x"',
+            "true",
+            "null",
+            "NaN",
+            "-Infinity",
+            "nan",
+        ),
+        *(
+            "1e999",
+            "-0",
+            "-0.0",
+            "01",
+            "1.",
+            "9" * 25,
+            "9" * 5000,
+            "1E5",
+            "5e-324",
+            "[]",
+            "{}",
+            "[1,]",
+            "[" * 300,
+            '{"a":1,',
+        ),
+        *('"a": 1', '"a": 2}', "{", "}", "[", "]", ",", ":", " ", "\x0b", "\xa0", "0.1", '"' + "x" * 100 + '"'),
+    ]
+    lines = [f'{{"a": {piece}, "b": [{piece}], "a": {piece}}}' for piece in pieces]
+    lines += [f'{{"a": {rng.uniform(-1, 1) * 10.0 ** rng.randint(-320, 308)!r}}}' for _ in range(2000)]
+    lines += [
+        f'{{"a": {rng.getrandbits(rng.randint(1, 200))}.{rng.getrandbits(90)}e{rng.randint(-330, 310)}}}'
+        for _ in "x" * 2000
+    ]
+    lines += ["".join(rng.choices(pieces, k=rng.randint(1, 9))) for _ in range(2000)]
+    coded = [line.encode() for line in lines]
+    coded += [b'{"a": "\xff"}', b'{"a": "\xed\xa0\x80"}', b"\xef\xbb\xbf{}", '{"a": 1}'.encode("utf-16")[:-1]]
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b"{}\n" + b"\n".join(line for line in coded if not line.isspace()) + b"\n")
+    with RowFile(str(source)) as given_rows:
+        found = list(given_rows)[1:]
+    read = 0
+    for line, row in zip([line for line in coded if not line.isspace()], found, strict=True):
+        try:
+            expected = json.loads(line)
+        except (ValueError, RecursionError):
+            expected = None
+        if isinstance(expected, dict):
+            assert repr(row) == repr(expected), line[:80]
+            read += 1
+        else:
+            assert isinstance(row, BadRow), line[:80]
+    assert read > 4000
 
 
 def test_ctrl_c_in_the_middle_of_a_flush_loses_no_line_and_doubles_none(

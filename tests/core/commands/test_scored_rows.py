@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.commands import RewardWriter, Tally
+from callwright.commands.scored_rows import EvidenceKept
 from callwright.walk import WeightedScore
 
 _TEXT = st.text(max_size=12)
@@ -49,7 +50,25 @@ def test_what_a_writer_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
         reward = cw.Reward(1.0, {"a": WeightedScore(cw.Score(number / 100), 1.0), "b": closed})
         assert json.loads(writer.line(number, reward))["scores"]["a"]["value"] == number / 100
     assert len(writer._heads) <= 10
-    assert len(writer._closed) <= 10
+    assert len(writer._shared) <= 10
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(_REWARDS, max_size=4), st.sampled_from(["lost", "none"]))
+def test_evidence_that_is_not_kept_is_an_empty_list(rewards: list[cw.Reward], kept: EvidenceKept) -> None:
+    writer = RewardWriter(kept)
+    for reward in [*rewards, *rewards]:
+        row = {"id": 1, **reward.to_json()}
+        for name, weighted in reward.scores.items():
+            if kept == "none" or weighted.closed or weighted.score.full:
+                row["scores"][name]["evidence"] = []  # type: ignore[index]
+        assert writer.line(1, reward) == json.dumps(row) + "\n"
+
+
+def test_evidence_that_is_no_text_is_written_as_json_would() -> None:
+    odd = cw.Evidence("code", "reason", call=True, path=("a", 1), expected=2.5)  # type: ignore[arg-type]
+    reward = cw.Reward(0.0, {"a": WeightedScore(cw.Score(0.0, evidence=(odd,)), 1.0)})
+    assert RewardWriter().line(1, reward) == json.dumps({"id": 1, **reward.to_json()}) + "\n"
 
 
 def test_masked_rows_take_no_part_in_means() -> None:
