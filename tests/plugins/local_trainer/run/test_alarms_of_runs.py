@@ -109,7 +109,7 @@ def hashes(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in ("timings.jsonl", "training.pt", "report.html")
+        if path.is_file() and path.name not in ("timings.jsonl", "training.pt", "digests.json", "report.html")
     }
 
 

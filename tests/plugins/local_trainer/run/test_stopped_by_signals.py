@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,7 @@ def hashes(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in ("timings.jsonl", "training.pt")
+        if path.is_file() and path.name not in ("timings.jsonl", "training.pt", "digests.json")
     }
 
 
@@ -192,15 +193,17 @@ def test_stopped_again_and_again_at_any_moment_it_ends_in_the_same_bytes(
     settings: tuple[str, ...], tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent
 ) -> None:
     pipeline = make_pipeline(*settings, extra_rewards=[variety])
+    began = time.monotonic()
     train(pipeline, tmp_path / "whole")
-    rng, stops, longest = random.Random(3), 0, 0.6
+    whole = time.monotonic() - began  # on this machine, as busy as it is
+    rng, stops, longest = random.Random(3), 0, whole / 4
     while True:
         try:
-            with answered(), stopped_within(rng.uniform(0.05, longest)):
+            with answered(), stopped_within(rng.uniform(longest / 10, longest)):
                 train(pipeline, tmp_path / "stopped")
         except Interrupted:
             stops += 1
-            longest += 0.05  # some things begin anew, such as an evaluation
+            longest += whole / 40  # some things begin anew, such as an evaluation
             run = Run.open(tmp_path / "stopped")
             rows, found = run.rows("metrics.jsonl"), checkpoints.newest(run.checkpoints)
             if found is not None and found.name.startswith("train-"):
