@@ -71,6 +71,19 @@ def postponed() -> Iterator[None]:
 
 
 @contextmanager
+def as_before() -> Iterator[None]:
+    """Whatever this block does to the ending signals is undone after it: a library may take them for itself."""
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in ENDING}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                if handler is not None:  # installed by other means than Python's
+                    signal.signal(number, handler)
+
+
+@contextmanager
 def _handled_by(handler: Any, only: list[int] | None = None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from callwright.errors import MissingExtra
+from callwright.errors import MissingExtra, RunError
 from callwright.machines.chunk_work import (
     Chunk,
     ChunkWork,
@@ -20,6 +20,7 @@ from callwright.machines.chunk_work import (
     run_to_the_end,
 )
 from callwright.machines.in_order import in_order
+from callwright.machines.interrupts import as_before
 
 
 class RayExecutor(ClosingExecutor):
@@ -42,7 +43,15 @@ class RayExecutor(ClosingExecutor):
         if not ray.is_initialized():
             cluster = os.environ.get("RAY_ADDRESS")
             local: dict[str, Any] = {} if cluster else {"num_cpus": self.workers, "include_dashboard": False}
-            ray.init(log_to_driver=False, configure_logging=False, **local)
+            try:
+                with as_before():  # Ray answers SIGTERM by a trace of its own and an abort
+                    ray.init(log_to_driver=False, configure_logging=False, **local)
+            except Exception as error:  # whatever keeps a cluster from starting: a loaded machine, a wrong address
+                where = f"the cluster of RAY_ADDRESS ({cluster})" if cluster else "a cluster on this machine"
+                raise RunError(
+                    f"Ray could not reach or start {where}: {' '.join(str(error).split())}. Try again, or use "
+                    "--executor process"
+                ) from error
             self._started = True
         places = [_Place(ray, work) for _ in range(self.workers)]
 
@@ -69,6 +78,7 @@ class _Place:
         self._ray, self._work = ray, work
         self._class = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
         self._actor = self._class.remote(work.prepare, work.run)
+        self._closed = False
 
     def ask(self, chunk: Any) -> Any:
         """The result of a chunk. Raises what was raised there, and :class:`.chunk_work.WorkerLost`."""
@@ -83,11 +93,14 @@ class _Place:
             raise WorkerLost("its Ray actor died") from gone
 
     def _replace(self) -> None:
-        self.close()
+        if self._closed:
+            raise RunError("the workers were closed")
+        self._ray.kill(self._actor)
         self._actor = self._class.remote(self._work.prepare, self._work.run)
 
     def close(self) -> None:
-        """Kill the actor, whatever it does."""
+        """Kill the actor, whatever it does. The thread that waits for it gets a :class:`RunError`."""
+        self._closed = True
         self._ray.kill(self._actor)
 
 

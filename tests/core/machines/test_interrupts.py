@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from callwright.machines.interrupts import Interrupted, answered, postponed
+from callwright.machines.interrupts import Interrupted, answered, as_before, postponed
 
 EACH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
@@ -70,3 +70,13 @@ def test_other_threads_change_nothing() -> None:
     thread.start()
     thread.join()
     assert handlers == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_what_a_library_does_to_signals_is_undone() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    with answered():
+        mine = signal.getsignal(signal.SIGTERM)
+        with as_before():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        assert signal.getsignal(signal.SIGTERM) is mine
+    assert {number: signal.getsignal(number) for number in before} == before
