@@ -226,7 +226,9 @@ class Chaos:
         status = first.finish(self.patience)
         if status:
             found.wrong(f"the first of two owners ended with {status}: {last(first.said)}")
-        if refused not in (1, 2) or "Traceback" in second.said:
+        if refused == 0 and not overlapped:  # it found what the first had finished; the bytes below tell whether it did
+            found.notes.append("the first owner was done before the second asked for the folder")
+        elif refused not in (1, 2) or "Traceback" in second.said:
             found.wrong(f"the second of two owners ended with {refused}: {last(second.said)}")
         elif not overlapped:
             found.notes.append("the first owner was done before the second was answered")
