@@ -48,7 +48,17 @@ def command_cost(pairs: list[tuple[cw.Task, str]], data: Path, form: str, recipe
 
     def seconds(source: Path, target: Path) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        asked = ["score", str(source), "--corpus", "depthbench-official", "--data", str(data), "-o", str(target)]
+        asked = [
+            "score",
+            str(source),
+            "--corpus",
+            "depthbench-official",
+            "--data",
+            str(data),
+            "-o",
+            str(target),
+            "--overwrite",
+        ]
         asked += ["--ir", form, "--recipe", recipe]
         done = subprocess.run([sys.executable, "-m", "callwright", *asked], capture_output=True, text=True, check=False)
         if done.returncode:
