@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
+from callwright.commands.app import App
 from callwright.training.ledger.owner import owned
 
 Invoke = Callable[..., Result]
@@ -157,3 +158,21 @@ def test_doctor_names_a_damaged_row_of_an_evaluation_and_repairs_it(invoke: Invo
     assert invoke("doctor", folder, "--repair").exit_code == 0
     assert invoke(*EVALUATE, folder).exit_code == 0
     assert (folder / "verdicts.jsonl").read_bytes() == whole
+
+
+def test_a_run_folder_does_not_bring_its_own_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "brought"
+    folder.mkdir()
+    for name in ("__init__.py", "evil.py"):
+        (folder / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    plugins = {"evil": {"module": "brought.evil", "source": "0" * 64}, "itself": {"module": "brought", "source": "0"}}
+    (folder / "ledger.json").write_text(json.dumps({"made_of": {"plugins": plugins}, "continued": []}))
+    App().recall(folder)
+    said = capsys.readouterr().err
+    assert said.count("names a module of its own as a plugin, which is not loaded") == 2
+    assert not (tmp_path / "ran").exists()
+    assert "brought" not in sys.modules
