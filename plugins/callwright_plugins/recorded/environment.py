@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
@@ -29,12 +30,12 @@ CASSETTE: Final = "cassette.jsonl"
 _STATUS_KIND: Final[Mapping[str, OutcomeKind]] = {"ok": "ok", "missing": "unknown_tool", "raised": "execution_error"}
 
 
-class Dependent(Outcome):
+class Dependent(Outcome, ABC):
     """A recorded outcome that hangs on more of the arguments than what JSON says of them."""
 
+    @abstractmethod
     def of(self, arguments: Mapping[str, Any]) -> Outcome:
         """The outcome for these arguments, whose JSON is that of the recorded ones."""
-        raise NotImplementedError
 
 
 @frozen(eq=False)

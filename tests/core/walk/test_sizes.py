@@ -235,8 +235,6 @@ def test_a_long_integer_is_short_in_messages() -> None:
 @pytest.mark.parametrize("recipe", ["tier", "tier-strict", "tier-released", "simple", "toolrl"])
 @pytest.mark.parametrize("expected", [LONG, LONG + 1, 7], ids=["right", "wrong", "short"])
 def test_a_long_integer_is_scored_by_every_recipe(recipe: str, expected: int) -> None:
-    if recipe not in cw.plugins.default_registry().names("reward recipe"):
-        pytest.skip(f"there is no recipe {recipe}")
     program = Program((Call(0, "power", {"n": 5000}),))
     task = cw.Task("t", "?", TOOLS.tools, cw.Answer((expected,)), TOOLS, program=program)
     completion = cw.parser("json").render(program)
