@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from callwright.errors import InfrastructureFailure, MissingExtra, UsageError
+from callwright.errors import InfrastructureFailure, MissingExtra, RunError, UsageError
 from callwright.machines.redaction import redacted
+from callwright.machines.reply_cache import ReplyCache
 from callwright.registration import Reach
 
 T = TypeVar("T")
@@ -34,6 +35,8 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def to_json(self) -> dict[str, float]:
         """The figures by name."""
@@ -43,13 +46,34 @@ class Usage:
             "failed": self.failed,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
-            "cost": round(self.cost, 6),
+            "cost": round(self.cost, 9),
+            **{name: getattr(self, name) for name in ("cached_tokens", "reasoning_tokens") if getattr(self, name)},
         }
 
     def add(self, figures: dict[str, float]) -> None:
         """Add what another process counted."""
         for name, value in figures.items():
             setattr(self, name, getattr(self, name) + value)
+
+
+def usage_of(answer: Mapping[str, Any], prices: tuple[float, float] = (0.0, 0.0)) -> Usage:
+    """What one answer took, by its own account."""
+    counted = answer.get("usage") or {}
+    prompt, completion = (int(counted.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
+    cached = (counted.get("prompt_tokens_details") or {}).get("cached_tokens")
+    reasoning = (counted.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    return Usage(
+        requests=1,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=(prompt * prices[0] + completion * prices[1]) / 1_000_000,
+        cached_tokens=int(cached or 0),
+        reasoning_tokens=int(reasoning or 0),
+    )
+
+
+class BudgetSpent(RunError):
+    """The next request might pass the budget."""
 
 
 class ContextExceeded(Exception):
@@ -77,10 +101,17 @@ class Server:
     timeout: float = 600.0
     prices: tuple[float, float] = (0.0, 0.0)
     usage: Usage = field(factory=Usage, init=False)
+    #: Where answers are looked up before a request is made, and kept when it was answered.
+    replies: ReplyCache | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
             raise UsageError("concurrency must be 1 or more, retries 0 or more, and timeout more than 0")
+
+    def keep_replies(self, replies: ReplyCache) -> None:
+        """From now on look there before asking, and put every answer there."""
+        replies.secret_variables = (*replies.secret_variables, self.api_key_env)
+        object.__setattr__(self, "replies", replies)
 
     @property
     def address(self) -> str:
@@ -153,12 +184,29 @@ class Connection:
         return await self._ask(self._client.completions, len(prompt), prompt=list(prompt), **body)
 
     async def _ask(self, endpoint: Any, length: int, **body: Any) -> dict[str, Any]:
+        server, replies = self.server, self.server.replies
+        if replies is None:
+            return await self._sent(endpoint, length, lambda: None, **body)
+        key = replies.key(type(endpoint).__name__, server.address, {"model": server.model, **body})
+        kept = replies.get(key)
+        if kept is not None:
+            return kept
+        try:
+            answer = await self._sent(endpoint, length, lambda: replies.begun(key), **body)
+        except Exception:  # cancelled is not failed: what was sent may have been answered, and paid
+            replies.gave_up(key)
+            raise
+        replies.put(key, answer)
+        return answer
+
+    async def _sent(self, endpoint: Any, length: int, begun: Callable[[], None], **body: Any) -> dict[str, Any]:
         server, usage, openai = self.server, self.server.usage, self._openai
         expected = length + int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
         async with self._slots:
             for limiter, counts_tokens in self._limits:
                 await limiter.acquire(min(expected, limiter.max_rate) if counts_tokens else 1)
             usage.requests += 1
+            begun()
             try:
                 response = await endpoint.with_raw_response.create(model=server.model, **body)
             except (openai.APITimeoutError, openai.APIConnectionError) as error:
@@ -172,9 +220,9 @@ class Connection:
         usage.retries += response.retries_taken
         try:
             answer: dict[str, Any] = response.parse().model_dump()
-            counted = answer.get("usage") or {}
-            usage.prompt_tokens += int(counted.get("prompt_tokens") or 0)
-            usage.completion_tokens += int(counted.get("completion_tokens") or 0)
+            own = usage_of(answer)
+            for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"):
+                setattr(usage, name, getattr(usage, name) + getattr(own, name))
         except (ValueError, AttributeError, TypeError) as error:
             usage.failed += 1
             raise InfrastructureFailure(f"{server.label} answered something that is no completion") from error

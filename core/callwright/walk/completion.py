@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import field, frozen
 
 
@@ -12,7 +14,8 @@ class Completion:
     ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
     log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
     ``masked``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
-    masked.
+    masked. ``usage``: what the request behind it took, by the names of :class:`callwright.machines.model_server.Usage`;
+    of several completions that one request gave the first one has all of it, so that sums are right.
     """
 
     text: str
@@ -20,3 +23,4 @@ class Completion:
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     truncated: bool = False
     masked: str | None = None
+    usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal
+
+from attrs import evolve, frozen
 
 from callwright.episodes.sampling import draw_seed
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM, native_messages, turn_text
 from callwright.language.parser import Parser
-from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches
+from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches, usage_of
+from callwright.machines.reply_cache import ReplyCache
 from callwright.plugins import default_registry
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
-from callwright.walk.sampling import SamplingRequest
+from callwright.walk.sampling import AskedOneByOne, SamplingRequest
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
@@ -91,12 +95,11 @@ class OpenAISampler:
         """``[B][n]`` completions. Raises :class:`callwright.UsageError` for what repeating cannot mend, and
         :class:`callwright.InfrastructureFailure` if every request failed.
         """
-        if n < 1 or temperature < 0:
-            raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+        _check(n, temperature)
 
         def asking(request: SamplingRequest) -> Any:
             async def ask(connection: Connection) -> list[Completion]:
-                return await self._group(connection, request, n, draw_seed(seed, request.task.id), temperature)
+                return await _Connected(self, connection).sample_one(request, n=n, seed=seed, temperature=temperature)
 
             return ask
 
@@ -114,7 +117,26 @@ class OpenAISampler:
                 groups.append(answer)
         return groups
 
-    async def _group(
+    @property
+    def concurrency(self) -> int:
+        """How many requests may be under way."""
+        return self.server.concurrency
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[AskedOneByOne]:
+        """A connection over which requests are made one by one."""
+        async with Connection(self.server) as connection:
+            yield _Connected(self, connection)
+
+    def keep_replies(self, replies: ReplyCache) -> None:
+        """From now on look there before asking, and put every answer there."""
+        self.server.keep_replies(replies)
+
+    def paid_for(self, answer: Mapping[str, Any]) -> float:
+        """What an answer that is kept has cost, in the currency of the prices."""
+        return usage_of(answer, self.server.prices).cost
+
+    async def completions(
         self, connection: Connection, request: SamplingRequest, n: int, seed: int, temperature: float
     ) -> list[Completion]:
         """As many completions as were asked for, from servers too that give fewer at a time."""
@@ -140,7 +162,10 @@ class OpenAISampler:
             choices = answer.get("choices") or []
             if not choices:
                 raise InfrastructureFailure(f"{self.server.label} answered without a choice")
-            completions += [self._completion(choice) for choice in choices[:wanted]]
+            some = [self._completion(choice) for choice in choices[:wanted]]
+            usage = usage_of(answer, self.server.prices).to_json()
+            some[0] = evolve(some[0], usage={name: value for name, value in usage.items() if value})
+            completions += some
         return completions
 
     def _completion(self, choice: Mapping[str, Any]) -> Completion:
@@ -154,3 +179,26 @@ class OpenAISampler:
             logprobs=tuple(float(token["logprob"]) for token in tokens),
             truncated=choice.get("finish_reason") == "length",
         )
+
+
+@frozen(eq=False)
+class _Connected:
+    """The sampler while it is connected."""
+
+    _sampler: OpenAISampler
+    _connection: Connection
+
+    async def sample_one(
+        self, request: SamplingRequest, *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[Completion]:
+        """``n`` completions. Raises :class:`callwright.UsageError` for what repeating cannot mend, and
+        :class:`callwright.InfrastructureFailure` for a request that failed after all retries.
+        """
+        _check(n, temperature)
+        seed = draw_seed(seed, request.task.id)
+        return await self._sampler.completions(self._connection, request, n, seed, temperature)
+
+
+def _check(n: int, temperature: float) -> None:
+    if n < 1 or temperature < 0:
+        raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
