@@ -232,6 +232,21 @@ class ReplyCache:
         return connection
 
 
+def damage_of(path: Path) -> str | None:
+    """Why a file of replies cannot be used; ``None`` if it can, or is not there. Reads, and changes nothing."""
+    if not path.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.OperationalError:  # somebody writes, or it may not be read: nothing can be told
+        return None
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return None if (sound, version) == ("ok", _VERSION) else f"{sound}, version {version}"
+
+
 def _prepare(connection: sqlite3.Connection) -> None:
     """Make the tables, unless they are there."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]

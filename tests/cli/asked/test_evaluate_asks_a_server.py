@@ -301,3 +301,18 @@ def test_an_evaluation_of_an_earlier_version_goes_on(invoke: Invoke, serve: Any,
     assert "going on after 16 of 60 tasks" in result.stderr
     assert json.loads(result.stdout)["usage"]["requests"] == 44
     assert len(server.asked) == 60 + 44
+
+
+def test_the_doctor_knows_the_file_of_replies(invoke: Invoke, serve: Any, tmp_path: Path) -> None:
+    server = serve(answers)
+    folder = tmp_path / "e"
+    assert invoke(*words(server, folder)).exit_code == 0
+    assert json.loads(invoke("doctor", folder, "--json").stdout)["ok"]
+    (folder / "replies.sqlite").write_bytes(b"no such thing" * 1000)
+    result = invoke("doctor", folder, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["damage"] == ["replies.sqlite is damaged: file is not a database"]
+    repaired = invoke("doctor", folder, "--repair")
+    assert repaired.exit_code == 0
+    assert "replies.sqlite is now set-aside-replies.sqlite" in " ".join(repaired.stdout.split())
+    assert json.loads(invoke("doctor", folder, "--json").stdout)["ok"]
