@@ -12,7 +12,7 @@ from attrs import define, field
 
 from callwright.commands.safe_text import say
 from callwright.errors import DataError
-from callwright.machines.reply_cache import REPLIES, damage_of
+from callwright.machines.model_server.reply_cache import REPLIES, damage_of
 from callwright.training.ledger.account import LEDGER, TASKS
 from callwright.training.ledger.owner import owned
 from callwright.training.ledger.seals import SET_ASIDE, Examination, examine, set_aside

@@ -104,8 +104,8 @@ def evaluate(
     from callwright.errors import RunError
     from callwright.machines.executors import make_executor
     from callwright.machines.model_server import BudgetSpent
+    from callwright.machines.model_server.reply_cache import REPLIES, ReplyCache
     from callwright.machines.redaction import redacted_value
-    from callwright.machines.reply_cache import REPLIES, ReplyCache
     from callwright.plugins import PluginSource
     from callwright.recipe_file import load_recipe
     from callwright.training.spending import in_words

@@ -22,7 +22,7 @@ from callwright.walk.undeclared import ToolCalls
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
-    from callwright.machines.reply_cache import ReplyCache
+    from callwright.machines.model_server.reply_cache import ReplyCache
     from callwright.pipeline import Pipeline
     from callwright.walk.attempt import Attempt
     from callwright.walk.sampling import Sampler

@@ -150,7 +150,7 @@ async def aconverse(
     """
     import contextlib
 
-    from callwright.machines.reply_cache import asking
+    from callwright.machines.model_server.reply_cache import asking
 
     conditions = pipeline.conditions if conditions is None else conditions
     open_gate = gate if gate is not None else contextlib.nullcontext()

@@ -12,7 +12,7 @@ from callwright.walk.completion import Completion
 
 if TYPE_CHECKING:
     from callwright.language.messages import Message
-    from callwright.machines.reply_cache import ReplyCache
+    from callwright.machines.model_server.reply_cache import ReplyCache
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
 

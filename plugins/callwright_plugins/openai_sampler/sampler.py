@@ -6,15 +6,25 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from callwright.episodes.sampling import draw_seed
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM, native_messages, turn_text
 from callwright.language.parser import Parser
-from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches, usage_of
-from callwright.machines.reply_cache import ReplyCache
+from callwright.machines.model_server import (
+    OPENAI,
+    Connection,
+    ContentFiltered,
+    ContextExceeded,
+    Server,
+    Usage,
+    is_filtered,
+    key_reaches,
+    usage_of,
+)
+from callwright.machines.model_server.reply_cache import ReplyCache
 from callwright.plugins import default_registry
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
@@ -35,9 +45,9 @@ class OpenAISampler:
     ``hermes``, which the recipe must then use. ``logprobs`` asks for those of the sampled tokens. ``body`` is added to
     every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.machines.model_server.Server`.
 
-    A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
-    all retries loses its sample and no other one: its completions say so in ``masked``. ``usage`` counts requests,
-    retries, tokens and cost.
+    A prompt that does not fit into the model's context is a truncated, empty completion. What a filter of the server
+    refuses is masked, and so is a request that fails after all retries: it loses its sample and no other one, and its
+    completions say so in ``masked``. ``usage`` counts requests, retries, tokens and cost.
     """
 
     name = "openai"
@@ -61,6 +71,9 @@ class OpenAISampler:
         timeout: float = 600.0,
         price_prompt: float = 0.0,
         price_completion: float = 0.0,
+        price_cached: float | None = None,
+        max_cost: float | None = None,
+        most_failures: int = 20,
     ) -> None:
         if tools not in ("prompt", "native"):
             raise UsageError(f"'tools' must be 'prompt' or 'native', not {tools!r}")
@@ -75,7 +88,9 @@ class OpenAISampler:
             tokens_per_minute=tokens_per_minute,
             retries=retries,
             timeout=timeout,
-            prices=(price_prompt, price_completion),
+            prices=(price_prompt, price_completion, price_prompt if price_cached is None else price_cached),
+            max_cost=max_cost,
+            most_failures=most_failures,
         )
         self._native: Parser | None = default_registry().create("parser", NATIVE_FORM) if tools == "native" else None
         self._logprobs = logprobs
@@ -159,16 +174,24 @@ class OpenAISampler:
                 answer = await connection.chat(messages, **body, **more)
             except ContextExceeded:
                 return [Completion("", truncated=True)] * n
+            except ContentFiltered as refused:
+                return [Completion("", masked=f"refused by a content filter: {refused}")] * n
             choices = answer.get("choices") or []
             if not choices:
                 raise InfrastructureFailure(f"{self.server.label} answered without a choice")
             some = [self._completion(choice) for choice in choices[:wanted]]
-            usage = usage_of(answer, self.server.prices).to_json()
-            some[0] = evolve(some[0], usage={name: value for name, value in usage.items() if value})
+            some[0] = evolve(some[0], usage=self._usage(answer))
             completions += some
         return completions
 
+    def _usage(self, answer: Mapping[str, Any]) -> dict[str, float]:
+        found = usage_of(answer, self.server.prices)
+        found.requests = 1
+        return {name: value for name, value in asdict(found).items() if value}
+
     def _completion(self, choice: Mapping[str, Any]) -> Completion:
+        if is_filtered(choice):
+            return Completion("", masked=f"refused by a content filter: {self.server.label} cut what the model wrote")
         try:
             message = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
         except DataError as error:

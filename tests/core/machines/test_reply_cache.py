@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from callwright.errors import DataError, RunError
-from callwright.machines.reply_cache import ReplyCache, asking
+from callwright.machines.model_server.reply_cache import ReplyCache, asking
 
 ANSWER = {"choices": [{"finish_reason": "stop", "message": {"content": "ж\ud800\u0000"}}], "usage": {"x": 1}}
 CUT = {"choices": [{"finish_reason": "length", "message": {"content": "a"}}]}
