@@ -57,7 +57,7 @@ def answers(asked: Asked) -> dict[str, Any]:
     draw = random.Random(asked.body["seed"])  # which is the task's own
     program = cw.Program()
     text = cw.parser("json").render(program).replace("<think>", f"<think>{'so ' * draw.randrange(9)}", 1)
-    return chat(text, counted=usage(draw.randrange(5, 50), len(text), cached=draw.randrange(5), reasoning=2))
+    return chat(text, counted=usage(draw.randrange(500, 900), len(text), cached=draw.randrange(5), reasoning=2))
 
 
 @pytest.fixture
@@ -139,17 +139,16 @@ def test_as_many_are_under_way_as_the_sampler_may_have(invoke: Invoke, serve: An
 
 @pytest.mark.parametrize("more", [("--workers", "2", "--executor", "thread"), ("--workers", "2"), ("--batch", "7")])
 def test_workers_and_batches_make_the_same_evaluation(
-    serve: Any, tmp_path: Path, start: Any, more: Sequence[str]
+    invoke: Invoke, serve: Any, tmp_path: Path, more: Sequence[str]
 ) -> None:
     server = serve(answers)
     outputs = []
     for name, given in (("alone", ()), ("several", more)):
-        process = start(*words(server, tmp_path / name, *PRICES, "--json", *given))
-        output, errors = process.communicate()
-        assert process.returncode == 0, errors
-        outputs.append(json.loads(output))
-        assert "60 requests" in errors  # of all processes together
-        assert f"cost {outputs[0]['usage']['cost']}" in errors
+        result = invoke(*words(server, tmp_path / name, *PRICES, "--json", *given))
+        assert result.exit_code == 0, result.output
+        outputs.append(json.loads(result.stdout))
+        assert "60 requests" in result.stderr  # of all processes together
+        assert f"cost {outputs[0]['usage']['cost']:g}" in result.stderr
     assert outputs[0] == outputs[1]
     assert (tmp_path / "alone/verdicts.jsonl").read_bytes() == (tmp_path / "several/verdicts.jsonl").read_bytes()
 
@@ -200,19 +199,16 @@ def test_each_row_and_the_result_say_what_was_asked_and_paid(invoke: Invoke, ser
 UNDER_WAY = re.compile(r"([0-9]+) requests? (?:was|were) under way")
 
 
-@pytest.mark.parametrize("more", [(), ("--workers", "2", "--batch", "10")])
+@pytest.mark.parametrize(("kills", "more"), [(5, ()), (2, ("--workers", "2", "--batch", "10"))])
 def test_killed_five_times_it_pays_nothing_twice_and_ends_in_the_same_bytes(
-    start: Any, serve: Any, tmp_path: Path, more: Sequence[str]
+    invoke: Invoke, start: Any, serve: Any, tmp_path: Path, kills: int, more: Sequence[str]
 ) -> None:
     draw = random.Random(str(more))
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    quiet = serve(answers)
-    process = start(*words(quiet, whole, *PRICES, *more))
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
+    assert invoke(*words(serve(answers), whole, *PRICES, *more)).exit_code == 0
     server = serve(lambda asked: Reply(answers(asked), after=draw.random() * 0.1))
     command, said = words(server, broken, *PRICES, *more), ""
-    for _ in range(5):
+    for _ in range(kills):
         goal = len(server.asked) + draw.randrange(3, 11)
         process = start(*command)
         wait_for(lambda goal=goal: len(server.asked) >= goal)
@@ -226,7 +222,7 @@ def test_killed_five_times_it_pays_nothing_twice_and_ends_in_the_same_bytes(
     assert len(times) == 60
     # A request that is marked as under way may have been sent or not; nothing that was not marked is asked again.
     under_way = sum(int(found[1]) for found in UNDER_WAY.finditer(said))
-    assert sum(times.values()) - 60 <= under_way <= 5 * 2 * 4
+    assert sum(times.values()) - 60 <= under_way <= kills * 2 * 4
     assert "answers are kept in replies.sqlite, and not asked for again" in errors
     for name in ("verdicts.jsonl", "evaluation.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()
@@ -316,3 +312,61 @@ def test_the_doctor_knows_the_file_of_replies(invoke: Invoke, serve: Any, tmp_pa
     assert repaired.exit_code == 0
     assert "replies.sqlite is now set-aside-replies.sqlite" in " ".join(repaired.stdout.split())
     assert json.loads(invoke("doctor", folder, "--json").stdout)["ok"]
+
+
+# A budget -------------------------------------------------------------------------------------------------------------
+
+
+def cost_of(server: StandIn) -> float:
+    """What the server has put on the bill."""
+    counted = [answers(asked)["usage"] for asked in server.asked]
+    return sum(one["prompt_tokens"] + 2 * one["completion_tokens"] for one in counted) / 1e6
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2", "--batch", "10")])
+def test_a_budget_is_not_passed_over_all_starts_and_a_higher_one_goes_on(
+    invoke: Invoke, serve: Any, tmp_path: Path, more: Sequence[str]
+) -> None:
+    quiet, server = serve(answers), serve(answers)
+    tight = ("--sampler-option", "max_new_tokens=50", *PRICES, *more)
+    assert invoke(*words(quiet, tmp_path / "whole", *tight)).exit_code == 0
+    whole = cost_of(quiet)
+    folder = tmp_path / "e"
+
+    def run(budget: float) -> tuple[int, str]:
+        result = invoke(*words(server, folder, *tight, "--max-cost", f"{budget:.9f}"))
+        return result.exit_code, result.stderr
+
+    status, errors = run(whole / 2)
+    assert status == 1, errors
+    assert f"stopped before more than {whole / 2:g} were spent; nothing in {folder} is lost; the same command" in errors
+    first = len(server.asked)
+    assert 0 < first < 60
+    assert cost_of(server) <= whole / 2
+    if not more:
+        # The same budget is the budget of the whole evaluation: nothing more is asked, or no more than fits.
+        assert run(whole / 2)[0] == 1
+        assert cost_of(server) <= whole / 2
+        assert not (folder / "evaluation.json").exists()
+        # One that is not even what was spent is refused before anything is asked.
+        asked = len(server.asked)
+        status, errors = run(cost_of(server) / 2)
+        assert status == 1
+        assert "a higher --max-cost goes on" in errors
+        assert len(server.asked) == asked
+    status, errors = run(2 * whole + 0.1)
+    assert status == 0, errors
+    assert len(server.asked) == 60
+    for name in ("verdicts.jsonl", "evaluation.json"):
+        assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_budget_without_prices_or_without_a_server_is_refused(invoke: Invoke, serve: Any) -> None:
+    server = serve(answers)
+    result = invoke(*words(server, None, "--max-cost", "1"))
+    assert result.exit_code == 2
+    assert "max_cost needs prices: price_prompt and price_completion" in result.stderr
+    result = invoke("evaluate", "--corpus", "sums-v1", "--sampler", "lethal", "--max-cost", "1")
+    assert result.exit_code == 2
+    assert "There is no option of the sampler 'lethal' named 'max_cost'" in result.stderr
+    assert server.asked == []
