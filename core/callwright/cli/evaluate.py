@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
     from callwright.plugins import PluginSource, Registry
     from callwright.training.evaluation import Verdict
+    from callwright.training.ledger.row_digests import DigestedRows
     from callwright.training.reporter import Reporter
     from callwright.walk.attempt import Attempt
     from callwright.walk.sampling import Sampler
@@ -363,11 +364,13 @@ class Evaluation:
     def run(self, reporter: Reporter) -> dict[str, Any]:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
         from callwright.training.evaluation import summarise
-        from callwright.training.run_folder import append_jsonl, write_atomically
+        from callwright.training.ledger.row_digests import DigestedRows
+        from callwright.training.run_folder import write_atomically
         from callwright.walk.undeclared import ToolCalls
 
         calls = ToolCalls()
-        verdicts = self._resume(calls) if self.folder else []
+        kept = DigestedRows(self.folder / VERDICTS) if self.folder else None
+        verdicts = self._resume(kept, calls) if kept else []
         reporter.start("evaluation", len(self.tasks), len(verdicts))
         with self.executor as executor:
             batches = [
@@ -375,8 +378,8 @@ class Evaluation:
                 for start in range(len(verdicts), len(self.tasks), self.batch)
             ]
             for batch, rows in executor.map(self.work, batches):
-                if self.folder:
-                    append_jsonl(self.folder / VERDICTS, rows)
+                if kept:
+                    kept.append(rows)
                 verdicts += batch
                 for row in rows:
                     calls.add_row(row)
@@ -389,7 +392,7 @@ class Evaluation:
             write_atomically(self.folder / RESULT, json.dumps(result, indent=2) + "\n")
         return result
 
-    def _resume(self, calls: ToolCalls) -> list[Verdict]:
+    def _resume(self, kept: DigestedRows, calls: ToolCalls) -> list[Verdict]:
         """The verdicts of whole batches of an earlier start. Raises :class:`RunError` if it was another evaluation."""
         from callwright.errors import RunError
         from callwright.training.ledger.account import settle
@@ -418,13 +421,16 @@ class Evaluation:
                 self.pipeline.registry, command=self.command, seed=self.seed, tasks=len(self.tasks)
             )
             write_atomically(self.folder / MANIFEST, json.dumps(about, indent=2, sort_keys=True) + "\n")
+        kept.resume(
+            lambda count: count if count == len(self.tasks) else count - count % self.batch,
+            accept=self.accept_changes,
+            say=say,
+        )
         rows = run.rows(VERDICTS)
-        whole = len(rows) if len(rows) == len(self.tasks) else len(rows) - len(rows) % self.batch
-        run.truncate(VERDICTS, whole)
-        found = [_verdict(f"{run.path / VERDICTS}:{line}", row) for line, row in enumerate(rows[:whole], 1)]
-        for row in rows[:whole]:
+        found = [_verdict(f"{run.path / VERDICTS}:{line}", row) for line, row in enumerate(rows, 1)]
+        for row in rows:
             calls.add_row(row)
-        if [verdict.task for verdict in found] != [task.id for task in self.tasks[:whole]]:
+        if [verdict.task for verdict in found] != [task.id for task in self.tasks[: len(found)]]:
             raise RunError(f"{self.folder / VERDICTS} holds other tasks than the split; choose another folder (-o)")
         if found:
             say(f"going on after {len(found)} of {len(self.tasks)} tasks in {self.folder}")
