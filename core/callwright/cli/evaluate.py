@@ -159,6 +159,7 @@ def evaluate(
         command=app.command,
         accept_changes=accept_changes,
         split=here.split,
+        models=tuple(here.sampler_options.values()),
         settings=redacted_value(
             {
                 "corpus": here.corpus_settings() | {"split": here.split},
@@ -347,6 +348,8 @@ class Evaluation:
     settings: dict[str, Any]
     accept_changes: bool
     split: str
+    #: What may name a model's folder: the values of the sampler's options.
+    models: Sequence[Any] = ()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -398,6 +401,7 @@ class Evaluation:
         from callwright.training.ledger.account import settle
         from callwright.training.ledger.ingredients import Ingredients
         from callwright.training.ledger.owner import LOCK
+        from callwright.training.ledger.weights import weight_digests
         from callwright.training.run_folder import Run, describe_process, write_atomically
 
         assert self.folder is not None
@@ -414,7 +418,8 @@ class Evaluation:
                 f"{self.folder} holds an evaluation with other settings ({', '.join(differing)}); choose another (-o)"
             )
         begun = before is not None and (self.folder / VERDICTS).exists()
-        made_of = Ingredients.of(self.pipeline, {self.split: self.tasks})
+        weights = weight_digests(self.folder, self.models)
+        made_of = Ingredients.of(self.pipeline, {self.split: self.tasks}, weights=weights)
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=say)
         if not (self.folder / MANIFEST).exists():  # a start may have been killed before it was written
             about = describe_process(

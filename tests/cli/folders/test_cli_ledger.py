@@ -127,6 +127,51 @@ def test_an_edited_plugin_is_refused_and_a_folder_remembers_it(tmp_path: Path) -
     assert gone.returncode == 2
 
 
+def test_changed_weights_are_refused_by_their_file_or_accepted_in_writing(
+    invoke: Invoke, recipe: Path, tmp_path: Path
+) -> None:
+    model, folder = tmp_path / "model", tmp_path / "r"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(bytes(1000))
+    recipe.write_text(f'model = "{model}"\n' + recipe.read_text())
+    assert invoke("run", recipe, "-o", folder).exit_code == 0
+    before = (folder / "ledger.json").read_bytes()
+    os.utime(model / "model.safetensors", ns=(1, 1))
+    assert invoke("run", folder).exit_code == 0
+    assert (folder / "ledger.json").read_bytes() == before
+    (model / "model.safetensors").write_bytes(bytes(999) + b"x")
+    refused = invoke("run", folder)
+    assert refused.exit_code == 1
+    assert f"the weights {model}/model.safetensors (" in refused.stderr
+    assert "config.json" not in refused.stderr
+    assert invoke("run", folder, "--accept-changes").exit_code == 0
+    (noted,) = json.loads((folder / "ledger.json").read_text())["continued"]
+    assert noted["changes"][0]["what"] == f"the weights {model}/model.safetensors"
+    assert invoke("run", folder).exit_code == 0
+
+    known = json.loads((folder / "ledger.json").read_text())
+    del known["made_of"]["weights"]  # of an earlier version
+    (folder / "ledger.json").write_text(json.dumps(known))
+    assert "before its ledger held digests of weights" in invoke("run", folder).stderr
+    assert "before its ledger held digests of weights" not in invoke("run", folder).stderr
+
+
+def test_the_model_of_a_sampler_is_of_the_evaluation(invoke: Invoke, tmp_path: Path) -> None:
+    folder, model = tmp_path / "e", tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    words = (*EVALUATE, folder, "--sampler-option", f"path={model}")
+    words = tuple("modelled" if word == "noisy-gold" else word for word in words)
+    assert invoke(*words).exit_code == 0
+    lines = (folder / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "verdicts.jsonl").write_bytes(b"".join(lines[:4]))
+    (model / "config.json").write_text("{ }")
+    refused = invoke(*words)
+    assert refused.exit_code == 1
+    assert f"the weights {model}/config.json (" in refused.stderr
+
+
 def test_doctor_names_a_damaged_row_of_an_evaluation_and_repairs_it(invoke: Invoke, tmp_path: Path) -> None:
     folder = tmp_path / "e"
     invoke(*EVALUATE, folder)

@@ -221,6 +221,15 @@ class Waits:
         return [[cw.Completion("nothing")] * n for _ in requests]
 
 
+class Modelled(Waits):
+    """The same with a folder of a model, which it does not look at."""
+
+    name = "modelled"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
 class Waiting(cw.RewardComponent):
     """A component that scores one task when the gate is open."""
 
@@ -295,6 +304,7 @@ def callwright_reward_recipes() -> Iterator[cw.Lazy]:
 def callwright_samplers() -> Iterator[cw.Lazy]:
     yield cw.Lazy("lethal", Lethal, "ends its process")
     yield cw.Lazy("waits", Waits, "waits at the gate")
+    yield cw.Lazy("modelled", Modelled, "names a model's folder")
 
 
 @cw.hookimpl
