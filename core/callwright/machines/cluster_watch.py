@@ -40,13 +40,16 @@ class ClusterWatch:
         mark = f"{os.getpid()}-{time.monotonic_ns()}"
         if not os.path.isdir(f"{_PROCESSES}/self"):  # noqa: PTH112
             return cls(None, mark)
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__, mark],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # what ends the command with its group does not end this
-        )
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, mark],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # what ends the command with its group does not end this
+            )
+        except OSError:  # too many processes: Ray will say so, or work without
+            return cls(None, mark)
         os.environ[MARK] = mark
         return cls(process, mark)
 

@@ -292,8 +292,11 @@ class _Following:
         if not (files.model / "config.json").is_file():
             raise program.failed(status, files.log)
         shutil.rmtree(files.final, ignore_errors=True)
-        seal(files.model)
-        files.model.rename(files.final)
+        try:
+            seal(files.model)
+            files.model.rename(files.final)
+        except OSError as error:
+            raise RunError(f"{files.final} cannot be written: {error.strerror or error}") from error
 
     def _environment(self) -> dict[str, str]:
         fixed = {"PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0", "TOKENIZERS_PARALLELISM": "false"}
