@@ -22,19 +22,20 @@ SCORED_ROWS = 6000
 RUN = """
 trainer.steps=6 trainer.prompts=4 trainer.group=8 trainer.max_new_tokens=32 trainer.evaluate_every=0
 trainer.checkpoint_every=2 trainer.rollouts_per_step=32 trainer.warm_start.steps=24 trainer.warm_start.batch=8
-trainer.warm_start.count=100
+trainer.warm_start.count=100 trainer.evaluation_tasks=6
 """.split()
 CRITIC = [*RUN, "algorithm=ppo", "trainer.group=1", "trainer.prompts=32"]
 VERDICT_FILES = ("verdicts.jsonl", "verdicts.jsonl.sha256", "evaluation.json")
 #: The other trainer of the package, for which a run is one pass over a few demonstrations.
 SUPERVISED = """
 corpus.train_size=480 trainer.epochs=1 trainer.evaluate_every=0 trainer.checkpoint_every=5 trainer.max_new_tokens=32
+trainer.evaluation_tasks=6
 """.split()
 RUN_FILES = "metrics.jsonl rollouts.jsonl warm_start.jsonl evaluation.json checkpoints/final/model.safetensors".split()
 SUPERVISED_FILES = [name for name in RUN_FILES if name != "warm_start.jsonl"]
 #: How each kind of run is called in the table, its recipe, what is set, its files, how often it is drawn.
 RUNS = (
-    ("grpo", "tier-mini", RUN, RUN_FILES, 2),
+    ("grpo", "tier-mini", RUN, RUN_FILES, 1),
     ("ppo", "tier-mini", CRITIC, RUN_FILES, 1),
     ("sft", "tier-cpu-sft", SUPERVISED, SUPERVISED_FILES, 1),
 )
