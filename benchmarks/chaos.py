@@ -1,12 +1,14 @@
 """Kill commands at random moments, fill their disk, start them twice, let tools and workers die: what is lost?
 
-    python benchmarks/chaos.py [--kills 100] [--seed 0] [--only score] [--output runs/chaos]
+    python benchmarks/chaos.py [--kills 100] [--minutes 25] [--seed 0] [--only score] [--output runs/chaos]
 
 ``run``, ``evaluate``, ``score`` and ``rescore`` are killed with KILL, TERM, HUP and INT, half of the time the process
-alone and half of it with its group, as a terminal does; the last three in one process, in processes and as Ray actors
-(where Ray is installed). Then the same command is given again, and what it leaves is compared with what a command left
-that nobody touched. With every tenth kill (and for each command once) goes a full disk, two owners in one folder and a
-worker killed; and every tool of chaos_world.py is called once. Counted are
+alone and half of it with its group, as a terminal does; the first with the trainer ``local``, without and with a
+critic, and with ``sft``, the others in one process, in processes and as Ray actors (where Ray is installed). Then the
+same command is given again, and what it leaves is compared with what a command left that nobody touched. With every
+tenth kill (and for each command once) goes a full disk, two owners in one folder and a worker killed; and every tool of
+chaos_world.py is called once by each executor. All of it comes in a drawn order, so that with ``--minutes`` a share of
+each kind is tried; the table says how many of how many were. Counted are
 
 - rows lost, and rows twice: against the untouched output, as multisets;
 - orphans: processes of the command that live on after it;
@@ -31,12 +33,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import chaos_world
-from chaos_commands import GRACE, SCORED_ROWS, SIGNALS, Process, Workload, workloads
+from chaos_commands import GRACE, SCORED_ROWS, SIGNALS, SPREAD, Process, Workload, workloads
 
 # Judging --------------------------------------------------------------------------------------------------------------
 
@@ -115,7 +118,7 @@ class Chaos:
 
     def whole(self, work: Workload) -> Path:
         """The folder of the command that nobody touched. All executors must leave the same, which is judged here."""
-        return self.output / "whole" / work.name
+        return self.output / "whole" / work.like
 
     def untouched(self, work: Workload) -> Findings:
         """Run the command alone: the measure of all others."""
@@ -129,7 +132,7 @@ class Chaos:
             raise SystemExit(f"the untouched command ended with status {status}; see {process.log}")
         if not self.whole(work).exists():
             self.whole(work).symlink_to(folder.name)
-        found = Findings(trials=1, orphans=process.orphans(GRACE.get(work.executor, 3.0)))
+        found = Findings(trials=1, orphans=process.orphans(GRACE.get(work.executor, 5.0)))
         found.compare(folder, self.whole(work), work.files)
         return found
 
@@ -147,7 +150,7 @@ class Chaos:
         # A finished output may be refused: nothing is left to do, and nothing is written over.
         if status is None or (status and not (finished and status in (1, 2))) or "Traceback" in process.said:
             found.wrong(f"the same command again ended with {status}: {last(process.said)}")
-        found.orphans += process.orphans(GRACE.get(work.executor, 3.0))
+        found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
         found.compare(out, self.whole(work), work.files)
 
     def kill(self, work: Workload, number: signal.Signals) -> Findings:
@@ -181,7 +184,7 @@ class Chaos:
             found.wrong(f"{number.name}: no word about what is kept: {last(process.said)}")
         elif begun and "Traceback" in process.said:
             found.wrong(f"{number.name}: a traceback")
-        found.orphans += process.orphans(GRACE.get(work.executor, 3.0))
+        found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
         found.beginning(out, self.whole(work), work.files, torn=number == signal.SIGKILL)
         self.again(work, out, folder / "log", found)
         return self.done(folder, found)
@@ -204,7 +207,7 @@ class Chaos:
             status = process.finish(self.patience)
             if status != 1 or "Traceback" in process.said:
                 found.wrong(f"a full disk ended it with {status}: {last(process.said)}")
-            found.orphans += process.orphans(GRACE.get(work.executor, 3.0))
+            found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
             found.beginning(out, whole, work.files, torn=False)
             if mounted:
                 subprocess.run(["mount", "-o", "remount,size=64m", str(out)], check=True)
@@ -233,7 +236,7 @@ class Chaos:
         elif not overlapped:
             found.notes.append("the first owner was done before the second was answered")
         for process in (first, second):
-            found.orphans += process.orphans(GRACE.get(work.executor, 3.0))
+            found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
         found.compare(out, self.whole(work), work.files)
         return self.done(folder, found)
 
@@ -250,7 +253,7 @@ class Chaos:
             found.notes.append("there was no worker to kill")
         if status := process.finish(self.patience):
             found.wrong(f"a dead worker ended it with {status}: {last(process.said)}")
-        found.orphans += process.orphans(GRACE.get(work.executor, 3.0))
+        found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
         found.compare(out, self.whole(work), work.files)
         return self.done(folder, found)
 
@@ -270,7 +273,6 @@ def last(text: str) -> str:
 
 def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
     """Rows of sums, and one in their middle that calls ``tool``: what becomes of the others, how the command ends."""
-    began = time.monotonic()
     chaos.number += 1
     folder, found = chaos.output / f"{chaos.number:03d}-tool-{tool}-{executor}", Findings(trials=1)
     folder.mkdir(parents=True)
@@ -295,7 +297,7 @@ def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
         ):
             ended = "had to be killed" if status is None else f"ended with {status}"
             found.wrong(f"score of {name} rows {ended}: {last(process.said)}")
-        found.orphans += process.orphans(GRACE.get(executor, 3.0))
+        found.orphans += process.orphans(GRACE.get(executor, 5.0))
         outputs[name] = read(folder / f"{name}-rewards.jsonl").splitlines()
     mine = [line for line in outputs["bad"] if b'"bad"' in line]
     others = Counter(line for line in outputs["bad"] if b'"bad"' not in line)
@@ -303,7 +305,7 @@ def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
     found.twice = (others - Counter(outputs["good"])).total() + max(0, len(mine) - 1)
     if found.lost or found.twice:
         found.notes.append(f"{found.lost} rows of sums lost, {found.twice} twice or different")
-    return timed(chaos.done(folder, found), began)
+    return chaos.done(folder, found)
 
 
 def written(task: object) -> str:
@@ -321,16 +323,19 @@ def timed(found: Findings, began: float) -> Findings:
 # The table ------------------------------------------------------------------------------------------------------------
 
 
-def trials(chaos: Chaos, works: list[Workload], given: argparse.Namespace) -> Iterator[tuple[str, Findings]]:
-    """Every trial, with the line of the table that it belongs to."""
+Trial = Callable[[], Findings]
+
+
+def trials(chaos: Chaos, works: list[Workload], given: argparse.Namespace) -> list[tuple[str, Trial]]:
+    """Every trial in a drawn order, with the line of the table that it belongs to."""
+    made: list[tuple[str, Trial]] = []
     deck = [work for work in works for _ in range(work.share)]
     chaos.rng.shuffle(deck)
     for kill in range(given.kills if "kill" in given.kinds else 0):
         work, number = deck[kill % len(deck)], SIGNALS[(kill + kill // len(deck)) % len(SIGNALS)]
-        began = time.monotonic()
-        yield f"{work.title}: killed", timed(chaos.kill(work, number), began)
-    alone = [work for work in works if work.executor == "serial"]
-    spread = [work for work in works if work.executor != "serial"]
+        made.append((f"{work.title}: killed", partial(chaos.kill, work, number)))
+    alone = [work for work in works if work.executor not in SPREAD]
+    spread = [work for work in works if work.executor in SPREAD]
     several: list[tuple[str, list[Workload], Callable[[Workload], Findings]]] = [
         ("disk", alone, chaos.full_disk),
         ("owners", alone, chaos.two_owners),
@@ -339,13 +344,15 @@ def trials(chaos: Chaos, works: list[Workload], given: argparse.Namespace) -> It
     words = {"disk": "full disk", "owners": "two owners", "workers": "a worker killed"}
     for kind, among, trial in several:
         for index in range(max(len(among), given.kills // 10) if kind in given.kinds and among else 0):
-            work, began = among[index % len(among)], time.monotonic()
-            yield f"{work.title}: {words[kind]}", timed(trial(work), began)
-    executors = dict.fromkeys(work.executor for work in works if work.name == "score" and work.executor != "ray")
+            work = among[index % len(among)]
+            made.append((f"{work.title}: {words[kind]}", partial(trial, work)))
+    executors = dict.fromkeys(work.executor for work in works if work.name == "score")
     for executor in executors if "tools" in given.kinds else ():
         for tool in chaos_world.MISCHIEF:
             if not given.tool or tool in given.tool:
-                yield f"score, {executor}: tool `{tool}`", mischief(chaos, tool, executor)
+                made.append((f"score, {executor}: a bad tool", partial(mischief, chaos, tool, executor)))
+    chaos.rng.shuffle(made)
+    return made
 
 
 HEAD = (
@@ -354,8 +361,9 @@ HEAD = (
 )
 
 
-def line(title: str, found: Findings) -> str:
-    counts = (found.trials, found.lost, found.twice, found.orphans, found.statuses, found.bytes)
+def line(title: str, found: Findings, planned: int) -> str:
+    trials = str(found.trials) if found.trials == planned else f"{found.trials} of {planned}"
+    counts = (trials, found.lost, found.twice, found.orphans, found.statuses, found.bytes)
     return f"| {title} | {' | '.join(map(str, counts))} | {found.seconds:.0f} |"
 
 
@@ -364,7 +372,7 @@ def prepare(base: Path) -> None:
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir(parents=True)
     made = {work.title: work for work in workloads(base)}
-    for title, folder in (("run, serial", base / "run"), ("evaluate, serial", base / "evaluation")):
+    for title, folder in (("run, grpo", base / "run"), ("evaluate, serial", base / "evaluation")):
         process = Process(made[title].words(folder), base / "log")
         if process.finish(3600):
             raise SystemExit(f"what the trials start from could not be made; see {process.log}")
@@ -382,6 +390,7 @@ KINDS = ("kill", "disk", "owners", "workers", "tools")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--minutes", type=float, help="after which nothing new is tried")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="commands or executors, repeatable")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of trials")
@@ -402,24 +411,31 @@ def main() -> int:
         if not words
         or (
             (words & {work.name} or not words & {"run", "evaluate", "score", "rescore"})
-            and (words & {work.executor} or not words & {"serial", "process", "ray"})
+            and (words & {work.executor} or not words & {"serial", "process", "ray", "grpo", "ppo", "sft"})
         )
     ]
     if not works:
         parser.error(f"--only {' '.join(given.only)} leaves nothing")
+    end = time.monotonic() + 60 * given.minutes if given.minutes else float("inf")
     rows: dict[str, Findings] = {}
     for work in works:
         began = time.monotonic()
         rows[f"{work.title}: untouched"] = timed(chaos.untouched(work), began)
-    for title, found in trials(chaos, works, given):
+    planned = Counter(rows.keys())
+    for title, trial in trials(chaos, works, given):
+        planned[title] += 1
+        if (began := time.monotonic()) > end:
+            continue
+        found = timed(trial(), began)
         print(f"{title}: {'clean' if found.clean else '; '.join(found.notes)}", file=sys.stderr, flush=True)
         rows.setdefault(title, Findings()).add(found)
     total = Findings()
     print(HEAD)
-    for title, found in rows.items():
-        print(line(title, found))
+    for title in sorted(planned):
+        found = rows.get(title, Findings())
+        print(line(title, found, planned[title]))
         total.add(found)
-    print(line("**all**", total))
+    print(line("**all**", total, planned.total()))
     for note in total.notes:
         print(f"- {note}")
     return 0 if total.clean else 1

@@ -22,11 +22,29 @@ SCORED_ROWS = 6000
 RUN = """
 trainer.steps=6 trainer.prompts=4 trainer.group=8 trainer.max_new_tokens=32 trainer.evaluate_every=0
 trainer.checkpoint_every=2 trainer.rollouts_per_step=32 trainer.warm_start.steps=24 trainer.warm_start.batch=8
-trainer.warm_start.count=100
+trainer.warm_start.count=100 trainer.evaluation_tasks=6
+""".split()
+CRITIC = [*RUN, "algorithm=ppo", "trainer.group=1", "trainer.prompts=32"]
+VERDICT_FILES = ("verdicts.jsonl", "verdicts.jsonl.sha256", "evaluation.json")
+#: The other trainer of the package, for which a run is one pass over a few demonstrations.
+SUPERVISED = """
+corpus.train_size=480 trainer.epochs=1 trainer.evaluate_every=0 trainer.checkpoint_every=5 trainer.max_new_tokens=32
+trainer.evaluation_tasks=6
 """.split()
 RUN_FILES = "metrics.jsonl rollouts.jsonl warm_start.jsonl evaluation.json checkpoints/final/model.safetensors".split()
-#: Seconds after which a process that is left is an orphan: Ray takes its time to notice.
-GRACE = {"ray": 30.0}
+SUPERVISED_FILES = [name for name in RUN_FILES if name != "warm_start.jsonl"]
+#: How each kind of run is called in the table, its recipe, what is set, its files, how often it is drawn.
+RUNS = (
+    ("grpo", "tier-mini", RUN, RUN_FILES, 1),
+    ("ppo", "tier-mini", CRITIC, RUN_FILES, 1),
+    ("sft", "tier-cpu-sft", SUPERVISED, SUPERVISED_FILES, 1),
+)
+#: What the other commands do their work with.
+EXECUTORS = (("serial", 2), ("process", 2), ("ray", 1))
+#: Executors whose workers are processes of their own.
+SPREAD = ("process", "ray")
+#: Seconds after which a process that is left is an orphan: Ray's actors take some to see that their node is gone.
+GRACE = {"ray": 10.0}
 MARK = "CALLWRIGHT_CHAOS"
 
 
@@ -40,6 +58,8 @@ class Workload:
     files: Sequence[str]
     #: How often it is drawn.
     share: int
+    #: Whatever has the same must leave the same.
+    like: str = ""
 
     @property
     def title(self) -> str:
@@ -49,11 +69,14 @@ class Workload:
 def workloads(base: Path) -> list[Workload]:
     """What is killed. ``base`` holds the run that is scored again and the rows that are scored."""
 
-    def run(out: Path) -> list[str]:
-        return ["run", "tier-mini", "--output", str(out), *(word for one in RUN for word in ("--set", one))]
+    made = []
+    for kind, recipe, settings, files, share in RUNS:
 
-    made = [Workload("run", "serial", run, RUN_FILES, 3)]
-    for executor, share in (("serial", 2), ("process", 2), ("ray", 1)):
+        def run(out: Path, recipe: str = recipe, settings: Sequence[str] = settings) -> list[str]:
+            return ["run", recipe, "--output", str(out), *(word for one in settings for word in ("--set", one))]
+
+        made.append(Workload("run", kind, run, files, share, f"run-{kind}"))
+    for executor, share in EXECUTORS:
         if executor == "ray" and importlib.util.find_spec("ray") is None:
             print("Ray is not installed: its workers are left out", file=sys.stderr)
             continue
@@ -72,9 +95,9 @@ def workloads(base: Path) -> list[Workload]:
             return ["-p", "chaos_world", "rescore", *what, "-o", str(out / "rewards.jsonl"), *many]
 
         made += [
-            Workload("evaluate", executor, evaluate, ("verdicts.jsonl", "evaluation.json"), share),
-            Workload("score", executor, score, ("rewards.jsonl",), share),
-            Workload("rescore", executor, rescore, ("rewards.jsonl",), share),
+            Workload("evaluate", executor, evaluate, VERDICT_FILES, share, "evaluate"),
+            Workload("score", executor, score, ("rewards.jsonl",), share, "score"),
+            Workload("rescore", executor, rescore, ("rewards.jsonl",), share, "rescore"),
         ]
     return made
 

@@ -138,6 +138,7 @@ def test_an_edited_verdict_is_named_with_its_line(
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows[2][key] = value
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "e" / "verdicts.jsonl.sha256").unlink()  # which would have said it first
     result = invoke(*words)
     assert result.exit_code == 2
     assert f"verdicts.jsonl:3: {said}" in result.stderr

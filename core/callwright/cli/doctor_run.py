@@ -15,12 +15,14 @@ from callwright.errors import DataError
 from callwright.machines.model_server.reply_cache import REPLIES, damage_of
 from callwright.training.ledger.account import LEDGER, TASKS
 from callwright.training.ledger.owner import owned
+from callwright.training.ledger.row_digests import DigestedRows, RowDamage
 from callwright.training.ledger.seals import SET_ASIDE, Examination, examine, set_aside
 from callwright.training.run_folder import Run, write_atomically
 
 #: Of an evaluation: one row a task, from which it goes on by itself.
 VERDICTS: Final = "verdicts.jsonl"
-_JSON: Final = ("manifest.json", "settings.json", "evaluation.json", LEDGER, TASKS)
+RESULT: Final = "evaluation.json"
+_JSON: Final = ("manifest.json", "settings.json", RESULT, LEDGER, TASKS)
 
 
 @define
@@ -97,18 +99,23 @@ def look_over(folder: Path) -> Findings:
     known = {name for name in found.checkpoints.lost if found.checkpoints.lost[name]}
     for path in sorted(folder.glob("*.jsonl")):
         bad = _first_bad_line(path)
-        if bad is None:
-            continue
-        number, byte, rows = bad
+        said = "" if bad is None else f"line {bad.line}: not a JSON object, and {bad.rows - 1} rows after it"
         if path.name == VERDICTS:
-            found.cut[path.name] = byte, rows
-        if path.name not in known:
-            found.damage.append(f"{path.name}, line {number}: not a JSON object, and {rows - 1} rows after it")
+            edited = DigestedRows(path).damage()
+            # Of one that is not finished, the last rows may have been killed after their digests were written.
+            if edited is not None and edited.missing and not (folder / RESULT).exists():
+                edited = None
+            if edited is not None and (bad is None or edited.line < bad.line):
+                bad, said = edited, str(edited)
+            if bad is not None:
+                found.cut[path.name] = bad.byte, bad.rows
+        if bad is not None and path.name not in known:
+            found.damage.append(f"{path.name}, {said}")
     return found
 
 
-def _first_bad_line(path: Path) -> tuple[int, int, int] | None:
-    """Number of the first line that is no row, the byte at which it begins, and the lines from there on."""
+def _first_bad_line(path: Path) -> RowDamage | None:
+    """The first line that is no row."""
     bad: tuple[int, int] | None = None
     byte = number = 0
     with path.open("rb") as file:
@@ -121,7 +128,7 @@ def _first_bad_line(path: Path) -> tuple[int, int, int] | None:
                 if not sound:
                     bad = number, byte
             byte += len(line)
-    return None if bad is None else (*bad, number - bad[0] + 1)
+    return None if bad is None else RowDamage(*bad, number - bad[0] + 1)
 
 
 def _repair(found: Findings) -> list[str]:
@@ -133,6 +140,7 @@ def _repair(found: Findings) -> list[str]:
         data = path.read_bytes()
         write_atomically(path.with_name(SET_ASIDE + name), data)
         write_atomically(path, data[:byte])
+        DigestedRows(path).resume()
         done.append(f"{name} ends before the damaged line; what it was is in {SET_ASIDE}{name}")
     for name in found.spare:
         done.append(f"{name} is now {set_aside(found.folder / name).name}; what has no row yet is asked for again")

@@ -32,7 +32,9 @@ from callwright.training.evaluation import Verdict, asked_one_by_one, summarise
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import LOCK, owned
-from callwright.training.run_folder import Run, append_jsonl, describe_process, write_atomically
+from callwright.training.ledger.row_digests import DigestedRows
+from callwright.training.ledger.weights import weight_digests
+from callwright.training.run_folder import Run, describe_process, write_atomically
 from callwright.training.spending import total_of_rows
 from callwright.walk.sampling import KeepsReplies
 from callwright.walk.undeclared import ToolCalls
@@ -82,7 +84,8 @@ class Evaluation:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
         calls = ToolCalls()
         verdicts: list[Verdict] = []
-        rows = self._resume() if self.folder else []
+        kept = DigestedRows(self.folder / VERDICTS) if self.folder else None
+        rows = self._resume(kept) if kept else []
         usages = [_only_usage(row) for row in rows]
         for line, row in enumerate(rows, 1):
             verdicts.append(_verdict(line, row))
@@ -95,8 +98,8 @@ class Evaluation:
                 self._limit_cost(rows)
             with self.executor as executor:
                 for made in self._made(executor, len(verdicts)):
-                    if self.folder:
-                        append_jsonl(self.folder / VERDICTS, made.rows)
+                    if kept:
+                        kept.append(made.rows)
                     verdicts += made.verdicts
                     self.asked.update(made.asked)
                     for row in made.rows:
@@ -184,7 +187,7 @@ class Evaluation:
             )
         return math.fsum(costs)
 
-    def _resume(self) -> list[Row]:
+    def _resume(self, kept: DigestedRows) -> list[Row]:
         """The rows of an earlier start, of whole batches where a sampler is asked for batches.
 
         Raises :class:`RunError` if it was another evaluation.
@@ -203,21 +206,24 @@ class Evaluation:
                 f"{self.folder} holds an evaluation with other settings ({', '.join(differing)}); choose another (-o)"
             )
         begun = before is not None and (self.folder / VERDICTS).exists()
-        made_of = Ingredients.of(here.pipeline, {here.split: here.tasks})
+        weights = weight_digests(self.folder, tuple(here.sampler_options.values()))
+        made_of = Ingredients.of(here.pipeline, {here.split: here.tasks}, weights=weights)
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=say)
         if not (self.folder / MANIFEST).exists():  # a start may have been killed before it was written
             about = describe_process(
                 here.pipeline.registry, command=self.command, seed=here.asked.seed, tasks=len(here.tasks)
             )
             write_atomically(self.folder / MANIFEST, json.dumps(about, indent=2, sort_keys=True) + "\n")
-        rows = run.rows(VERDICTS)
         batch = 1 if asked_one_by_one(here.sampler) else here.asked.batch
-        whole = len(rows) if len(rows) == len(here.tasks) else len(rows) - len(rows) % batch
-        run.truncate(VERDICTS, whole)
-        rows = rows[:whole]
+        kept.resume(
+            lambda count: count if count == len(here.tasks) else count - count % batch,
+            accept=self.accept_changes,
+            say=say,
+        )
+        rows = run.rows(VERDICTS)
         for line, row in enumerate(rows, 1):
             _verdict(line, row, run.path / VERDICTS)
-        if [row["task"] for row in rows] != [task.id for task in here.tasks[:whole]]:
+        if [row["task"] for row in rows] != [task.id for task in here.tasks[: len(rows)]]:
             raise RunError(f"{self.folder / VERDICTS} holds other tasks than the split; choose another folder (-o)")
         if rows:
             say(f"going on after {len(rows)} of {len(here.tasks)} tasks in {self.folder}")

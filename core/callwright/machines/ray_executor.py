@@ -19,6 +19,7 @@ from callwright.machines.chunk_work import (
     run_chunk,
     run_to_the_end,
 )
+from callwright.machines.cluster_watch import ClusterWatch
 from callwright.machines.command_folder import for_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
@@ -37,23 +38,13 @@ class RayExecutor(ClosingExecutor):
             raise MissingExtra("the executor 'ray'", "ray", error.name or "ray") from error
         self._ray: Any = ray
         self._started = False
+        self._watch: ClusterWatch | None = None
 
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results in order. An actor that dies or hangs begins again, and its chunk is done again."""
         ray = self._ray
         if not ray.is_initialized():
-            cluster = os.environ.get("RAY_ADDRESS")
-            local: dict[str, Any] = {} if cluster else {"num_cpus": self.workers, "include_dashboard": False}
-            try:
-                with as_before():  # Ray answers SIGTERM by a trace of its own and an abort
-                    ray.init(log_to_driver=False, configure_logging=False, **local)
-            except Exception as error:  # whatever keeps a cluster from starting: a loaded machine, a wrong address
-                where = f"the cluster of RAY_ADDRESS ({cluster})" if cluster else "a cluster on this machine"
-                raise RunError(
-                    f"Ray could not reach or start {where}: {' '.join(str(error).split())}. Try again, or use "
-                    "--executor process"
-                ) from error
-            self._started = True
+            self._start()
         # On a cluster that was not made here, actors may be anywhere: what a command limits is divided among them.
         common = for_workers(self.workers, same_machine=self._started and not os.environ.get("RAY_ADDRESS"))
         places = [_Place(ray, work, common) for _ in range(self.workers)]
@@ -67,11 +58,35 @@ class RayExecutor(ClosingExecutor):
             for place in places:
                 place.close()
 
+    def _start(self) -> None:
+        """Join the cluster of ``RAY_ADDRESS``, or make one. Raises :class:`callwright.errors.RunError`."""
+        cluster = os.environ.get("RAY_ADDRESS")
+        local: dict[str, Any] = {} if cluster else {"num_cpus": self.workers, "include_dashboard": False}
+        watch = None if cluster else ClusterWatch.start()
+        try:
+            with as_before():  # Ray answers SIGTERM by a trace of its own and an abort
+                self._ray.init(log_to_driver=False, configure_logging=False, **local)
+            self._started, self._watch = True, watch
+        except Exception as error:  # whatever keeps a cluster from starting: a loaded machine, a wrong address
+            where = f"the cluster of RAY_ADDRESS ({cluster})" if cluster else "a cluster on this machine"
+            raise RunError(
+                f"Ray could not reach or start {where}: {' '.join(str(error).split())}. Try again, or use "
+                "--executor process"
+            ) from error
+        finally:
+            if watch is not None:
+                watch.started()
+                if not self._started:
+                    watch.close(end=True)
+
     def close(self) -> None:
-        """Leave the cluster, if it was joined here."""
+        """Leave the cluster, if it was joined here; one that was made here ends."""
         if self._started:
             self._ray.shutdown()
             self._started = False
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
 
 
 class _Place:

@@ -18,6 +18,7 @@ from callwright.training.algorithm import GroupBaseline
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import owned
+from callwright.training.ledger.weights import weight_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
 from callwright.training.trainer import Checking, SamplesGroups
@@ -98,7 +99,7 @@ def run_pipeline(
         if before is not None:
             reporter.say(f"taking over from {before}, which is gone")
         begun = (folder / "recipe.toml").exists()
-        made_of = ingredients(pipeline, text)
+        made_of = ingredients(pipeline, text, weight_digests(folder, [loaded.recipe.model.get("path")]))
         if not begun:
             settle(folder, made_of, begun=False, say=reporter.say)
         run = Run.create(folder, recipe_text=text, manifest=manifest, command=command)
@@ -110,10 +111,12 @@ def run_pipeline(
     return run
 
 
-def ingredients(pipeline: Pipeline, recipe_text: str) -> Ingredients:
-    """What the rows of a run are made of: both splits that its recipe names, plugins and versions."""
+def ingredients(
+    pipeline: Pipeline, recipe_text: str, weights: Mapping[str, Mapping[str, str]] | None = None
+) -> Ingredients:
+    """What the rows of a run are made of: both splits that its recipe names, the model's files, plugins, versions."""
     splits = dict.fromkeys((pipeline.train, pipeline.evaluation))
-    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text)
+    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text, weights)
 
 
 def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer]:

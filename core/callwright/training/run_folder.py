@@ -160,10 +160,22 @@ def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     Raises :class:`callwright.errors.RunError` if a row is not JSON (NaN is not) or if the disk is full; the file then
     holds the whole lines that were there before.
     """
+    append_bytes(path, b"".join(jsonl_lines(path, rows)))
+
+
+def jsonl_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
+    """The lines that rows are in a file. Raises :class:`callwright.errors.RunError` if one is not JSON (NaN is not)."""
     try:
-        data = b"".join(_line(row) for row in rows)
+        return [_line(row) for row in rows]
     except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path}: a row is not JSON, so none was written: {error}") from error
+
+
+def append_bytes(path: Path, data: bytes) -> None:
+    """Append whole lines in one write and force them to the disk; a torn last line is removed first.
+
+    Raises :class:`callwright.errors.RunError` as :func:`append_jsonl` does.
+    """
     try:
         # Without a buffer: one that could not be written would be written by close, after the line was taken back.
         with path.open("ab+", buffering=0) as file:

@@ -17,9 +17,11 @@ from callwright.machines.redaction import is_secret, redacted
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, stopped
 from callwright.training.evaluation import Verdict, summarise
+from callwright.training.ledger.seals import Seal, refuse_lost_rows, seal
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
 from callwright_plugins.openrlhf_trainer.arguments import Translation
+from callwright_plugins.openrlhf_trainer.checkpoints import Sealing, step_of, take_up
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.following import Program
 from callwright_plugins.openrlhf_trainer.interpreter import (
@@ -261,6 +263,7 @@ class _Following:
         self._read: dict[Path, int] = {}
         self._pending: dict[str, list[dict[str, Any]]] = {"rollout": [], "verdict": []}
         self._watch = Watch()
+        self._sealing: Sealing | None = None
 
     def start(self, python: str, translated: Translation) -> None:
         """Train from the newest checkpoint to the end; the final model is then in its place."""
@@ -272,7 +275,14 @@ class _Following:
         files.script.chmod(0o755)
         program = Program(words, self._environment(), files.log)
         self.reporter.start("training", options.steps, done)
-        status = program.follow(self._hear, files.failure.exists)
+        self._sealing = Sealing(files.checkpoints, self.run.path)
+        status = None
+        try:
+            status = program.follow(self._hear, files.failure.exists)
+            if not status:
+                self._sealing.finished(options.steps)
+        finally:
+            self._sealing.close(stopped=status != 0)
         self.reporter.finish()
         if files.failure.exists():
             said = json.loads(files.failure.read_bytes())
@@ -282,7 +292,11 @@ class _Following:
         if not (files.model / "config.json").is_file():
             raise program.failed(status, files.log)
         shutil.rmtree(files.final, ignore_errors=True)
-        files.model.rename(files.final)
+        try:
+            seal(files.model)
+            files.model.rename(files.final)
+        except OSError as error:
+            raise RunError(f"{files.final} cannot be written: {error.strerror or error}") from error
 
     def _environment(self) -> dict[str, str]:
         fixed = {"PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0", "TOKENIZERS_PARALLELISM": "false"}
@@ -292,8 +306,11 @@ class _Following:
     def _take_up(self) -> int:
         """The step of the checkpoint from which OpenRLHF will go on; everything after it is forgotten."""
         files = self.files
-        done = newest_step(files.checkpoints)
-        if not done:
+        checkpoint = take_up(files.checkpoints, self.run, self.reporter.say)
+        done = step_of(checkpoint.name) if checkpoint is not None else 0
+        if checkpoint is not None:
+            refuse_lost_rows(Seal.of(checkpoint).lost_rows(self.run.path), self.run, self.reporter.say)
+        else:
             # At most half of a first checkpoint, which would not load.
             shutil.rmtree(files.checkpoints, ignore_errors=True)
         shutil.rmtree(files.spool, ignore_errors=True)
@@ -323,6 +340,8 @@ class _Following:
             self._stepped(finished)
 
     def _stepped(self, finished: Finished) -> None:
+        if self._sealing is not None:  # OpenRLHF says this after it wrote the checkpoint of the step before
+            self._sealing.finished(finished.step - 1)
         self._write_progress(finished.step)
         row = metrics_row(finished)
         found = self._watch.look(row)
@@ -365,17 +384,6 @@ class _Following:
                 self._pending[name].append(row)
         found, self._pending[kind] = self._pending[kind], []
         return found
-
-
-def newest_step(checkpoints: Path) -> int:
-    """The step of OpenRLHF's newest checkpoint; 0 if there is none that is whole."""
-    latest = checkpoints / "_actor" / "latest"
-    try:
-        tag = latest.read_text(encoding="utf-8").strip()
-    except OSError:
-        return 0
-    digits = tag.rpartition("global_step")[2]
-    return int(digits) if digits.isdecimal() and (latest.parent / tag).is_dir() else 0
 
 
 def script(words: list[str], environment: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -39,23 +39,6 @@ def callwright_corpora():
 def callwright_reward_recipes():
     yield cw.Lazy("brief", "brief_plugin:recipe", "brief")
 """
-
-
-def test_two_runs_in_one_folder_make_one(start: Start, recipe: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    first = start("run", recipe, "--set", "trainer.pause=1.0", "-o", folder)
-    deadline = time.monotonic() + 120
-    while not (folder / "metrics.jsonl").exists() and first.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    second = start("run", recipe, "--set", "trainer.pause=1.0", "-o", folder)
-    _, said = second.communicate()
-    _, errors = first.communicate()
-    assert first.returncode == 0, errors
-    if second.returncode:  # it may also have come when all was done, on a machine that is slow enough
-        assert second.returncode == 1
-        assert f"is being written by process {first.pid} on " in said
-    rows = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert rows == [1, 2, 3]
 
 
 def test_a_held_folder_is_refused_by_run_and_evaluate_and_can_be_read(
@@ -144,6 +127,51 @@ def test_an_edited_plugin_is_refused_and_a_folder_remembers_it(tmp_path: Path) -
     assert gone.returncode == 2
 
 
+def test_changed_weights_are_refused_by_their_file_or_accepted_in_writing(
+    invoke: Invoke, recipe: Path, tmp_path: Path
+) -> None:
+    model, folder = tmp_path / "model", tmp_path / "r"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(bytes(1000))
+    recipe.write_text(f'model = "{model}"\n' + recipe.read_text())
+    assert invoke("run", recipe, "-o", folder).exit_code == 0
+    before = (folder / "ledger.json").read_bytes()
+    os.utime(model / "model.safetensors", ns=(1, 1))
+    assert invoke("run", folder).exit_code == 0
+    assert (folder / "ledger.json").read_bytes() == before
+    (model / "model.safetensors").write_bytes(bytes(999) + b"x")
+    refused = invoke("run", folder)
+    assert refused.exit_code == 1
+    assert f"the weights {model}/model.safetensors (" in refused.stderr
+    assert "config.json" not in refused.stderr
+    assert invoke("run", folder, "--accept-changes").exit_code == 0
+    (noted,) = json.loads((folder / "ledger.json").read_text())["continued"]
+    assert noted["changes"][0]["what"] == f"the weights {model}/model.safetensors"
+    assert invoke("run", folder).exit_code == 0
+
+    known = json.loads((folder / "ledger.json").read_text())
+    del known["made_of"]["weights"]  # of an earlier version
+    (folder / "ledger.json").write_text(json.dumps(known))
+    assert "before its ledger held digests of weights" in invoke("run", folder).stderr
+    assert "before its ledger held digests of weights" not in invoke("run", folder).stderr
+
+
+def test_the_model_of_a_sampler_is_of_the_evaluation(invoke: Invoke, tmp_path: Path) -> None:
+    folder, model = tmp_path / "e", tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    words = (*EVALUATE, folder, "--sampler-option", f"path={model}")
+    words = tuple("modelled" if word == "noisy-gold" else word for word in words)
+    assert invoke(*words).exit_code == 0
+    lines = (folder / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "verdicts.jsonl").write_bytes(b"".join(lines[:4]))
+    (model / "config.json").write_text("{ }")
+    refused = invoke(*words)
+    assert refused.exit_code == 1
+    assert f"the weights {model}/config.json (" in refused.stderr
+
+
 def test_doctor_names_a_damaged_row_of_an_evaluation_and_repairs_it(invoke: Invoke, tmp_path: Path) -> None:
     folder = tmp_path / "e"
     invoke(*EVALUATE, folder)
@@ -158,6 +186,92 @@ def test_doctor_names_a_damaged_row_of_an_evaluation_and_repairs_it(invoke: Invo
     assert invoke("doctor", folder, "--repair").exit_code == 0
     assert invoke(*EVALUATE, folder).exit_code == 0
     assert (folder / "verdicts.jsonl").read_bytes() == whole
+
+
+def test_an_edited_row_of_an_evaluation_is_named_refused_and_made_again(invoke: Invoke, tmp_path: Path) -> None:
+    folder = tmp_path / "e"
+    invoke(*EVALUATE, folder)
+    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+    rows = folder / "verdicts.jsonl"
+    lines = whole["verdicts.jsonl"].splitlines(keepends=True)
+    edited = lines[5].replace(b'"answer": true', b'"answer": null').replace(b'"answer": false', b'"answer": true')
+    edited = edited.replace(b'"answer": null', b'"answer": false')
+    assert json.loads(edited)["answer"] is not json.loads(lines[5])["answer"]
+
+    rows.write_bytes(b"".join([*lines[:5], edited, *lines[6:]]))
+    refused = invoke(*EVALUATE, folder)
+    assert refused.exit_code == 1
+    assert f"verdicts.jsonl, line 6: not as it was written, and {len(lines) - 6} rows after it" in refused.stderr
+    found = json.loads(invoke("doctor", folder, "--json").stdout)
+    assert found["damage"] == [f"verdicts.jsonl, line 6: not as it was written, and {len(lines) - 6} rows after it"]
+    assert found["rows_lost"] == {"verdicts.jsonl": len(lines) - 5}
+    assert invoke("doctor", folder, "--repair").exit_code == 0
+    assert invoke("doctor", folder).exit_code == 0
+    (folder / "set-aside-verdicts.jsonl").unlink()
+    assert invoke(*EVALUATE, folder).exit_code == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+
+    rows.write_bytes(b"".join(lines[:-2]))  # rows that went, of an evaluation that is done
+    found = json.loads(invoke("doctor", folder, "--json").stdout)
+    assert found["damage"] == [f"verdicts.jsonl, line {len(lines) - 1}: missing, and 1 rows after it"]
+    assert invoke(*EVALUATE, folder).exit_code == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+
+    rows.write_bytes(b"".join([*lines[:5], edited, *lines[6:]]))
+    accepted = invoke(*EVALUATE, folder, "--accept-changes")
+    assert accepted.exit_code == 0, accepted.stderr
+    (noted,) = json.loads((folder / "ledger.json").read_text())["continued"]
+    assert "verdicts.jsonl, line 6" in noted["changes"][0]["what"]
+    assert invoke(*EVALUATE, folder).exit_code == 0
+    assert invoke("doctor", folder).exit_code == 0
+
+
+def test_two_runs_in_one_folder_make_one(start: Start, recipe: Path, tmp_path: Path) -> None:
+    files = ("r/metrics.jsonl", "r/evaluation.json")
+    two_make_one(start, ("run", recipe, "-o"), tmp_path, "r", "r/metrics.jsonl", files)
+
+
+def test_two_evaluations_in_one_folder_make_one(start: Start, tmp_path: Path) -> None:
+    words = ("evaluate", "--corpus", "sums-v1", "--sampler", "waits", "--batch", "1", "-o")
+    two_make_one(start, words, tmp_path, "e", "e/verdicts.jsonl", ("e/verdicts.jsonl", "e/evaluation.json"))
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "2", "--executor", "process")])
+def test_two_scores_into_one_file_make_one(
+    start: Start, tmp_path: Path, gold: Callable[[str], str], workers: tuple[str, ...]
+) -> None:
+    rows = tmp_path / "in.jsonl"
+    tasks = [f"train-{index}" for index in (1, 2, 4, 5, 7, 8)]
+    rows.write_text("".join(json.dumps({"id": task, "task": task, "completion": gold(task)}) + "\n" for task in tasks))
+    words = ("score", rows, "--corpus", "sums-v1", "--recipe", "waits", *workers, "-o")
+    two_make_one(start, words, tmp_path, "out", "out.ledger.json", ("out", "out.ledger.json"))
+
+
+def two_make_one(
+    start: Start, words: Sequence[str | Path], base: Path, output: str, sign: str, files: Sequence[str]
+) -> None:
+    """The first waits at a gate until the second was answered; then it ends in what it would have made alone."""
+    whole, both, gate = base / "whole", base / "both", base / "gate"
+    whole.mkdir()
+    both.mkdir()
+    alone = start(*words, whole / output)
+    _, errors = alone.communicate()
+    assert alone.returncode == 0, errors
+    first = start(*words, both / output, env={"CLI_FAKES_GATE": str(gate)})
+    begun, deadline = both / sign, time.monotonic() + 120
+    while not begun.exists() and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    second = start(*words, both / output, env={"CLI_FAKES_GATE": str(gate)})
+    _, said = second.communicate()
+    assert second.returncode == 1, said
+    assert f"is being written by process {first.pid} on " in said
+    assert first.poll() is None
+    gate.touch()
+    _, errors = first.communicate()
+    assert first.returncode == 0, errors
+    for name in files:
+        assert (both / name).read_bytes() == (whole / name).read_bytes()
+    assert not list(both.rglob("*.lock"))
 
 
 def test_a_run_folder_does_not_bring_its_own_plugins(

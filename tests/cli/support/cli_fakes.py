@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -151,6 +152,16 @@ class Buggy(cw.RewardComponent):
         raise ZeroDivisionError("a bug")
 
 
+#: Names a file. As long as there is none, ``waits`` waits.
+GATE = "CLI_FAKES_GATE"
+
+
+def pass_gate(seconds: float = 300.0) -> None:
+    gate, end = os.environ.get(GATE), time.monotonic() + seconds
+    while gate and not Path(gate).exists() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
 class Nothing:
     """An algorithm that nobody asks for anything."""
 
@@ -175,6 +186,8 @@ class Slow:
         reporter.start("training", self.steps, done)
         for step in range(done, self.steps):
             time.sleep(self.pause)
+            if step + 1 == self.steps:
+                pass_gate()
             run.append("metrics.jsonl", [{"step": step + 1, "reward": 0.5}])
             reporter.advance(reward=0.5)
         reporter.finish()
@@ -193,6 +206,43 @@ class Lethal:
         if any(request.task.id == "validation-5" for request in requests):
             os.kill(os.getpid(), signal.SIGKILL)
         return [[cw.Completion("nothing")] * n for _ in requests]
+
+
+class Waits:
+    """A sampler that knows nothing, and says it of the fifth task when the gate is open."""
+
+    name = "waits"
+
+    def sample(
+        self, requests: Sequence[Any], *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[list[cw.Completion]]:
+        if any(request.task.id == "validation-4" for request in requests):
+            pass_gate()
+        return [[cw.Completion("nothing")] * n for _ in requests]
+
+
+class Modelled(Waits):
+    """The same with a folder of a model, which it does not look at."""
+
+    name = "modelled"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+class Waiting(cw.RewardComponent):
+    """A component that scores one task when the gate is open."""
+
+    name = "waiting"
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        if attempt.task.id == "train-7":
+            pass_gate()
+        return cw.Score(1.0)
+
+
+def waiting_recipe() -> cw.RewardRecipe:
+    return cw.RewardRecipe("waits", (cw.Term(Waiting()),))
 
 
 def sums_recipe() -> cw.RewardRecipe:
@@ -247,11 +297,14 @@ def callwright_reward_components() -> Iterator[cw.Lazy]:
 def callwright_reward_recipes() -> Iterator[cw.Lazy]:
     yield cw.Lazy("sums", sums_recipe, "format and answer")
     yield cw.Lazy("buggy", buggy_recipe, "raises")
+    yield cw.Lazy("waits", waiting_recipe, "waits at the gate")
 
 
 @cw.hookimpl
 def callwright_samplers() -> Iterator[cw.Lazy]:
     yield cw.Lazy("lethal", Lethal, "ends its process")
+    yield cw.Lazy("waits", Waits, "waits at the gate")
+    yield cw.Lazy("modelled", Modelled, "names a model's folder")
 
 
 @cw.hookimpl

@@ -28,12 +28,12 @@ RECIPE = 'seed = 3\n[corpus]\nname = "toolworld-mini-v1"\n[turns]\nassistant_tur
 
 @pytest.fixture(scope="module")
 def pipeline() -> Pipeline:
-    return build_pipeline(parse_recipe(RECIPE), cw.default_registry())
+    return build_pipeline(parse_recipe(RECIPE), cw.default_registry(), with_algorithm=False)
 
 
 @pytest.fixture(scope="module")
 def single() -> Pipeline:
-    return build_pipeline(parse_recipe(RECIPE.partition("[turns]")[0]), cw.default_registry())
+    return build_pipeline(parse_recipe(RECIPE.partition("[turns]")[0]), cw.default_registry(), with_algorithm=False)
 
 
 def test_the_recipe_says_how_long_an_episode_may_become(pipeline: Pipeline, single: Pipeline) -> None:

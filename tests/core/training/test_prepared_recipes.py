@@ -56,6 +56,7 @@ def test_a_model_folder_that_is_none_is_found(tmp_path: Path, content: str, said
 
 
 def test_depths_that_the_split_lacks_are_found() -> None:
+    pytest.importorskip("torch", reason="needs the train extra")
     local = GOOD.replace('"sft"', '"local"').replace(
         "limit = 5", "depths = [1, 98]\ncurriculum = [{until = 1, depths = [99]}]"
     )
@@ -66,6 +67,7 @@ def test_depths_that_the_split_lacks_are_found() -> None:
 
 
 def test_a_good_recipe_is_made() -> None:
+    pytest.importorskip("torch", reason="needs the train extra")
     pipeline, trainer = prepare(parse_recipe(GOOD), default_registry())
     assert (pipeline.corpus.name, trainer.name) == ("toolworld-mini-v1", "sft")
 

@@ -96,8 +96,10 @@ def train(args):
                     "timing/step_total": 1.0}
         print(f"\\x1b[36m(PPOTrainer pid=7)\\x1b[0m INFO 11-21 ppo_trainer.py:1] Global step {step}: {figures}")
         if step % every == 0:
-            (actor / f"global_step{step}").mkdir(parents=True)
-            (actor / "latest").write_text(f"global_step{step}")
+            for folder in (actor, actor.with_name("_critic")):
+                (folder / f"global_step{step}").mkdir(parents=True, exist_ok=True)
+                (folder / f"global_step{step}" / "model_states.pt").write_bytes(bytes(range(256)) * step)
+                (folder / "latest").write_text(f"global_step{step}")
         if step % evaluate == 0:
             asyncio.run(sample(rows_of(one["--eval.dataset"]), 1))
             print(f"Evaluation completed in 0:00:01, global_step {step}, eval_metrics: {{'eval_depth 1_pass1': 0.5}}")

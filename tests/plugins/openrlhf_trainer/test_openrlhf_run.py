@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import threading
 import tomllib
@@ -20,8 +21,10 @@ from callwright.commands.file_formats import schema_of
 from callwright.episodes import PlainCodec
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.machines.interrupts import Interrupted, answered
+from callwright.training.ledger.seals import SEAL, examine, set_aside
 from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
+from callwright_plugins.openrlhf_trainer.checkpoints import newest_tag, step_of
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids, load_tokenizer
 from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses
@@ -157,6 +160,55 @@ def test_a_failure_shows_the_end_of_the_log_and_the_run_goes_on_from_its_checkpo
     assert json.loads((folder / "openrlhf" / "argv.json").read_text())[-1] == "--ckpt.load_enable"
 
 
+@pytest.mark.parametrize("role", ["_actor", "_critic"])
+@pytest.mark.parametrize("by", ["itself", "doctor"])
+def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_taken(
+    role: str, by: str, tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    folder, text = tmp_path / "run", recipe_text(model)
+    with pytest.raises(RunError):  # both checkpoints are there, and the step after them was heard of
+        start(folder, text, make_pipeline, stand_in, "fail 3", checkpoint_every=1)
+    assert examine(folder).damage == []
+    checkpoints = folder / "checkpoints" / "openrlhf"
+    assert not (checkpoints / "_actor" / "global_step3" / SEAL).exists()  # whether it was whole nobody heard
+    shutil.rmtree(checkpoints / "_actor" / "global_step3")
+    shutil.rmtree(checkpoints / "_critic" / "global_step3")
+    for one in ("_actor", "_critic"):
+        (checkpoints / one / "latest").write_text("global_step2")
+    weights = checkpoints / role / "global_step2" / "model_states.pt"
+    weights.write_bytes(b"\xff" + weights.read_bytes()[1:])
+    found = examine(folder)
+    assert any("global_step2/model_states.pt is damaged" in reason for reason in found.damage)
+    assert found.good == "global_step1"
+    assert (checkpoints / "_actor" / "global_step2") in found.bad
+    if by == "doctor":
+        for path in found.bad:
+            set_aside(path)
+        assert examine(folder).damage == []
+    run, heard = start(folder, text, make_pipeline, stand_in, checkpoint_every=1)
+    assert heard.stages == [("training", 4, 1)]
+    if by == "itself":
+        assert any("global_step2/model_states.pt is damaged" in said for said in heard.said)
+    assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
+    aside = folder / "checkpoints" / "set-aside-openrlhf_actor-global_step2"
+    assert (aside / "model_states.pt").exists()
+    assert examine(folder).damage == []
+    assert examine(folder).good == "global_step4"
+    assert (folder / "checkpoints" / "final" / SEAL).is_file()
+
+
+def test_rows_that_a_checkpoint_lacks_are_refused_by_name(
+    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    folder, text = tmp_path / "run", recipe_text(model)
+    with pytest.raises(RunError):
+        start(folder, text, make_pipeline, stand_in, "fail 3")
+    (folder / "rollouts.jsonl").unlink()
+    with pytest.raises(RunError, match=r"rollouts\.jsonl is not as global_step2 left it: it is missing"):
+        start(folder, text, make_pipeline, stand_in)
+    assert [row["step"] for row in Run(folder).rows("metrics.jsonl")] == [1, 2, 3]
+
+
 def test_before_the_first_checkpoint_a_run_begins_again(
     tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
@@ -164,9 +216,27 @@ def test_before_the_first_checkpoint_a_run_begins_again(
     with pytest.raises(RunError):
         start(folder, text, make_pipeline, stand_in, "fail 1")
     (folder / "checkpoints" / "openrlhf" / "_actor" / "global_step2").mkdir(parents=True)  # half of one
+    assert newest_tag(folder / "checkpoints" / "openrlhf") == ""
     run, heard = start(folder, text, make_pipeline, stand_in)
     assert heard.stages == [("training", 4, 0)]
     assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
+
+
+def test_the_checkpoint_that_openrlhf_would_load(tmp_path: Path) -> None:
+    actor = tmp_path / "_actor"
+    for name, tag in (("global_step50", "global_step50\n"), ("best_global_step75", "best_global_step75")):
+        (actor / name).mkdir(parents=True)
+        assert newest_tag(tmp_path) != tag.strip()
+        (actor / "latest").write_text(tag)
+        assert newest_tag(tmp_path) == tag.strip()
+    (actor / "latest").write_text("global_step100\n")
+    assert newest_tag(tmp_path) == ""
+    assert [step_of(tag) for tag in ("global_step5", "best_global_step7", "set-aside-global_step5", "x")] == [
+        5,
+        7,
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])

@@ -26,7 +26,7 @@ from callwright_plugins.openrlhf_trainer.export import draw
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
 from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Options
-from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer, newest_step
+from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits
 
 torch = pytest.importorskip("torch", reason="needs the train extra")
@@ -291,16 +291,6 @@ def test_no_line_of_a_log_raises(text: str) -> None:
     read_line(text)
     read_line(f"Global step 1: {{{text}}}")
     assert read_figures("{'a': [") is None
-
-
-def test_the_newest_whole_checkpoint(tmp_path: Path) -> None:
-    assert newest_step(tmp_path) == 0
-    (tmp_path / "_actor" / "global_step50").mkdir(parents=True)
-    assert newest_step(tmp_path) == 0
-    (tmp_path / "_actor" / "latest").write_text("global_step50\n")
-    assert newest_step(tmp_path) == 50
-    (tmp_path / "_actor" / "latest").write_text("global_step75\n")
-    assert newest_step(tmp_path) == 0
 
 
 # The command line -----------------------------------------------------------------------------------------------------

@@ -347,10 +347,10 @@ def test_the_command(make_run: MakeRun, tmp_path: Path) -> None:
     result = invoke(str(tmp_path))
     assert result.exit_code == 2
     why = "is not a run folder: it has no recipe.toml; nor an evaluation: it has no settings.json"
-    assert result.stderr == f"error: {tmp_path} {why}\n"
+    assert result.output == f"error: {tmp_path} {why}\n"
     result = invoke(str(path), "-o", str(tmp_path / "no" / "such" / "folder"))
     assert result.exit_code == 1
-    assert "cannot be written" in result.stderr
+    assert "cannot be written" in result.output
 
 
 def test_errors_of_the_library(tmp_path: Path, make_run: MakeRun) -> None:

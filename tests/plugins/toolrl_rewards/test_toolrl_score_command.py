@@ -48,7 +48,7 @@ def test_schedules_read_the_step(tmp_path: Path) -> None:
     ]
     result, written = score(tmp_path, rows, "--recipe", "toolrl-dynamic-scale")
     assert result.exit_code == 1
-    assert "'toolrl-dynamic-scale' has a schedule: the row needs 'step' and 'total_steps'" in result.stderr
+    assert "'toolrl-dynamic-scale' has a schedule: the row needs 'step' and 'total_steps'" in result.output
     assert [(one["scores"]["format"]["high"], one["total"]) for one in written] == [(2.0, 4.0), (1.0, 4.0), (1.0, 4.0)]
 
 
@@ -65,7 +65,7 @@ def test_schedules_read_the_step(tmp_path: Path) -> None:
 def test_a_bad_ground_truth_is_a_bad_row(tmp_path: Path, truth: Any, reason: str) -> None:
     result, written = score(tmp_path, [row(1), row(2, truth=truth)], "--recipe", "toolrl-released-default")
     assert result.exit_code == 1
-    assert f"in.jsonl:2: {reason}" in result.stderr
+    assert f"in.jsonl:2: {reason}" in result.output
     assert [one["id"] for one in written] == [1]
 
 

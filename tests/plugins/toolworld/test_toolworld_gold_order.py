@@ -14,6 +14,7 @@ import callwright as cw
 
 @pytest.fixture
 def command(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    pytest.importorskip("numpy", reason="the program draws intervals")
     monkeypatch.syspath_prepend(root / "benchmarks")
     spec = importlib.util.spec_from_file_location("gold_order", root / "benchmarks" / "gold_order.py")
     assert spec is not None

@@ -61,7 +61,10 @@ def settle(
     tasks = Run(folder).read_json(TASKS)
     changes = compare(Ingredients(written["made_of"], tasks if isinstance(tasks, dict) else {}), now)
     if not changes:
-        if not isinstance(tasks, dict):
+        unknown = "weights" in now.stated and "weights" not in written["made_of"]
+        if unknown:
+            say(f"{folder} was begun before its ledger held digests of weights: they are written down, not compared")
+        if unknown or not isinstance(tasks, dict):
             _write(folder, now, written["continued"])
         return []
     named = "; ".join(map(str, changes))
@@ -111,11 +114,12 @@ def _write(folder: Path, now: Ingredients, continued: list[Any]) -> None:
 
 
 def compare(before: Ingredients, now: Ingredients) -> list[Change]:
-    """What differs, most telling first: the recipe, tasks by their ids, plugins, versions."""
+    """What differs, most telling first: the recipe, tasks by their ids, weights by their files, plugins, versions."""
     old, new = before.stated, now.stated
     return [
         *_value("the recipe", old.get("recipe"), new.get("recipe")),
         *_corpus(before, now),
+        *_weights(_table(old, "weights"), _table(new, "weights")),
         *_plugins(_table(old, "plugins"), _table(new, "plugins")),
         *(
             change
@@ -152,6 +156,16 @@ def _corpus(before: Ingredients, now: Ingredients) -> list[Change]:
         what = f"tasks of the split {split!r}" + (f" ({said})" if said else "")
         changes.append(Change(what, str(was.get("digest", "")), str(is_.get("digest", ""))))
     return changes
+
+
+def _weights(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
+    """Of the models that are named on both sides: the recipe, or the settings, say which is named."""
+    return [
+        change
+        for model in sorted({*before} & {*now})
+        for file in sorted({*before[model], *now[model]})
+        for change in _value(f"the weights {model}/{file}", before[model].get(file), now[model].get(file))
+    ]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -43,8 +43,14 @@ class Ingredients:
     tasks: Mapping[str, Mapping[str, str]]
 
     @classmethod
-    def of(cls, pipeline: Pipeline, splits: Mapping[str, Sequence[Task]], recipe_text: str = "") -> Ingredients:
-        """Those of a pipeline and of tasks by the name of their split.
+    def of(
+        cls,
+        pipeline: Pipeline,
+        splits: Mapping[str, Sequence[Task]],
+        recipe_text: str = "",
+        weights: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> Ingredients:
+        """Those of a pipeline, of tasks by the name of their split, and of models' files.
 
         A corpus that makes its tasks on demand may have a method ``fingerprint(split)``: JSON that fixes them. Then
         only the first tasks are looked at.
@@ -62,6 +68,7 @@ class Ingredients:
                 "corpus": {"name": pipeline.corpus.name, "splits": corpus},
                 "plugins": plugin_digests(pipeline.registry),
                 "versions": versions(),
+                **({"weights": {name: dict(files) for name, files in weights.items()}} if weights else {}),
             },
             digests,
         )

@@ -20,6 +20,8 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from callwright.errors import RunError
+from callwright.training.ledger.account import Change, note_changes
+from callwright.training.run_folder import Run
 
 SEAL: Final = "digests.json"
 #: What a damaged folder is called from then on.
@@ -157,6 +159,22 @@ def _beginning(path: Path, size: int) -> tuple[int, str]:
     return rows, digest.hexdigest()
 
 
+def refuse_lost_rows(lost: Sequence[str], run: Run, say: Callable[[str], object]) -> None:
+    """Raise :class:`callwright.errors.RunError` for rows that a checkpoint lacks, what :meth:`Seal.lost_rows` says.
+
+    Where the run goes on in spite of it (``Run.accept_changes``), its ledger then says so.
+    """
+    if not lost:
+        return
+    if not run.accept_changes:
+        raise RunError(
+            f"{run.path}: {'; '.join(lost)}. Put the file back, go back to the last checkpoint that it fits "
+            f"(callwright doctor {run.path} --repair), or go on as it is with --accept-changes, as its ledger will say"
+        )
+    note_changes(run.path, [Change(reason, "", "") for reason in lost])
+    say(f"going on though {'; '.join(lost)}; written down in the ledger")
+
+
 def set_aside(path: Path) -> Path:
     """Give a folder a name that nobody reads. Raises :class:`callwright.errors.RunError`."""
     target = path.with_name(SET_ASIDE + path.name)
@@ -214,13 +232,19 @@ class Examination:
     unsealed: list[str] = field(factory=list)
 
 
+def _sealed_within(path: Path, hidden: tuple[str, ...]) -> list[Path]:
+    """A folder; or those deeper in it that have seals, which are another program's checkpoints."""
+    deeper = sorted(one.parent for one in path.rglob(SEAL) if one.parent != path)
+    return [one for one in deeper if not any(part.startswith(hidden) for part in one.relative_to(path).parts)] or [path]
+
+
 def examine(folder: Path) -> Examination:
     """Look over the checkpoints of a run folder, and the rows that belong to them. Every file is read once or twice."""
     found = Examination(folder)
     base = folder / "checkpoints"
     hidden = (".", SET_ASIDE)
     paths = sorted(path for path in base.glob("*") if path.is_dir() and not path.name.startswith(hidden))
-    seals = [Seal.of(path) for path in paths]
+    seals = [Seal.of(one) for path in paths for one in _sealed_within(path, hidden)]
     found.unsealed = [one.path.name for one in seals if not one.sealed]
     ordered = sorted((one for one in seals if one.position is not None), key=lambda one: one.position or ())
     found.checkpoints = len(ordered)

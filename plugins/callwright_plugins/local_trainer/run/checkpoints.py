@@ -23,8 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from callwright.errors import RunError
-from callwright.training.ledger.account import Change, note_changes
-from callwright.training.ledger.seals import SEAL, Lengths, Seal, last_good, seal
+from callwright.training.ledger.seals import SEAL, Lengths, Seal, last_good, refuse_lost_rows, seal
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import Run
 from callwright_plugins.local_trainer.learning.critic import Critic
@@ -168,14 +167,7 @@ def take_up(run: Run, reporter: Reporter) -> Path | None:
             for name, rows in read_state(checkpoint).rows.items()
             if counted[name] < rows
         ]
-    if lost and not run.accept_changes:
-        raise RunError(
-            f"{run.path}: {'; '.join(lost)}. Put the file back, go back to the last checkpoint that it fits "
-            f"(callwright doctor {run.path} --repair), or go on as it is with --accept-changes, as its ledger will say"
-        )
-    if lost:
-        note_changes(run.path, [Change(reason, "", "") for reason in lost])
-        reporter.say(f"going on though {'; '.join(lost)}; written down in the ledger")
+    refuse_lost_rows(lost, run, reporter.say)
     return checkpoint
 
 
