@@ -106,7 +106,7 @@ def _ask(
 ) -> None:
     if not groups:
         return
-    requests = [SamplingRequest(group[0].messages, group[0].task, group[0].turns) for group in groups]
+    requests = [SamplingRequest(one.messages, one.task, one.turns, one.parser) for one, *_ in groups]
     sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
     if [len(completions) for completions in sampled] != [n] * len(groups):
         raise ComponentError(

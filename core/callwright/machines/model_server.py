@@ -7,6 +7,7 @@ Retries and back-off are those of the ``openai`` package (it honours ``Retry-Aft
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from attrs import define, field, frozen
 
 from callwright.errors import InfrastructureFailure, MissingExtra, UsageError
 from callwright.machines.redaction import redacted
+from callwright.machines.refused_parameters import RefusedParameters
 from callwright.registration import Reach
 
 T = TypeVar("T")
@@ -77,6 +79,8 @@ class Server:
     timeout: float = 600.0
     prices: tuple[float, float] = (0.0, 0.0)
     usage: Usage = field(factory=Usage, init=False)
+    #: What the model was found not to take.
+    parameters: RefusedParameters = field(factory=RefusedParameters, init=False)
 
     def __attrs_post_init__(self) -> None:
         if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
@@ -152,15 +156,21 @@ class Connection:
         """The answer of ``/completions`` to token ids, as JSON; raises as :meth:`chat` does."""
         return await self._ask(self._client.completions, len(prompt), prompt=list(prompt), **body)
 
+    async def respond(self, items: Sequence[dict[str, Any]], **body: Any) -> dict[str, Any]:
+        """The answer of ``/responses``, as JSON; raises as :meth:`chat` does."""
+        length = sum(len(str(item)) for item in items) // _CHARACTERS
+        return await self._ask(self._client.responses, length, input=list(items), **body)
+
     async def _ask(self, endpoint: Any, length: int, **body: Any) -> dict[str, Any]:
         server, usage, openai = self.server, self.server.usage, self._openai
-        expected = length + int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
+        limits = (body.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
+        expected = length + int(next(filter(None, limits), 0))
         async with self._slots:
             for limiter, counts_tokens in self._limits:
                 await limiter.acquire(min(expected, limiter.max_rate) if counts_tokens else 1)
             usage.requests += 1
             try:
-                response = await endpoint.with_raw_response.create(model=server.model, **body)
+                response = await self._send(endpoint, body)
             except (openai.APITimeoutError, openai.APIConnectionError) as error:
                 usage.failed += 1
                 usage.retries += server.retries
@@ -171,15 +181,33 @@ class Connection:
                 raise self._translated(error) from error
         usage.retries += response.retries_taken
         try:
-            answer: dict[str, Any] = response.parse().model_dump()
+            answer: dict[str, Any] = json.loads(response.http_response.content)
             counted = answer.get("usage") or {}
-            usage.prompt_tokens += int(counted.get("prompt_tokens") or 0)
-            usage.completion_tokens += int(counted.get("completion_tokens") or 0)
+            usage.prompt_tokens += int(counted.get("prompt_tokens") or counted.get("input_tokens") or 0)
+            usage.completion_tokens += int(counted.get("completion_tokens") or counted.get("output_tokens") or 0)
         except (ValueError, AttributeError, TypeError) as error:
             usage.failed += 1
             raise InfrastructureFailure(f"{server.label} answered something that is no completion") from error
         usage.cost = (usage.prompt_tokens * server.prices[0] + usage.completion_tokens * server.prices[1]) / 1_000_000
         return answer
+
+    async def _send(self, endpoint: Any, body: dict[str, Any]) -> Any:
+        """Ask; and again without a parameter that the model turns out to refuse."""
+        server = self.server
+        while True:
+            sent = server.parameters.accepted(body)
+            try:
+                return await endpoint.with_raw_response.create(model=server.model, **sent)
+            except self._openai.APIStatusError as error:
+                said = server.without_secrets(_said(error))[:400]
+                if not server.parameters.learn(sent, error.status_code, said, error.code, error.param, self._tell):
+                    raise
+            server.usage.retries += 1
+
+    def _tell(self, said: str) -> None:
+        import structlog
+
+        structlog.get_logger(__name__).warning(said, server=self.server.label, model=self.server.model)
 
     def _translated(self, error: Any) -> Exception:
         server, usage = self.server, self.server.usage

@@ -17,7 +17,7 @@ from callwright.walk.answers import answers_match
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import draw_shots
-from callwright.walk.sampling import Sampler, SamplingRequest
+from callwright.walk.sampling import Sampler, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -194,7 +194,10 @@ def evaluate(
     for start in range(0, len(tasks), batch):
         chunk = tasks[start : start + batch]
         requests = [
-            SamplingRequest(pipeline.messages(task, draw_shots(pipeline.corpus, task, shots)), task) for task in chunk
+            SamplingRequest(
+                pipeline.messages(task, draw_shots(pipeline.corpus, task, shots), native=offers_tools(sampler)), task
+            )
+            for task in chunk
         ]
         made = converse(pipeline, sampler, requests, conditions=conditions, temperature=temperature, retries=retries)
         for group in made:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from callwright.language.messages import Message
 
 
 @frozen(slots=False)  # which attrs makes faster, and one is made for every rollout
@@ -12,7 +17,7 @@ class Completion:
     ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
     log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
     ``masked``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
-    masked.
+    masked. ``message`` is what a server answered with, from which ``text`` was made, for those who send it back.
     """
 
     text: str
@@ -20,3 +25,4 @@ class Completion:
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     truncated: bool = False
     masked: str | None = None
+    message: Message | None = field(default=None, repr=False, eq=False)

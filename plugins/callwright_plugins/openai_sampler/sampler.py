@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from callwright.episodes.sampling import draw_seed
-from callwright.errors import DataError, InfrastructureFailure, UsageError
-from callwright.language.messages import Message
-from callwright.language.native import NATIVE_FORM, native_messages, turn_text
-from callwright.language.parser import Parser
-from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.native import NATIVE_FORM
+from callwright.machines.model_server import OPENAI, Connection, Server, Usage, key_reaches
 from callwright.plugins import default_registry
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
+from callwright_plugins.openai_sampler.exchange import APIS, EARLIER_THOUGHTS, Api, EarlierThoughts, Exchange
+from callwright_plugins.openai_sampler.functions import Functions
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
@@ -25,11 +25,21 @@ def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
 class OpenAISampler:
     """Completions of ``model`` on an OpenAI-compatible server.
 
-    ``max_new_tokens`` bounds a completion (sent as ``token_limit``: newer models of OpenAI want
-    ``max_completion_tokens``). ``tools="prompt"`` leaves the tools to the system message, as every other sampler does;
-    ``"native"`` sends them as function definitions, and what the server returns as tool calls is written in the form
-    ``hermes``, which the recipe must then use. ``logprobs`` asks for those of the sampled tokens. ``body`` is added to
-    every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.machines.model_server.Server`.
+    ``max_new_tokens`` bounds a completion (sent as ``token_limit``). ``api`` is ``chat`` (chat completions) or
+    ``responses``. ``reasoning_effort`` is sent as it is. A parameter that is sent of its own accord and that the model
+    refuses is left out or renamed from then on (:mod:`callwright.machines.refused_parameters`).
+
+    ``tools="prompt"`` leaves the tools to the system message, as every other sampler does; ``"native"`` sends them as
+    function definitions, the prompt then holds neither a list of them nor a form
+    (:func:`callwright.walk.prompt.build_messages`), and the recipe's form is only how calls are read. For these
+    ``parallel_tool_calls``, ``tool_choice`` (``auto``, ``required``, ``none`` or a name) and ``strict``.
+
+    A thought that the server hands over apart becomes the completion's own. ``earlier_thoughts`` is what later turns
+    are sent of it: ``keep`` sends it back as it came, ``template`` writes it into the text in ``<think>`` for the
+    server's template to decide, ``drop`` leaves it out.
+
+    ``logprobs`` asks for those of the sampled tokens. ``body`` is added to every request (``{"top_p": 0.9}``). The
+    other options are those of :class:`callwright.machines.model_server.Server`.
 
     A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
     all retries loses its sample and no other one: its completions say so in ``masked``. ``usage`` counts requests,
@@ -46,7 +56,13 @@ class OpenAISampler:
         api_key_env: str = "OPENAI_API_KEY",
         max_new_tokens: int = 1024,
         token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
+        api: Api = "chat",
         tools: Literal["prompt", "native"] = "prompt",
+        parallel_tool_calls: bool | None = None,
+        tool_choice: str | None = None,
+        strict: bool = False,
+        earlier_thoughts: EarlierThoughts = "keep",
+        reasoning_effort: str | None = None,
         logprobs: bool = False,
         body: Mapping[str, Any] | None = None,
         send_seed: bool = True,
@@ -58,8 +74,20 @@ class OpenAISampler:
         price_prompt: float = 0.0,
         price_completion: float = 0.0,
     ) -> None:
-        if tools not in ("prompt", "native"):
-            raise UsageError(f"'tools' must be 'prompt' or 'native', not {tools!r}")
+        for option, value, known in (
+            ("tools", tools, ("prompt", "native")),
+            ("api", api, APIS),
+            ("earlier_thoughts", earlier_thoughts, EARLIER_THOUGHTS),
+        ):
+            if value not in known:
+                raise UsageError(f"{option!r} must be {' or '.join(map(repr, known))}, not {value!r}")
+        native = tools == "native"
+        asked = {"parallel_tool_calls": parallel_tool_calls, "tool_choice": tool_choice, "strict": strict or None}
+        for option, stated in asked.items():
+            if stated is not None and not native:
+                raise UsageError(f'{option!r} is about tools that the server is given: it goes with tools = "native"')
+            if option != "tool_choice" and type(stated) not in (bool, type(None)):
+                raise UsageError(f"{option!r} must be true or false, not {stated!r}")
         if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise UsageError(f"'max_new_tokens' must be a whole number, 1 or more, not {max_new_tokens!r}")
         self.server = Server(
@@ -73,12 +101,24 @@ class OpenAISampler:
             timeout=timeout,
             prices=(price_prompt, price_completion),
         )
-        self._native: Parser | None = default_registry().create("parser", NATIVE_FORM) if tools == "native" else None
-        self._logprobs = logprobs
-        self._send_seed = send_seed
-        self._body = {token_limit: max_new_tokens, **(body or {})}
+        #: Whether the tools go to the server: prompts are then written without them.
+        self.offers_tools = native
         #: In which role results of calls are sent: the server's template knows tools only where it was told of them.
-        self.observation_role: Literal["tool", "user"] = "user" if self._native is None else "tool"
+        self.observation_role: Literal["tool", "user"] = "tool" if native else "user"
+        self._exchange = Exchange(
+            self.server.label,
+            {
+                token_limit: max_new_tokens,
+                **({"reasoning_effort": reasoning_effort} if reasoning_effort is not None else {}),
+                **({"logprobs": True} if logprobs else {}),
+                **(body or {}),
+            },
+            api=api,
+            functions=Functions(parallel_tool_calls, tool_choice, bool(strict)) if native else None,
+            native_form=default_registry().create("parser", NATIVE_FORM) if native else None,
+            earlier_thoughts=earlier_thoughts,
+            send_seed=send_seed,
+        )
 
     @property
     def usage(self) -> Usage:
@@ -96,7 +136,8 @@ class OpenAISampler:
 
         def asking(request: SamplingRequest) -> Any:
             async def ask(connection: Connection) -> list[Completion]:
-                return await self._group(connection, request, n, draw_seed(seed, request.task.id), temperature)
+                seeded = draw_seed(seed, request.task.id)
+                return await self._exchange.group(connection, request, n, seeded, temperature)
 
             return ask
 
@@ -113,44 +154,3 @@ class OpenAISampler:
             else:
                 groups.append(answer)
         return groups
-
-    async def _group(
-        self, connection: Connection, request: SamplingRequest, n: int, seed: int, temperature: float
-    ) -> list[Completion]:
-        """As many completions as were asked for, from servers too that give fewer at a time."""
-        said = request.messages
-        body: dict[str, Any] = {**self._body, "temperature": temperature}
-        if self._native is not None:
-            said = native_messages(said, self._native)
-            functions = [spec.to_openai() for spec in request.task.tools.values() if not spec.hidden]
-            body |= {"tools": functions} if functions else {}
-        if self._logprobs:
-            body["logprobs"] = True
-        messages = [message.to_openai() for message in said]
-        completions: list[Completion] = []
-        while len(completions) < n:
-            wanted = n - len(completions)
-            more: dict[str, Any] = {"n": wanted} if wanted > 1 else {}
-            if self._send_seed:
-                more["seed"] = (seed + len(completions)) % 2**31
-            try:
-                answer = await connection.chat(messages, **body, **more)
-            except ContextExceeded:
-                return [Completion("", truncated=True)] * n
-            choices = answer.get("choices") or []
-            if not choices:
-                raise InfrastructureFailure(f"{self.server.label} answered without a choice")
-            completions += [self._completion(choice) for choice in choices[:wanted]]
-        return completions
-
-    def _completion(self, choice: Mapping[str, Any]) -> Completion:
-        try:
-            message = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
-        except DataError as error:
-            raise InfrastructureFailure(f"{self.server.label} answered with what is no message: {error}") from error
-        tokens = (choice.get("logprobs") or {}).get("content") or ()
-        return Completion(
-            message.text if self._native is None else turn_text(message, self._native),
-            logprobs=tuple(float(token["logprob"]) for token in tokens),
-            truncated=choice.get("finish_reason") == "length",
-        )
