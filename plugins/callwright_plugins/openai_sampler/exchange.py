@@ -13,8 +13,8 @@ from callwright.language.messages import PIECES, Message
 from callwright.language.native import native_messages, turn_text
 from callwright.language.parser import Parser
 from callwright.language.thoughts import THINK, begun, cut_thought, with_thought
-from callwright.machines.model_server import Connection, ContextExceeded
-from callwright.machines.responses_api import ITEMS, as_chat, request_of
+from callwright.machines.model_server import Connection, ContentFiltered, ContextExceeded, is_filtered
+from callwright.machines.model_server.responses import ITEMS, as_chat, request_of
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
 from callwright_plugins.openai_sampler.functions import Functions
@@ -67,6 +67,8 @@ class Exchange:
                 answer = await self._ask(connection, messages, {**body, **more})
             except ContextExceeded:
                 return [Completion("", truncated=True)] * n
+            except ContentFiltered as refused:
+                return [Completion("", masked=f"refused by a content filter: {refused}")] * n
             choices = answer.get("choices") or []
             if not choices:
                 error = answer.get("error")
@@ -87,6 +89,8 @@ class Exchange:
 
     def completion(self, choice: Mapping[str, Any], request: SamplingRequest | None = None) -> Completion:
         """The completion of a choice. Raises :class:`callwright.InfrastructureFailure` for what is no message."""
+        if is_filtered(choice):
+            return Completion("", masked=f"refused by a content filter: {self.label} cut what the model wrote")
         given = choice.get("message") or {}
         try:
             message = Message.from_openai({"role": "assistant", **given})

@@ -27,7 +27,7 @@ class OpenAISampler:
 
     ``max_new_tokens`` bounds a completion (sent as ``token_limit``). ``api`` is ``chat`` (chat completions) or
     ``responses``. ``reasoning_effort`` is sent as it is. A parameter that is sent of its own accord and that the model
-    refuses is left out or renamed from then on (:mod:`callwright.machines.refused_parameters`).
+    refuses is left out or renamed from then on (:mod:`callwright.machines.model_server.refused_parameters`).
 
     ``tools="prompt"`` leaves the tools to the system message, as every other sampler does; ``"native"`` sends them as
     function definitions, the prompt then holds neither a list of them nor a form
@@ -41,9 +41,9 @@ class OpenAISampler:
     ``logprobs`` asks for those of the sampled tokens. ``body`` is added to every request (``{"top_p": 0.9}``). The
     other options are those of :class:`callwright.machines.model_server.Server`.
 
-    A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
-    all retries loses its sample and no other one: its completions say so in ``masked``. ``usage`` counts requests,
-    retries, tokens and cost.
+    A prompt that does not fit into the model's context is a truncated, empty completion. What a filter of the server
+    refuses is masked, and so is a request that fails after all retries: it loses its sample and no other one, and its
+    completions say so in ``masked``. ``usage`` counts requests, retries, tokens and cost.
     """
 
     name = "openai"
@@ -73,6 +73,9 @@ class OpenAISampler:
         timeout: float = 600.0,
         price_prompt: float = 0.0,
         price_completion: float = 0.0,
+        price_cached: float | None = None,
+        max_cost: float | None = None,
+        most_failures: int = 20,
     ) -> None:
         for option, value, known in (
             ("tools", tools, ("prompt", "native")),
@@ -99,7 +102,9 @@ class OpenAISampler:
             tokens_per_minute=tokens_per_minute,
             retries=retries,
             timeout=timeout,
-            prices=(price_prompt, price_completion),
+            prices=(price_prompt, price_completion, price_prompt if price_cached is None else price_cached),
+            max_cost=max_cost,
+            most_failures=most_failures,
         )
         #: Whether the tools go to the server: prompts are then written without them.
         self.offers_tools = native

@@ -1,5 +1,7 @@
 """How servers refuse, in their own words: the status and the body, as their sources and documentation have them."""
 
+# ruff: noqa: E501 (the words of others)
+
 from __future__ import annotations
 
 from typing import Any, Final

@@ -11,9 +11,9 @@ import pytest
 import structlog
 
 import callwright as cw
-from callwright.machines.refused_parameters import RefusedParameters
+from callwright.machines.model_server.refused_parameters import RefusedParameters
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))
+sys.path.append(str(Path(__file__).parents[2] / "support"))
 from stand_in_server import Asked, Reply, StandIn, chat
 
 BODY = {"messages": [], "max_tokens": 7, "temperature": 0.0, "seed": 3, "n": 2}
