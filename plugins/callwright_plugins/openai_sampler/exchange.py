@@ -7,13 +7,13 @@ from typing import Any, Final, Literal, get_args
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import DataError, InfrastructureFailure
+from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.envelope import split_thought
 from callwright.language.messages import PIECES, Message
 from callwright.language.native import native_messages, turn_text
 from callwright.language.parser import Parser
 from callwright.language.thoughts import THINK, begun, cut_thought, with_thought
-from callwright.machines.model_server import Connection, ContentFiltered, ContextExceeded, is_filtered
+from callwright.machines.model_server import Connection, ContentFiltered, ContextExceeded, RequestRejected, is_filtered
 from callwright.machines.model_server.responses import ITEMS, as_chat, request_of
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
@@ -29,6 +29,8 @@ EARLIER_THOUGHTS: Final[tuple[str, ...]] = get_args(EarlierThoughts)
 _FIELDS: Final = ("reasoning_content", "reasoning", "thinking")
 #: What a provider wants back as it came: signatures, encrypted reasoning.
 _OPAQUE: Final = frozenset({*PIECES, "extra_content", ITEMS})
+#: Marks an answer whose thought is there and empty: DeepSeek refuses a turn of calls that comes back without the field.
+_EMPTY: Final = "empty_thought"
 
 
 @frozen(eq=False)
@@ -65,6 +67,13 @@ class Exchange:
                 more["seed"] = (seed + len(completions)) % 2**31
             try:
                 answer = await self._ask(connection, messages, {**body, **more})
+            except RequestRejected as error:
+                if self._field[0] in error.said and any(self._field[0] in message for message in messages):
+                    raise UsageError(
+                        f"{error}. If the server does not take earlier thoughts back as {self._field[0]!r}, set "
+                        'earlier_thoughts = "template" or "drop"'
+                    ) from error
+                raise
             except ContextExceeded:
                 return [Completion("", truncated=True)] * n
             except ContentFiltered as refused:
@@ -96,7 +105,9 @@ class Exchange:
             message = Message.from_openai({"role": "assistant", **given})
         except DataError as error:
             raise InfrastructureFailure(f"{self.label} answered with what is no message: {error}") from error
-        self._field[:] = [name for name in _FIELDS if given.get(name)][:1] or self._field
+        self._field[:] = [name for name in _FIELDS if isinstance(given.get(name), str)][:1] or self._field
+        if given.get(self._field[0]) == "" and not message.thought:
+            message = evolve(message, extra={**message.extra, _EMPTY: True})
         tokens = (choice.get("logprobs") or {}).get("content") or ()
         truncated = choice.get("finish_reason") == "length"
         return Completion(
@@ -147,7 +158,7 @@ class Exchange:
         calls = tuple(evolve(call, extra=_without(call.extra, "index")) for call in own.tool_calls) if native else ()
         plain = evolve(own, tool_calls=calls, content=own.text, reasoning="", extra={})
         if self.earlier_thoughts == "keep":
-            kept = {key: value for key, value in own.extra.items() if key in _OPAQUE}
+            kept = {key: value for key, value in own.extra.items() if key in _OPAQUE or key == _EMPTY}
             if not native and not own.thought:
                 return message
             return evolve(plain, reasoning=own.thought, extra=kept)
@@ -159,6 +170,8 @@ class Exchange:
 
     def _sent(self, message: Message) -> dict[str, Any]:
         made = message.to_openai()
+        if made.pop(_EMPTY, False):
+            made[self._field[0]] = ""
         if "reasoning_content" in made:
             made[self._field[0]] = made.pop("reasoning_content")
         return made

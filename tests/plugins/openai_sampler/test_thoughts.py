@@ -19,7 +19,7 @@ pytest.importorskip("openai", reason="needs the client: pip install 'callwright[
 pytest.importorskip("aiolimiter", reason="needs the client: pip install 'callwright[openai]'")
 
 sys.path.append(str(Path(__file__).parents[2] / "core" / "support"))
-from stand_in_server import Asked, StandIn, chat
+from stand_in_server import Asked, Reply, StandIn, chat
 
 FORMS = ("json", "xml", "direct", "toolrl", "hermes", "why")
 FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "parts", "opened")
@@ -218,6 +218,48 @@ def test_a_thought_does_not_go_back(native: bool) -> None:
     assert "my why" not in str(sent)
     assert "SECRET" not in str(sent)
     assert "NoSuchTool" in str(sent)
+
+
+def two_turns(first: Any, policy: str = "keep", second: Any = None) -> list[dict[str, Any]]:
+    """The messages of a native request that follows this answer."""
+    task = cw.corpus("toolworld-mini-v1").task("train-3")
+    query = cw.Message.user("q")
+    answers = iter([first, second or chat("ok")])
+    with StandIn(lambda asked: next(answers)) as server:
+        sampler = cw.sampler("openai", model="m", tools="native", base_url=server.url, earlier_thoughts=policy)
+        (((one,),)) = sampler.sample([cw.SamplingRequest((query,), task)])
+        said = (query, cw.Message.assistant(one.text), cw.Message.tool("42"))
+        sampler.sample([cw.SamplingRequest(said, task, (Turn(one, cw.Program()),))])
+        sent: list[dict[str, Any]] = server.asked[-1].body["messages"]
+    return sent
+
+
+def test_an_empty_thought_goes_back_where_the_server_gave_one() -> None:
+    """DeepSeek refuses a turn of calls that comes back without the field."""
+    sent = two_turns(chat(None, calls=[("f", "{}")], thought=""))
+    assert sent[1]["reasoning_content"] == ""
+    assert sent[1]["tool_calls"][0]["id"] == sent[2]["tool_call_id"]
+    assert "reasoning_content" not in two_turns(chat(None, calls=[("f", "{}")]))[1]
+    assert "empty_thought" not in str(sent)
+
+
+def test_what_a_provider_signed_goes_back_as_it_came() -> None:
+    """Gemini refuses a turn of calls that comes back without its signatures."""
+    signed = {"google": {"thought_signature": "SIGNED"}}
+    answer = chat(None, calls=[("f", "{}")])
+    answer["choices"][0]["message"]["tool_calls"][0] |= {"extra_content": signed, "index": 0}
+    answer["choices"][0]["message"] |= {"annotations": [], "provider": "x"}
+    call = two_turns(answer)[1]["tool_calls"][0]
+    assert call["extra_content"] == signed
+    assert not {"index"} & call.keys()
+    assert not {"annotations", "provider"} & two_turns(answer)[1].keys()
+
+
+def test_a_server_that_does_not_take_thoughts_back_is_said_to() -> None:
+    message = "messages.1.assistant.reasoning: Extra inputs are not permitted"
+    refused = Reply({"error": {"message": message}}, 422)
+    with pytest.raises(cw.UsageError, match=r'Extra inputs.* set earlier_thoughts = "template" or "drop"'):
+        two_turns(chat(None, calls=[("f", "{}")], thought="hm", thought_field="reasoning"), second=refused)
 
 
 def test_what_the_model_wrote_into_its_text_stays_there() -> None:
