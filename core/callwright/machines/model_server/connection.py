@@ -14,10 +14,9 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from callwright.errors import CallwrightError, InfrastructureFailure, MissingExtra, UsageError
 from callwright.machines.model_server.refusals import ContentFiltered, Refused, Said, filtered, said
@@ -117,13 +116,24 @@ class Connection:
             self._counted(paid)
 
     async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        server = self.server
-        whole = self._whole(body)
-        key = "" if server.replies is None else self._digest(path, whole)
-        if server.replies is not None and (kept := server.replies.get(key)) is not None:
+        whole, replies = self._whole(body), self.server.replies
+        if replies is None:
+            return await self._paid(path, whole, "")
+        key = replies.key(path, self.server.address, whole)
+        if (kept := replies.get(key)) is not None:
             return kept
+        try:
+            answer = await self._paid(path, whole, key)
+        except Exception:  # one that is cancelled may have been answered, and paid for
+            replies.gave_up(key)
+            raise
+        replies.put(key, answer)
+        return answer
+
+    async def _paid(self, path: str, whole: dict[str, Any], key: str) -> dict[str, Any]:
+        server = self.server
         async with self._under_way(expected(whole)) as paid:
-            answer = await self._sent(path, whole, self._answered, paid)
+            answer = await self._sent(path, whole, self._answered, paid, key)
             paid.counted = usage_of(answer, server.prices)
             paid.has_usage = isinstance(answer.get("usage"), Mapping)
             self._counted(paid)
@@ -131,17 +141,11 @@ class Connection:
             server.usage.refused += taken
             if taken and taken >= len(answer.get("choices") or [None]):
                 raise ContentFiltered(f"{server.label} filtered what the model wrote (content_filter)")
-        if server.replies is not None:
-            server.replies.put(key, answer)
         return answer
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
         more = body.pop("extra_body", None) or {}  # the name that the openai package has for further fields
         return {"model": self.server.model, **body, **more}
-
-    def _digest(self, path: str, body: Mapping[str, Any]) -> str:
-        said = json.dumps([path, self.server.label, self.server.model, body], sort_keys=True, default=str)
-        return sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
     # One request, from before it is sent until it is paid for -----------------------------------------------------
 
@@ -196,37 +200,37 @@ class Connection:
             self.server.budget.settle(paid.worst, cost)
 
     async def _sent(
-        self, path: str, body: dict[str, Any], send: Callable[[str, dict[str, Any]], Awaitable[T]], paid: _Paid
+        self,
+        path: str,
+        body: dict[str, Any],
+        send: Callable[[str, dict[str, Any]], Awaitable[T]],
+        paid: _Paid,
+        key: str = "",
     ) -> T:
-        """What ``send`` gives, tried as often as the server's retries allow; every try takes from the limiter.
-
-        A parameter that the model turns out to refuse is left out from then on, and the request made again.
-        """
-        server, limiter, usage = self.server, self._limiter, self.server.usage
+        """What ``send`` gives, tried as often as the server's retries allow; every try takes from the limiter."""
+        server, limiter = self.server, self._limiter
         expects = paid.tokens.tokens
-        tries = mended = 0
+        tries, first = 0, True
         while True:
             if limiter is not None:
                 await limiter.taken(expects)
+            self._counts(first, key)
+            first = False
             tries += 1
-            if tries == 1:
-                usage.requests += 1
-            else:
-                usage.retries += 1
+            sent = server.parameters.accepted(body)
             paid.began = True  # also for who cancels this
             try:
-                accepted = server.parameters.accepted(body)
-                found = await self._tried(send, path, accepted)
+                found = await self._tried(send, path, sent)
                 paid.began, paid.answered = False, True
                 return found
             except Passing as failed:
                 passing = failed
-            except (Refused, RequestRejected) as error:
+            except (Refused, RequestRejected) as refused:
                 paid.began = False
                 if limiter is not None:
                     limiter.correct(-expects)
-                if isinstance(error, RequestRejected) and self._mended(accepted, error):
-                    mended += 1
+                if isinstance(refused, RequestRejected) and self._learnt(sent, refused):
+                    tries -= 1  # that was no failure
                     continue
                 raise
             paid.began = passing.began
@@ -234,24 +238,33 @@ class Connection:
                 limiter.correct(-expects)
             if passing.wait is not None and passing.wait > server.timeout:
                 raise lost(passing, tries, f"it asks to wait {passing.wait:.0f} s, longer than a request may take")
-            if tries - mended > server.retries:
+            if tries > server.retries:
                 raise lost(passing, tries, passing.said)
             if passing.began:  # what was set aside for it may be spent, so that the next try needs its own
                 self._settle(paid, paid.worst)
                 paid.began = False
                 await self._reserve(paid)
-            await asyncio.sleep(pause(tries - mended, random.random()) if passing.wait is None else passing.wait)
+            await asyncio.sleep(pause(tries, random.random()) if passing.wait is None else passing.wait)
 
-    def _mended(self, body: Mapping[str, Any], error: RequestRejected) -> bool:
-        """Whether the request is to be made again without a parameter that was refused, which is said once."""
+    def _counts(self, first: bool, key: str) -> None:
+        """An HTTP request is about to be sent."""
         server = self.server
+        if not first:
+            server.usage.retries += 1
+            return
+        server.usage.requests += 1
+        if server.replies is not None and key:
+            server.replies.begun(key)
 
-        def say(what: str) -> None:
-            import structlog
+    def _learnt(self, sent: Mapping[str, Any], refused: RequestRejected) -> bool:
+        """Whether something in the request was not to the model's taste, and is left out from now on."""
+        parameters = self.server.parameters
+        return parameters.learn(sent, refused.status, refused.said, refused.code, refused.param, self._tell)
 
-            structlog.get_logger(__name__).warning(what, server=server.label, model=server.model)
+    def _tell(self, said: str) -> None:
+        import structlog
 
-        return server.parameters.learn(body, error.status, error.said, error.code, error.param, say)
+        structlog.get_logger(__name__).warning(said, server=self.server.label, model=self.server.model)
 
     async def _tried(self, send: Callable[[str, dict[str, Any]], Awaitable[T]], path: str, body: dict[str, Any]) -> T:
         """One HTTP request, with the errors of the ``openai`` package in our words, without its own as their cause:
@@ -356,7 +369,7 @@ class Connection:
 
     def _counted(self, paid: _Paid) -> None:
         """Add what an answer counts, and correct what the limiter expected."""
-        self.server.usage.add(paid.counted)
+        self.server.usage.add(evolve(paid.counted, requests=0))  # which was counted when it was sent
         if self._limiter is not None and paid.has_usage:
             used = paid.counted.prompt_tokens + paid.counted.completion_tokens
             self._limiter.correct(used - paid.tokens.tokens)

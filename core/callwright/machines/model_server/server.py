@@ -29,13 +29,25 @@ OPENAI: Final = "https://api.openai.com/v1"
 
 
 class Replies(Protocol):
-    """Answers that were paid for already. A request is looked up before it is made, and kept after it succeeded."""
+    """Answers that were paid for already. A request is looked up before it is made, and kept after it succeeded.
+
+    What is worth keeping (an answer that was cut, say) is for :meth:`put` to decide.
+    """
+
+    def key(self, endpoint: str, address: str, body: Mapping[str, Any]) -> str:
+        """Tells requests apart; asked once for each. Keys and passwords in the address take no part."""
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The answer to the request of this digest, if it is kept."""
+        """The answer to that request, if it is kept."""
+
+    def begun(self, key: str) -> None:
+        """The request is sent for the first time: from now on it may have to be paid for."""
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
-        """Keep an answer."""
+        """It was answered."""
+
+    def gave_up(self, key: str) -> None:
+        """It failed or was refused, and is not tried again."""
 
 
 @define(kw_only=True, eq=False)
@@ -69,8 +81,8 @@ class Server:
     prices: tuple[float, ...] = (0.0, 0.0)
     max_cost: float | None = None
     most_failures: int = 20
-    #: Where answers are kept, if anywhere.
-    replies: Replies | None = None
+    #: Where answers are looked up before a request is made and kept when it was answered, if anywhere.
+    replies: Replies | None = field(default=None, init=False)
     usage: Usage = field(factory=Usage, init=False)
     #: What the model was found not to take.
     parameters: RefusedParameters = field(factory=RefusedParameters, init=False)

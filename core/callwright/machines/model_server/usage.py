@@ -37,7 +37,7 @@ class Usage:
 
     def to_json(self) -> dict[str, float]:
         """The figures by name."""
-        return {**asdict(self), "cost": round(self.cost, 6)}
+        return {**asdict(self), "cost": round(self.cost, 9)}
 
     def add(self, figures: Usage | Mapping[str, float]) -> None:
         """Add what was counted elsewhere: in another process, or in one answer."""
@@ -47,7 +47,7 @@ class Usage:
 
 
 def usage_of(answer: Mapping[str, Any], prices: Sequence[float] = ()) -> Usage:
-    """What one answer counts, and its cost: ``requests`` is 0 (who asked counts those).
+    """What one answer counts, and its cost; ``requests`` is 1.
 
     ``prices``: per million prompt and completion tokens, and cached prompt tokens (else those cost like others).
     Reads the usage of chat completions (also with ``prompt_cache_hit_tokens`` of DeepSeek and top-level
@@ -56,7 +56,7 @@ def usage_of(answer: Mapping[str, Any], prices: Sequence[float] = ()) -> Usage:
     """
     counted = answer.get("usage")
     if not isinstance(counted, Mapping):
-        return Usage()
+        return Usage(requests=1)
     inside, outside = _details(counted, "prompt", "input"), _details(counted, "completion", "output")
     read = _whole(counted.get("cache_read_input_tokens"))
     if "prompt_tokens" in counted or "completion_tokens" in counted:
@@ -72,6 +72,7 @@ def usage_of(answer: Mapping[str, Any], prices: Sequence[float] = ()) -> Usage:
         read,
     )
     found = Usage(
+        requests=1,
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=min(cached, prompt),

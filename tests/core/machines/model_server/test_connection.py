@@ -247,21 +247,64 @@ def test_many_requests_at_once_are_really_at_once(stand_in: Any) -> None:
 
 def test_answers_that_are_kept_are_not_asked_for_again(stand_in: Any) -> None:
     class Kept(dict[str, dict[str, Any]]):
+        def __init__(self) -> None:
+            super().__init__()
+            self.told: list[str] = []
+
+        def key(self, endpoint: str, address: str, body: Any) -> str:
+            assert address.startswith("http://127.0.0.1")
+            return json.dumps([endpoint, body], sort_keys=True)
+
+        def begun(self, key: str) -> None:
+            self.told.append("begun")
+
         def put(self, key: str, answer: dict[str, Any]) -> None:
+            self.told.append("put")
             self[key] = answer
+
+        def gave_up(self, key: str) -> None:
+            self.told.append("gave up")
 
     def script(asked: Asked) -> Any:
         return echo(asked) if asked.body["seed"] != 3 else fault("500")
 
     there = stand_in(script)
-    server = Server(model="m", base_url=there.url + "?key=q1w2e3r4", retries=0, replies=Kept())
+    server = Server(model="m", base_url=there.url, retries=0)
+    kept = Kept()
+    server.replies = kept  # type: ignore[assignment]
     first = server.all([lambda one, n=n: one.chat(MESSAGES, seed=n) for n in range(5)])
+    assert sorted(kept.told) == ["begun"] * 5 + ["gave up"] + ["put"] * 4
     again = server.all([lambda one, n=n: one.chat(MESSAGES, seed=n) for n in range(5)])
     assert [one for one in first if isinstance(one, dict)] == [one for one in again if isinstance(one, dict)]
     assert [asked.body["seed"] for asked in there.asked].count(3) == 2  # what failed was not kept
-    assert len(there.asked) == 6
-    assert len(server.replies) == 4  # type: ignore[arg-type]
-    assert "q1w2" not in json.dumps(list(server.replies))  # type: ignore[call-overload]
+    assert (len(there.asked), len(kept), server.usage.requests) == (6, 4, 6)
+
+
+def test_what_the_model_turns_out_not_to_take_is_left_out_from_then_on(stand_in: Any) -> None:
+    class Learning:
+        def __init__(self) -> None:
+            self.without: set[str] = set()
+
+        def accepted(self, body: dict[str, Any]) -> dict[str, Any]:
+            return {name: value for name, value in body.items() if name not in self.without}
+
+        def learn(self, body: Any, status: int, message: str, code: Any, param: Any, say: Any) -> bool:
+            news = param in body and status == 400 and code == "unsupported_value" and "Only the default" in message
+            self.without.add(param)
+            return bool(news)
+
+    def script(asked: Asked) -> Any:
+        if "temperature" in asked.body:
+            error = {"message": "Only the default (1) value", "param": "temperature", "code": "unsupported_value"}
+            return Reply({"error": error}, 400)
+        return chat("fine")
+
+    there = stand_in(script)
+    server = Server(model="m", base_url=there.url, retries=0, concurrency=1)
+    server.parameters = Learning()
+    found = server.all([lambda one: one.chat(MESSAGES, temperature=0)] * 3)
+    assert all(isinstance(one, dict) for one in found)
+    assert (server.usage.requests, server.usage.retries, len(there.asked)) == (3, 1, 4)
 
 
 # Streams --------------------------------------------------------------------------------------------------------------

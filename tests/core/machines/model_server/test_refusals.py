@@ -149,7 +149,7 @@ def test_usage_of_each_dialect(counted: Any, expected: tuple[int, int, int, int]
     prompt, completion, cached, _ = expected
     assert (found.prompt_tokens, found.completion_tokens, found.cached_tokens, found.reasoning_tokens) == expected
     assert found.cost == pytest.approx(((prompt - cached) * 2 + cached * 0.5 + completion * 10) / 1e6)
-    assert found.requests == 0
+    assert found.requests == 1
     assert usage_of({"usage": counted}, (2.0, 10.0)).cost == pytest.approx((prompt * 2 + completion * 10) / 1e6)
 
 
@@ -158,7 +158,7 @@ def test_usage_adds_up() -> None:
     total.add(usage_of({"usage": usage(3, 4)}, (1e6, 1e6)))
     total.add({"requests": 1, "cached_tokens": 2, "of a later version": 9})
     assert total.to_json() == {
-        "requests": 3, "retries": 0, "failed": 0, "prompt_tokens": 3, "completion_tokens": 4, "cost": 7.5, "refused": 0,
+        "requests": 4, "retries": 0, "failed": 0, "prompt_tokens": 3, "completion_tokens": 4, "cost": 7.5, "refused": 0,
         "cached_tokens": 2, "reasoning_tokens": 0,
     }  # fmt: skip
 
