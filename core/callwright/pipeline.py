@@ -129,9 +129,13 @@ class Pipeline:
             environment = _in_processes(environment, self.conditions.time_limit)  # type: ignore[arg-type]  # by identity
         return task if environment is task.environment else evolve(task, environment=environment)
 
-    def messages(self, task: Task, shots: Sequence[Task] = ()) -> tuple[Message, ...]:
-        """Task -> messages, with worked examples between instructions and query."""
-        return build_messages(task, self.parser, self.registry, shots)
+    def messages(self, task: Task, shots: Sequence[Task] = (), *, native: bool = False) -> tuple[Message, ...]:
+        """Task -> messages, with worked examples between instructions and query.
+
+        ``native``: for a sampler that hands the tools to its model itself
+        (:func:`callwright.walk.sampling.offers_tools`).
+        """
+        return build_messages(task, self.parser, self.registry, shots, native=native)
 
     def attempt(
         self, task: Task, completion: Completion | str | Sequence[Completion | str], progress: Progress | None = None

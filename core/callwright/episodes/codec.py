@@ -212,10 +212,13 @@ class ChatCodec(_Decoding):
         return self._prefix
 
     def _open_thought(self) -> str:
-        question = [Message.user("QUESTION")]
-        try:
-            prompt = self.render(question)
-        except Exception:  # templates that want more than a user's message open no thought that could be known
+        for asked in ([Message.user("QUESTION")], [Message.system("RULES"), Message.user("QUESTION")]):
+            try:
+                prompt = self.render(asked)
+                break
+            except Exception:  # what a template wants more than that is not known here
+                continue
+        else:
             return ""
         at = prompt.rfind(_THINK)
         return prompt[at:] if at > prompt.rfind("QUESTION") and _THINK_END not in prompt[at:] else ""

@@ -107,7 +107,7 @@ def _ask(
 ) -> None:
     if not groups:
         return
-    requests = [SamplingRequest(group[0].messages, group[0].task, group[0].turns) for group in groups]
+    requests = [SamplingRequest(one.messages, one.task, one.turns, one.parser) for one, *_ in groups]
     sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
     if [len(completions) for completions in sampled] != [n] * len(groups):
         raise _another_number(sampler.name, n, len(groups))
@@ -157,7 +157,7 @@ async def aconverse(
     group = [await do(pipeline.conversation, request.task, request.messages, conditions, role) for _ in range(n)]
 
     async def ask(one: Conversation, copy: int, count: int, seed: int) -> list[Completion]:
-        following = SamplingRequest(one.messages, one.task, one.turns)
+        following = SamplingRequest(one.messages, one.task, one.turns, one.parser)
         async with open_gate:
             with asking(f"{one.task.id}\n{copy}/{len(one.history)}"):
                 found = await asked.sample_one(following, n=count, seed=seed, temperature=temperature)

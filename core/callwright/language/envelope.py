@@ -142,12 +142,30 @@ def read_thought(text: str) -> str | None:
     For a text that is no program. The block ends where :func:`read_envelope` says; where nothing that it could read
     follows, it ends at the first ``</think>``.
     """
+    block = _thought_block(text)
+    return None if block is None else text[slice(*block)].strip()
+
+
+def split_thought(text: str) -> tuple[str, str] | None:
+    """The thought that a text begins with, and what follows its block, both stripped; ``None`` for any other text.
+
+    The block ends where :func:`read_thought` says.
+    """
+    opened = _THINK.search(text)
+    if opened is None or text[: opened.start()].strip():
+        return None
+    block = _thought_block(text)
+    return None if block is None else (text[slice(*block)].strip(), text[block[1] + len(_THINK_END) :].strip())
+
+
+def _thought_block(text: str) -> Span | None:
+    """Where the inside of the first think block is."""
     opened = _THINK.search(text)
     if opened is None:
         return None
     joint = _find_joint(text, opened.end())
     end = joint.start() if joint is not None else text.find(_THINK_END, opened.end())
-    return text[opened.end() : end].strip() if end >= 0 else None
+    return (opened.end(), end) if end >= 0 else None
 
 
 def too_long(text: str, limits: ParseLimits) -> ParseFailure:

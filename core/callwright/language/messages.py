@@ -27,6 +27,8 @@ _ROLES: Final[tuple[str, ...]] = get_args(Role)
 #: The keys under which servers and trainers hand over a thought. The first that holds text is read.
 _THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking")
 _THINKING: Final = ("thinking", "reasoning", "redacted_thinking")
+#: Keys that hold a thought in pieces, which their provider wants back as they were (OpenRouter, LiteLLM).
+PIECES: Final = ("reasoning_details", "thinking_blocks")
 _OF_MESSAGE: Final = frozenset(
     {"role", "content", "tool_calls", "tool_call_id", "name", "refusal", "function_call", *_THOUGHTS}
 )
@@ -106,9 +108,10 @@ class Message(_Compact):
     """One message of a conversation. Equal messages say the same; one made only of texts can be hashed.
 
     ``content`` is a text, or parts: a ``str`` for each text and an object, as it came, for anything else. ``reasoning``
-    is the thought that stood beside the content; ``thought`` also finds the one that is a part of it. ``tool_call_id``
-    is the call whose result a message of the role ``tool`` is, ``name`` that of a tool or a speaker. ``extra`` holds
-    the keys of the wire format that have no attribute here. What is not there is empty, never ``None``.
+    is the thought that stood beside the content; ``thought`` also finds the one that is a part of it or came in pieces
+    (``reasoning_details``, ``thinking_blocks``). ``tool_call_id`` is the call whose result a message of the role
+    ``tool`` is, ``name`` that of a tool or a speaker. ``extra`` holds the keys of the wire format that have no
+    attribute here. What is not there is empty, never ``None``.
 
     Raises :class:`callwright.errors.DataError` for an unknown role and for a content of another type.
     """
@@ -162,10 +165,20 @@ class Message(_Compact):
 
     @property
     def thought(self) -> str:
-        """The reasoning; without one the text of the content's thinking parts."""
-        if self.reasoning or isinstance(self.content, str):
+        """The reasoning; without one the text of the content's thinking parts, else that of a provider's pieces."""
+        if self.reasoning:
             return self.reasoning
-        return "\n".join(_thought_of_part(part) for part in self.content if _thinks(part))
+        if not isinstance(self.content, str):
+            found = "\n".join(_thought_of_part(part) for part in self.content if _thinks(part))
+            if found:
+                return found
+        for key in PIECES if self.extra else ():
+            pieces = self.extra.get(key)
+            if isinstance(pieces, list | tuple):
+                found = "\n".join(filter(None, (_thought_of_part(one) for one in pieces if isinstance(one, Mapping))))
+                if found:
+                    return found
+        return ""
 
     # The wire format -------------------------------------------------------------------------------------------------
 
@@ -310,9 +323,9 @@ def _text_of_part(part: Part) -> str:
 
 
 def _thought_of_part(part: Part) -> str:
-    """Anthropic's parts hold the thought as text, Mistral's as text parts of its own."""
+    """Anthropic's parts hold the thought as text, Mistral's as text parts of its own, OpenRouter's as a summary too."""
     assert not isinstance(part, str)
-    thought = next((part[key] for key in ("thinking", "reasoning", "text") if part.get(key)), "")
+    thought = next((part[key] for key in ("thinking", "reasoning", "text", "summary") if part.get(key)), "")
     if isinstance(thought, list | tuple):
         return "".join(_text_of_part(one) for one in thought if isinstance(one, str | Mapping))
     return thought if isinstance(thought, str) else ""

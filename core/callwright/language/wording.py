@@ -92,3 +92,21 @@ def tier_instructions(parser: Parser, rules: Sequence[str]) -> str:
     examples = [f"### {title}\n\n{parser.render(example)}" for title, example in _EXAMPLES]
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate((*_RULES, *rules, *_LAST_RULES), 1))
     return "\n\n".join((*_SITUATIONS, *examples, "## Rules", numbered))
+
+
+_NATIVE: Final = (
+    "You settle the user's requests with the functions that you are given.",
+    "Call what the request needs, and nothing else. Calls that need nothing of one another go into one answer. A call "
+    "that needs the result of another one waits until that result is there, and takes the value from it. A call that "
+    "failed is corrected and repeated. What a result or the conversation has already told you is not asked for again.",
+    "Give every required argument, and an optional one where the request asks for it or is better served with it.",
+    "When no function can serve the request, or when it is settled, make no call: answer the user in words.",
+)
+#: The answer of a worked example in which nothing is called, and what is said once its calls were made.
+NOTHING_TO_CALL: Final = "None of my functions can serve this request."
+SETTLED: Final = "That settles the request."
+
+
+def native_instructions() -> str:
+    """What a model is told that gets its tools as functions: when to call and when not. No form, no list of tools."""
+    return "\n\n".join(_NATIVE)

@@ -20,7 +20,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import draw_shots
-from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest
+from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def evaluated(
         return
     conditions = _conditions(pipeline, plan)
     for start in range(0, len(tasks), plan.batch):
-        requests = [_request(pipeline, task, plan.shots) for task in tasks[start : start + plan.batch]]
+        requests = [_request(pipeline, sampler, task, plan.shots) for task in tasks[start : start + plan.batch]]
         made = converse(
             pipeline, sampler, requests, conditions=conditions, temperature=plan.temperature, retries=plan.retries
         )
@@ -280,7 +280,7 @@ def _in_window(
 
         async def work(task: Task) -> T:
             with lanes.one() as lane:
-                request = await lane.do(_request, pipeline, task, plan.shots)
+                request = await lane.do(_request, pipeline, sampler, task, plan.shots)
                 (made,) = await aconverse(
                     pipeline,
                     connection,
@@ -308,8 +308,9 @@ def _conditions(pipeline: Pipeline, plan: Plan) -> Conditions:
     return evolve(pipeline.conditions, seed=plan.seed, limits=plan.limits or pipeline.conditions.limits)
 
 
-def _request(pipeline: Pipeline, task: Task, shots: int) -> SamplingRequest:
-    return SamplingRequest(pipeline.messages(task, draw_shots(pipeline.corpus, task, shots)), task)
+def _request(pipeline: Pipeline, sampler: Sampler, task: Task, shots: int) -> SamplingRequest:
+    examples = draw_shots(pipeline.corpus, task, shots)
+    return SamplingRequest(pipeline.messages(task, examples, native=offers_tools(sampler)), task)
 
 
 def _judged(episode: Episode, then: Callable[[Attempt, Verdict], T]) -> T:

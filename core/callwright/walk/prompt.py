@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from callwright.errors import ComponentError, DataError, UsageError
-from callwright.language.messages import Message
+from callwright.environments.telling import tell
+from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
+from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import Parser
+from callwright.language.program import plain
+from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
+from callwright.walk.execution import execute
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:
@@ -18,18 +22,29 @@ if TYPE_CHECKING:
 
 
 def build_messages(
-    task: Task, parser: Parser, registry: Registry | None = None, shots: Sequence[Task] = ()
+    task: Task,
+    parser: Parser,
+    registry: Registry | None = None,
+    shots: Sequence[Task] = (),
+    *,
+    native: bool = False,
 ) -> tuple[Message, ...]:
     """The system message (the form's instructions, then the offered tools) and the query (TIER, appendix C).
 
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
+    ``native`` is for samplers that hand the tools to their model themselves: the system message says in plain words
+    when to call and when not, without a form and without a list, and the calls of ``shots`` are made, one after another
+    where one needs another's result, and shown with what came of them.
+
     Plugins that listen to ``callwright_prompt`` may change the messages, which they get in the wire format.
 
     Raises :class:`callwright.errors.DataError` for a shot without a reference program,
     :class:`callwright.errors.CannotExpress` for one that the form cannot write, and
     :class:`callwright.errors.ComponentError` where a plugin left something else than messages.
     """
+    if native:
+        return _heard(_native_messages(task, shots), task, registry)
     offered = _offered(task)
     messages = [Message.system(f"{parser.instructions()}\n\n# Tools\n{offered}\n")]
     for shot in shots:
@@ -43,6 +58,39 @@ def build_messages(
         messages.append(Message.user(note + shot.query))
         messages.append(Message.assistant(parser.render(shot.program)))
     messages.append(Message.user(task.query))
+    return _heard(messages, task, registry)
+
+
+def _native_messages(task: Task, shots: Sequence[Task]) -> list[Message]:
+    messages = [Message.system(native_instructions())]
+    for shot in shots:
+        messages += [Message.user(shot.query), *_native_example(shot)]
+    return [*messages, Message.user(task.query)]
+
+
+def _native_example(shot: Task) -> Iterator[Message]:
+    """The reference program as calls with their results: all at once, or one by one where one needs another's."""
+    program = shot.program
+    if program is None:
+        raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
+    if not program.calls:
+        yield Message.assistant(NOTHING_TO_CALL)
+        return
+    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed)
+    if trace.masked is not None:
+        raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
+    records = list(trace.records)
+    chained = any(call.located for call in program.calls)
+    for some in [[record] for record in records] if chained else [records]:
+        calls = [ToolCall("", record.tool, json.dumps(plain(record.arguments), ensure_ascii=False)) for record in some]
+        yield Message.assistant("", calls)
+        for record in some:
+            yield Message.tool(tell(record.outcome, id=record.call, name=record.tool))
+    yield Message.assistant(SETTLED)
+
+
+def _heard(messages: Sequence[Message], task: Task, registry: Registry | None) -> tuple[Message, ...]:
+    """The messages, as plugins leave them."""
     if registry is not None and registry.listens("callwright_prompt"):
         return _changed(messages, task, registry)
     return tuple(messages)

@@ -12,6 +12,7 @@ from callwright.walk.completion import Completion
 
 if TYPE_CHECKING:
     from callwright.language.messages import Message
+    from callwright.language.parser import Parser
     from callwright.machines.model_server.reply_cache import ReplyCache
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
@@ -22,12 +23,14 @@ class SamplingRequest:
     """A prompt, and the task it was made of (scripted samplers answer from the task, models from the messages).
 
     In an episode of several turns, ``messages`` go on to what the model is to answer next, and ``turns`` are those that
-    it has had, with what their calls came to.
+    it has had, with what their calls came to. ``parser`` is the form in which completions are read, where it is
+    known.
     """
 
     messages: tuple[Message, ...]
     task: Task
     turns: tuple[Turn, ...] = field(default=(), repr=False)
+    parser: Parser | None = field(default=None, repr=False, eq=False)
 
 
 @runtime_checkable
@@ -50,6 +53,20 @@ class Sampler(Protocol):
         self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
     ) -> list[list[Completion]]:
         """``[B][n]`` completions, in the order of the requests. ``temperature`` 0 is greedy decoding."""
+
+
+@runtime_checkable
+class OffersTools(Protocol):
+    """What a sampler says in addition that hands tools to its model by itself, as functions of a server's protocol."""
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether prompts are to be written without a list of tools and without a form."""
+
+
+def offers_tools(sampler: object) -> bool:
+    """Whether a sampler hands the tools to its model by itself."""
+    return isinstance(sampler, OffersTools) and sampler.offers_tools is True
 
 
 class AskedOneByOne(Protocol):

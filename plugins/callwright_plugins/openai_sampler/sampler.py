@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Literal
 
-from attrs import asdict, evolve, frozen
+from attrs import frozen
 
 from callwright.episodes.sampling import draw_seed
-from callwright.errors import DataError, InfrastructureFailure, UsageError
-from callwright.language.messages import Message
-from callwright.language.native import NATIVE_FORM, native_messages, turn_text
-from callwright.language.parser import Parser
-from callwright.machines.model_server import (
-    OPENAI,
-    Connection,
-    ContentFiltered,
-    ContextExceeded,
-    Server,
-    Usage,
-    is_filtered,
-    key_reaches,
-    usage_of,
-)
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.native import NATIVE_FORM
+from callwright.machines.model_server import OPENAI, Connection, Server, Usage, key_reaches, usage_of
 from callwright.machines.model_server.reply_cache import ReplyCache
 from callwright.plugins import default_registry
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import AskedOneByOne, SamplingRequest
+from callwright_plugins.openai_sampler.exchange import APIS, EARLIER_THOUGHTS, Api, EarlierThoughts, Exchange
+from callwright_plugins.openai_sampler.functions import Functions
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
@@ -39,11 +30,21 @@ def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
 class OpenAISampler:
     """Completions of ``model`` on an OpenAI-compatible server.
 
-    ``max_new_tokens`` bounds a completion (sent as ``token_limit``: newer models of OpenAI want
-    ``max_completion_tokens``). ``tools="prompt"`` leaves the tools to the system message, as every other sampler does;
-    ``"native"`` sends them as function definitions, and what the server returns as tool calls is written in the form
-    ``hermes``, which the recipe must then use. ``logprobs`` asks for those of the sampled tokens. ``body`` is added to
-    every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.machines.model_server.Server`.
+    ``max_new_tokens`` bounds a completion (sent as ``token_limit``). ``api`` is ``chat`` (chat completions) or
+    ``responses``. ``reasoning_effort`` is sent as it is. A parameter that is sent of its own accord and that the model
+    refuses is left out or renamed from then on (:mod:`callwright.machines.model_server.refused_parameters`).
+
+    ``tools="prompt"`` leaves the tools to the system message, as every other sampler does; ``"native"`` sends them as
+    function definitions, the prompt then holds neither a list of them nor a form
+    (:func:`callwright.walk.prompt.build_messages`), and the recipe's form is only how calls are read. For these
+    ``parallel_tool_calls``, ``tool_choice`` (``auto``, ``required``, ``none`` or a name) and ``strict``.
+
+    A thought that the server hands over apart becomes the completion's own. ``earlier_thoughts`` is what later turns
+    are sent of it: ``keep`` sends it back as it came, ``template`` writes it into the text in ``<think>`` for the
+    server's template to decide, ``drop`` leaves it out.
+
+    ``logprobs`` asks for those of the sampled tokens. ``body`` is added to every request (``{"top_p": 0.9}``). The
+    other options are those of :class:`callwright.machines.model_server.Server`.
 
     A prompt that does not fit into the model's context is a truncated, empty completion. What a filter of the server
     refuses is masked, and so is a request that fails after all retries: it loses its sample and no other one, and its
@@ -60,7 +61,13 @@ class OpenAISampler:
         api_key_env: str = "OPENAI_API_KEY",
         max_new_tokens: int = 1024,
         token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
+        api: Api = "chat",
         tools: Literal["prompt", "native"] = "prompt",
+        parallel_tool_calls: bool | None = None,
+        tool_choice: str | None = None,
+        strict: bool = False,
+        earlier_thoughts: EarlierThoughts = "keep",
+        reasoning_effort: str | None = None,
         logprobs: bool = False,
         body: Mapping[str, Any] | None = None,
         send_seed: bool = True,
@@ -75,8 +82,20 @@ class OpenAISampler:
         max_cost: float | None = None,
         most_failures: int = 20,
     ) -> None:
-        if tools not in ("prompt", "native"):
-            raise UsageError(f"'tools' must be 'prompt' or 'native', not {tools!r}")
+        for option, value, known in (
+            ("tools", tools, ("prompt", "native")),
+            ("api", api, APIS),
+            ("earlier_thoughts", earlier_thoughts, EARLIER_THOUGHTS),
+        ):
+            if value not in known:
+                raise UsageError(f"{option!r} must be {' or '.join(map(repr, known))}, not {value!r}")
+        native = tools == "native"
+        asked = {"parallel_tool_calls": parallel_tool_calls, "tool_choice": tool_choice, "strict": strict or None}
+        for option, stated in asked.items():
+            if stated is not None and not native:
+                raise UsageError(f'{option!r} is about tools that the server is given: it goes with tools = "native"')
+            if option != "tool_choice" and type(stated) not in (bool, type(None)):
+                raise UsageError(f"{option!r} must be true or false, not {stated!r}")
         if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise UsageError(f"'max_new_tokens' must be a whole number, 1 or more, not {max_new_tokens!r}")
         self.server = Server(
@@ -92,12 +111,25 @@ class OpenAISampler:
             max_cost=max_cost,
             most_failures=most_failures,
         )
-        self._native: Parser | None = default_registry().create("parser", NATIVE_FORM) if tools == "native" else None
-        self._logprobs = logprobs
-        self._send_seed = send_seed
-        self._body = {token_limit: max_new_tokens, **(body or {})}
+        #: Whether the tools go to the server: prompts are then written without them.
+        self.offers_tools = native
         #: In which role results of calls are sent: the server's template knows tools only where it was told of them.
-        self.observation_role: Literal["tool", "user"] = "user" if self._native is None else "tool"
+        self.observation_role: Literal["tool", "user"] = "tool" if native else "user"
+        self._exchange = Exchange(
+            self.server.label,
+            {
+                token_limit: max_new_tokens,
+                **({"reasoning_effort": reasoning_effort} if reasoning_effort is not None else {}),
+                **({"logprobs": True} if logprobs else {}),
+                **(body or {}),
+            },
+            api=api,
+            functions=Functions(parallel_tool_calls, tool_choice, bool(strict)) if native else None,
+            native_form=default_registry().create("parser", NATIVE_FORM) if native else None,
+            earlier_thoughts=earlier_thoughts,
+            send_seed=send_seed,
+            prices=self.server.prices,
+        )
 
     @property
     def usage(self) -> Usage:
@@ -112,9 +144,11 @@ class OpenAISampler:
         """
         _check(n, temperature)
 
+        asked_over = partial(_Connected, self._exchange)
+
         def asking(request: SamplingRequest) -> Any:
             async def ask(connection: Connection) -> list[Completion]:
-                return await _Connected(self, connection).sample_one(request, n=n, seed=seed, temperature=temperature)
+                return await asked_over(connection).sample_one(request, n=n, seed=seed, temperature=temperature)
 
             return ask
 
@@ -141,7 +175,7 @@ class OpenAISampler:
     async def connected(self) -> AsyncIterator[AskedOneByOne]:
         """A connection over which requests are made one by one."""
         async with Connection(self.server) as connection:
-            yield _Connected(self, connection)
+            yield _Connected(self._exchange, connection)
 
     def keep_replies(self, replies: ReplyCache) -> None:
         """From now on look there before asking, and put every answer there."""
@@ -151,64 +185,12 @@ class OpenAISampler:
         """What an answer that is kept has cost, in the currency of the prices."""
         return usage_of(answer, self.server.prices).cost
 
-    async def completions(
-        self, connection: Connection, request: SamplingRequest, n: int, seed: int, temperature: float
-    ) -> list[Completion]:
-        """As many completions as were asked for, from servers too that give fewer at a time."""
-        said = request.messages
-        body: dict[str, Any] = {**self._body, "temperature": temperature}
-        if self._native is not None:
-            said = native_messages(said, self._native)
-            functions = [spec.to_openai() for spec in request.task.tools.values() if not spec.hidden]
-            body |= {"tools": functions} if functions else {}
-        if self._logprobs:
-            body["logprobs"] = True
-        messages = [message.to_openai() for message in said]
-        completions: list[Completion] = []
-        while len(completions) < n:
-            wanted = n - len(completions)
-            more: dict[str, Any] = {"n": wanted} if wanted > 1 else {}
-            if self._send_seed:
-                more["seed"] = (seed + len(completions)) % 2**31
-            try:
-                answer = await connection.chat(messages, **body, **more)
-            except ContextExceeded:
-                return [Completion("", truncated=True)] * n
-            except ContentFiltered as refused:
-                return [Completion("", masked=f"refused by a content filter: {refused}")] * n
-            choices = answer.get("choices") or []
-            if not choices:
-                raise InfrastructureFailure(f"{self.server.label} answered without a choice")
-            some = [self._completion(choice) for choice in choices[:wanted]]
-            some[0] = evolve(some[0], usage=self._usage(answer))
-            completions += some
-        return completions
-
-    def _usage(self, answer: Mapping[str, Any]) -> dict[str, float]:
-        found = usage_of(answer, self.server.prices)
-        found.requests = 1
-        return {name: value for name, value in asdict(found).items() if value}
-
-    def _completion(self, choice: Mapping[str, Any]) -> Completion:
-        if is_filtered(choice):
-            return Completion("", masked=f"refused by a content filter: {self.server.label} cut what the model wrote")
-        try:
-            message = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
-        except DataError as error:
-            raise InfrastructureFailure(f"{self.server.label} answered with what is no message: {error}") from error
-        tokens = (choice.get("logprobs") or {}).get("content") or ()
-        return Completion(
-            message.text if self._native is None else turn_text(message, self._native),
-            logprobs=tuple(float(token["logprob"]) for token in tokens),
-            truncated=choice.get("finish_reason") == "length",
-        )
-
 
 @frozen(eq=False)
 class _Connected:
     """The sampler while it is connected."""
 
-    _sampler: OpenAISampler
+    _exchange: Exchange
     _connection: Connection
 
     async def sample_one(
@@ -218,8 +200,7 @@ class _Connected:
         :class:`callwright.InfrastructureFailure` for a request that failed after all retries.
         """
         _check(n, temperature)
-        seed = draw_seed(seed, request.task.id)
-        return await self._sampler.completions(self._connection, request, n, seed, temperature)
+        return await self._exchange.group(self._connection, request, n, draw_seed(seed, request.task.id), temperature)
 
 
 def _check(n: int, temperature: float) -> None:

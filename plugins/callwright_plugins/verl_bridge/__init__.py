@@ -36,6 +36,7 @@ def compute_score(
     retries: int = 1,
     masked_score: float | None = None,
     total_steps: int | None = None,
+    thought_opened: bool = False,
     registry: Registry | None = None,
 ) -> ScoreFunction:
     """A reward function as verl calls it: ``f(data_source, solution_str, ground_truth, extra_info)``.
@@ -43,13 +44,20 @@ def compute_score(
     It returns a dict with ``score`` and the value of every component, the same keys for every sample; ``ground_truth``
     is the id of a task. verl cannot mask a sample here: one whose machinery failed is tried again ``retries`` times,
     then it gets ``masked_score`` or, without one, stops the run. A reward with a schedule needs ``total_steps``, and
-    ``global_steps`` in ``extra_info``. For the command line of verl see :func:`.scoring.compute_score`.
+    ``global_steps`` in ``extra_info``. ``thought_opened``: the chat template ends a prompt with ``<think>``, which verl
+    does not hand over. For the command line of verl see :func:`.scoring.compute_score`.
     """
     from callwright.pipeline import open_pipeline
     from callwright_plugins.verl_bridge.scoring import ScoreFunction
 
     pipeline = open_pipeline(recipe, corpus, ir, seed=seed, registry=registry)
-    return ScoreFunction(pipeline, retries=retries, masked_score=masked_score, total_steps=total_steps)
+    return ScoreFunction(
+        pipeline,
+        retries=retries,
+        masked_score=masked_score,
+        total_steps=total_steps,
+        thought_opened=thought_opened,
+    )
 
 
 def export(

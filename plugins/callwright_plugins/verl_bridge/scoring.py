@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.thoughts import THINK
 from callwright.pipeline import Pipeline, open_pipeline
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
@@ -26,11 +27,13 @@ class ScoreFunction:
         retries: int = 1,
         masked_score: float | None = None,
         total_steps: int | None = None,
+        thought_opened: bool = False,
     ) -> None:
         self.pipeline = pipeline
         self.retries = retries
         self.masked_score = masked_score
         self.total_steps = total_steps
+        self.thought_opened = thought_opened
         self.__name__ = pipeline.reward.name
 
     def __call__(
@@ -49,7 +52,8 @@ class ScoreFunction:
         task = self.pipeline.task(task_id)
         progress = self._progress(extra_info or {})
         # verl itself does not say; our agent loop does, and so may somebody's data or reward manager.
-        completion = Completion(solution_str, truncated=(extra_info or {}).get("truncated") in (True, 1))
+        text = THINK.opening + solution_str if self.thought_opened else solution_str
+        completion = Completion(text, truncated=(extra_info or {}).get("truncated") in (True, 1))
         for _ in range(self.retries + 1):
             reward = self.pipeline.score(self.pipeline.attempt(task, completion, progress))
             if reward.total is not None:
@@ -94,15 +98,17 @@ def compute_score(
     total_steps: int | None = None,
     truncated: TruncationPolicy | None = None,
     floor: float | None = None,
+    thought_opened: bool = False,
     **_ignored: Any,
 ) -> dict[str, float]:
     """What ``reward.custom_reward_function`` names; everything after ``extra_info`` are its ``reward_kwargs``.
 
     ``recipe`` is a reward recipe, with the corpus of the data (by default the one that ``data_source`` names), or a
     pipeline recipe without one. ``truncated`` and ``floor`` are what a cut-off completion earns, by default the
-    reward's own choice.
+    reward's own choice. ``thought_opened``: the chat template ends a prompt with ``<think>``.
     """
-    function = _function(recipe, corpus, data_source, ir, seed, retries, masked_score, total_steps, truncated, floor)
+    shaping = (truncated, floor, thought_opened)
+    function = _function(recipe, corpus, data_source, ir, seed, retries, masked_score, total_steps, *shaping)
     return function(data_source, solution_str, ground_truth, extra_info)
 
 
@@ -118,9 +124,16 @@ def _function(
     total_steps: int | None,
     truncated: TruncationPolicy | None,
     floor: float | None,
+    thought_opened: bool,
 ) -> ScoreFunction:
     pipeline = open_named(recipe, corpus, data_source, ir, seed, truncated, floor)
-    return ScoreFunction(pipeline, retries=retries, masked_score=masked_score, total_steps=total_steps)
+    return ScoreFunction(
+        pipeline,
+        retries=retries,
+        masked_score=masked_score,
+        total_steps=total_steps,
+        thought_opened=thought_opened,
+    )
 
 
 @lru_cache(maxsize=64)

@@ -203,6 +203,9 @@ def test_an_open_thought_is_found(make_task: Any) -> None:
     assert opened.prefix_text == "<think>\n"
     assert make_codec("qwen3").prefix_text == ""
     assert ChatCodec(make_tokenizer(None)).prefix_text == ""
+    opening = CHATML.replace("assistant\n{% endif", "assistant\n<think>\n{% endif")
+    strict = "{% if messages[0].role != 'system' %}{{ raise_exception('no system message') }}{% endif %}" + opening
+    assert ChatCodec(make_tokenizer(strict)).prefix_text == "<think>\n", "where a system message is asked for"
     closed = CHATML.replace("assistant\n{% endif", "assistant\n<think>\n\n</think>\n\n{% endif")
     assert ChatCodec(make_tokenizer(closed)).prefix_text == ""
     parser = cw.parser("json")

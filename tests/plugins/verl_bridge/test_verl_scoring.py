@@ -64,6 +64,16 @@ def test_the_module_function_reads_its_configuration_from_reward_kwargs() -> Non
     assert compute_score(NAME, GOLD[3], task.id, {}, reward_router_address="x") == by_source
 
 
+def test_a_thought_that_the_prompt_opened_belongs_to_the_text() -> None:
+    """verl hands over the response alone; only who knows the template can say where it began."""
+    task = cw.corpus(NAME).task("train-3")
+    response = GOLD[3].removeprefix("<think>")
+    assert response != GOLD[3]
+    assert compute_score(NAME, response, task.id, {})["score"] == 0.0
+    assert compute_score(NAME, response, task.id, {}, thought_opened=True)["score"] == 1.0
+    assert verl_bridge.compute_score("tier", corpus=NAME, thought_opened=True)(NAME, response, task.id)["score"] == 1.0
+
+
 def test_a_lost_sample_is_never_a_number_unless_asked() -> None:
     pipeline = evolve(open_pipeline("tier", CORPUS), environment=Down())
     with pytest.raises(cw.InfrastructureFailure, match=r"task 'train-3' cannot be scored: .*the server is down"):

@@ -217,7 +217,7 @@ class Connection:
             self._counts(first, key)
             first = False
             tries += 1
-            sent = body if server.parameters is None else server.parameters.accepted(body)
+            sent = server.parameters.accepted(body)
             paid.began = True  # also for who cancels this
             try:
                 found = await self._tried(send, path, sent)
@@ -259,8 +259,6 @@ class Connection:
     def _learnt(self, sent: Mapping[str, Any], refused: RequestRejected) -> bool:
         """Whether something in the request was not to the model's taste, and is left out from now on."""
         parameters = self.server.parameters
-        if parameters is None:
-            return False
         return parameters.learn(sent, refused.status, refused.said, refused.code, refused.param, self._tell)
 
     def _tell(self, said: str) -> None:

@@ -45,7 +45,7 @@ WORDINGS: Final = (
     # "This model's maximum context length is N tokens": OpenAI; vLLM's serving_engine.py up to 0.11 and again in 0.18;
     # SGLang's tokenizer_manager.py ("exceeds the model's maximum context length of"); OpenRouter ("This endpoint's …").
     Wording("OpenAI, Azure, vLLM, SGLang, OpenRouter", "overflow", (), ("maximum context length",)),
-    # vllm/renderers/params.py (0.16); vllm/v1/engine/input_processor.py; entrypoints/openai/responses/serving.py (0.33).
+    # vllm/renderers/params.py (0.16); v1/engine/input_processor.py, entrypoints/openai/responses/serving.py (0.33).
     Wording(
         "vLLM",
         "overflow",

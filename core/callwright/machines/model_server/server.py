@@ -15,6 +15,7 @@ from callwright.errors import UsageError
 from callwright.machines.command_folder import SharedNumbers, share
 from callwright.machines.model_server.budget import Budget
 from callwright.machines.model_server.limiter import Limiter
+from callwright.machines.model_server.refused_parameters import RefusedParameters
 from callwright.machines.model_server.statuses import ServerFailing
 from callwright.machines.model_server.usage import Usage
 from callwright.machines.redaction import redacted
@@ -50,24 +51,6 @@ class Replies(Protocol):
         """It failed or was refused, and is not tried again."""
 
 
-class Parameters(Protocol):
-    """What a model was found not to take, for as long as the command runs."""
-
-    def accepted(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of a request without what the model refuses."""
-
-    def learn(
-        self,
-        body: Mapping[str, Any],
-        status: int,
-        message: str,
-        code: str | None,
-        param: str | None,
-        say: Callable[[str], object],
-    ) -> bool:
-        """Whether a request that was refused so is to be sent again. ``say`` is given a sentence the first time."""
-
-
 @define(kw_only=True, eq=False)
 class Server:
     """One model of one server.
@@ -101,9 +84,9 @@ class Server:
     most_failures: int = 20
     #: Where answers are looked up before a request is made and kept when it was answered, if anywhere.
     replies: Replies | None = field(default=None, init=False)
-    #: What is left out or renamed in requests, and learned from their refusals.
-    parameters: Parameters | None = field(default=None, init=False)
     usage: Usage = field(factory=Usage, init=False)
+    #: What the model was found not to take.
+    parameters: RefusedParameters = field(factory=RefusedParameters, init=False)
     _failures: int = field(default=0, init=False)
     _budget: Budget | None = field(default=None, init=False)
 

@@ -185,7 +185,7 @@ def test_an_answer_ends_the_row_of_failures(stand_in: Any, quick: None) -> None:
     assert server.usage.failed == 20
 
 
-@pytest.mark.parametrize("name", [name for name in NO_REFUSALS if name != "rate"])
+@pytest.mark.parametrize("name", [name for name in NO_REFUSALS if name not in ("rate", "parameter")])
 def test_what_repeating_cannot_mend_is_said_at_once(stand_in: Any, name: str) -> None:
     status, body = NO_REFUSALS[name]
     there = stand_in(lambda asked: Reply(body, status))

@@ -1,0 +1,90 @@
+"""Tools as functions of the protocol: how they are offered, which may be called, and what strict schemas change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+from attrs import evolve, field, frozen
+
+from callwright.episodes.codec import template_tool
+from callwright.errors import CannotExpress, UsageError
+from callwright.language.messages import Message, ToolCall
+from callwright.language.parser import DEFAULT_LIMITS
+from callwright.language.strict_json import decode
+from callwright.tools.spec import ToolSpec
+from callwright.tools.strict import strict_parameters, without_left_out
+from callwright.walk.prompt import describe_tool
+from callwright.walk.tasks import Task
+
+CHOICES: Final = ("auto", "required", "none")
+
+
+@frozen(eq=False)
+class Functions:
+    """How tools are offered as functions.
+
+    ``parallel``: whether one answer may hold several calls; ``None`` leaves it to the server. ``choice``: ``auto``,
+    ``required``, ``none`` or the name of the tool that must be called; ``None`` leaves it out. ``strict``: schemas are
+    sent in the strict subset, where every property is required and optional ones may be null; a null that stands for an
+    argument left out is left out again. A tool whose schema cannot be put so is sent as it is, which is said once.
+    """
+
+    parallel: bool | None = None
+    choice: str | None = None
+    strict: bool = False
+    _said: set[str] = field(factory=set, init=False)
+
+    def fields(self, task: Task) -> dict[str, Any]:
+        """The fields of a request for a task. Raises :class:`callwright.UsageError` for a tool that is not offered."""
+        offered = {spec.name: spec for spec in task.tools.values() if not spec.hidden}
+        if self.choice is not None and self.choice not in (*CHOICES, *offered):
+            raise UsageError(
+                f"'tool_choice' is {self.choice!r}, but task {task.id!r} offers no such tool; it is one of "
+                f"{', '.join(CHOICES)} or the name of a tool that every task offers"
+            )
+        if not offered:
+            return {}
+        made: dict[str, Any] = {"tools": [self._definition(spec) for spec in offered.values()]}
+        if self.choice is not None:
+            named = {"type": "function", "function": {"name": self.choice}}
+            made["tool_choice"] = self.choice if self.choice in CHOICES else named
+        if self.parallel is not None:
+            made["parallel_tool_calls"] = self.parallel
+        return made
+
+    def _definition(self, spec: ToolSpec) -> dict[str, Any]:
+        definition = template_tool(describe_tool(spec))
+        if self.strict:
+            try:
+                definition["function"] |= {"parameters": strict_parameters(spec.parameters), "strict": True}
+            except CannotExpress as error:
+                definition["function"]["strict"] = False
+                if spec.name not in self._said:
+                    self._said.add(spec.name)
+                    structlog.get_logger(__name__).warning(
+                        f"the tool {spec.name!r} cannot be offered with a strict schema: {error}; it is sent as it is"
+                    )
+        return definition
+
+    def read(self, message: Message, task: Task) -> Message:
+        """What the model meant: without the nulls that a strict schema made it write. All else stays as sampled."""
+        if not self.strict or not message.tool_calls:
+            return message
+        return evolve(message, tool_calls=tuple(self._read(call, task.tools) for call in message.tool_calls))
+
+    def _read(self, call: ToolCall, tools: Mapping[str, ToolSpec]) -> ToolCall:
+        spec = tools.get(call.name)
+        if spec is None or "null" not in call.arguments:
+            return call
+        arguments = decode(call.arguments, 0, DEFAULT_LIMITS.nesting)
+        if not isinstance(arguments, dict):
+            return call
+        try:
+            strict_parameters(spec.parameters)
+        except CannotExpress:
+            return call
+        meant = without_left_out(arguments, spec.parameters)
+        return call if meant == arguments else evolve(call, arguments=json.dumps(meant, ensure_ascii=False))
