@@ -12,6 +12,7 @@ from attrs import define, field
 
 from callwright.commands.safe_text import say
 from callwright.errors import DataError
+from callwright.machines.model_server.reply_cache import REPLIES, damage_of
 from callwright.training.ledger.account import LEDGER, TASKS
 from callwright.training.ledger.owner import owned
 from callwright.training.ledger.seals import SET_ASIDE, Examination, examine, set_aside
@@ -31,16 +32,18 @@ class Findings:
     damage: list[str] = field(factory=list)
     #: Files whose rows are kept up to the given byte, for they can be made again from there.
     cut: dict[str, tuple[int, int]] = field(factory=dict)
+    #: What is wrong with files that the next start makes anew where they are not there.
+    spare: dict[str, str] = field(factory=dict)
 
     @property
     def all(self) -> list[str]:
         """Everything that is wrong."""
-        return [*self.damage, *self.checkpoints.damage]
+        return [*self.damage, *self.spare.values(), *self.checkpoints.damage]
 
     @property
     def can_repair(self) -> bool:
         """Whether a repair would do anything."""
-        return bool(self.checkpoints.bad or self.cut)
+        return bool(self.checkpoints.bad or self.cut or self.spare)
 
     def to_json(self) -> dict[str, Any]:
         """The same for a program."""
@@ -89,6 +92,8 @@ def look_over(folder: Path) -> Findings:
             tomllib.loads((folder / "recipe.toml").read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
         found.damage.append(f"{folder / 'recipe.toml'} is not valid TOML: {error}")
+    if (reason := damage_of(folder / REPLIES)) is not None:
+        found.spare[REPLIES] = f"{REPLIES} is damaged: {reason}"
     known = {name for name in found.checkpoints.lost if found.checkpoints.lost[name]}
     for path in sorted(folder.glob("*.jsonl")):
         bad = _first_bad_line(path)
@@ -129,6 +134,8 @@ def _repair(found: Findings) -> list[str]:
         write_atomically(path.with_name(SET_ASIDE + name), data)
         write_atomically(path, data[:byte])
         done.append(f"{name} ends before the damaged line; what it was is in {SET_ASIDE}{name}")
+    for name in found.spare:
+        done.append(f"{name} is now {set_aside(found.folder / name).name}; what has no row yet is asked for again")
     return done
 
 

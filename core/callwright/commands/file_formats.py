@@ -124,6 +124,22 @@ def _thought_words() -> Schema:
     return said(nullable({"type": "number", "minimum": 0}), "mean number of words of a thought; null: none can be read")
 
 
+def _usage(of: str) -> Schema:
+    return said(
+        record(
+            {"requests": said(COUNT, "answers that it is made of")},
+            {
+                "prompt_tokens": COUNT,
+                "cached_tokens": said(COUNT, "those of the prompt tokens that the server had kept"),
+                "completion_tokens": COUNT,
+                "reasoning_tokens": said(COUNT, "those of the completion tokens that are thoughts"),
+                "cost": said({"type": "number", "minimum": 0}, "in the currency of the sampler's prices"),
+            },
+        ),
+        f"what the answers of a server {of} took, where one was asked; what is 0 may be left out",
+    )
+
+
 def _metrics() -> Schema:
     return record(
         {
@@ -250,6 +266,7 @@ def _result() -> Schema:
             "valid_overall": nullable(SHARE),
             "thought_words": _thought_words(),
             "undeclared": _undeclared(),
+            "usage": _usage("for all rows"),
             "reward": said(nullable(NUMBER), "mean total, of supervised training"),
             "loss": said(nullable(NUMBER), "nats a token of the reference solutions, of supervised training"),
         },
@@ -320,6 +337,7 @@ def _verdicts() -> Schema:
                 table_of(record({"failures": COUNT, "account": STRING})),
                 "failures that no tool declares, by tool",
             ),
+            "usage": _usage("for this task"),
         },
     )
 

@@ -62,6 +62,7 @@ class Episode(Protocol):
         """Forget every turn: a fresh session, the first context."""
 
 
+T = TypeVar("T")
 E = TypeVar("E", bound=Episode)
 #: One answer for each episode, in their order; an :class:`callwright.InfrastructureFailure` in place of one that failed
 #: alone. It may also raise one, for all of them.
@@ -72,6 +73,18 @@ BatchEngine = Callable[
 ]
 #: The same for one context, awaited. Raises :class:`callwright.InfrastructureFailure`.
 Engine = Callable[[tuple[int, ...], int | None], Awaitable[EngineOutput]]
+
+
+class Do(Protocol):
+    """Call a function somewhere, such as in a thread, and wait for what it returns or raises."""
+
+    def __call__(self, call: Callable[..., T], /, *arguments: Any) -> Awaitable[T]:
+        """What the call returns."""
+
+
+async def do_here(call: Callable[..., T], /, *arguments: Any) -> T:
+    """Call it at once, in this thread."""
+    return call(*arguments)
 
 
 def goes_on(episode: Episode, retries: int) -> bool:
@@ -94,7 +107,8 @@ def _begin_again(episode: Episode) -> None:
         episode.accept(answer)
 
 
-def _answer(episode: Episode, answer: Any) -> None:
+def answered(episode: Episode, answer: Any) -> None:
+    """Give an episode the engine's answer, or the failure that is there in place of one."""
     if isinstance(answer, InfrastructureFailure):
         episode.fail(str(answer))
     else:
@@ -117,7 +131,21 @@ def drive(episodes: Sequence[E], ask: Ask[E], *, retries: int = 0) -> None:
                 f"the engine gave {len(answers)} completions for {len(live)} contexts; this is its bug"
             )
         for episode, answer in zip(live, answers, strict=True):
-            _answer(episode, answer)
+            answered(episode, answer)
+
+
+async def drive_alone(episode: E, ask: Callable[[E], Awaitable[Any]], *, retries: int = 0, do: Do = do_here) -> None:
+    """Drive one episode to its end, whatever becomes of others. ``do`` says where its calls are executed."""
+    while await do(goes_on, episode, retries):
+        await do(answered, episode, await answer_of(ask(episode)))
+
+
+async def answer_of(asked: Awaitable[Any]) -> Any:
+    """The engine's answer, or the :class:`callwright.InfrastructureFailure` that is there in place of one."""
+    try:
+        return await asked
+    except InfrastructureFailure as error:
+        return error
 
 
 def drive_batch(episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retries: int = 0) -> None:
@@ -131,13 +159,12 @@ def drive_batch(episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retr
 
 async def drive_one(episode: TokenEpisode, generate: Engine, *, retries: int = 0, threads: bool = False) -> None:
     """Drive one episode to its end. ``threads`` executes calls in a thread, so that slow tools hold nobody else up."""
-    while await _in_thread(threads, goes_on, episode, retries):
-        answer: EngineOutput | InfrastructureFailure
-        try:
-            answer = await generate(episode.context, episode.room)
-        except InfrastructureFailure as error:
-            answer = error
-        await _in_thread(threads, _answer, episode, answer)
+    await drive_alone(
+        episode,
+        lambda one: generate(one.context, one.room),
+        retries=retries,
+        do=_in_thread if threads else do_here,
+    )
 
 
 async def drive_many(
@@ -168,9 +195,7 @@ async def drive_many(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _in_thread(threads: bool, call: Callable[..., Any], *arguments: Any) -> Any:
-    if not threads:
-        return call(*arguments)
+async def _in_thread(call: Callable[..., T], /, *arguments: Any) -> T:
     import asyncio
 
     return await asyncio.to_thread(call, *arguments)

@@ -6,19 +6,20 @@ drives :class:`callwright.episodes.TokenEpisode` itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from attrs import evolve
 
 from callwright.episodes.conversation import Conversation
-from callwright.episodes.driving import Episode, drive
+from callwright.episodes.driving import Do, Episode, answer_of, answered, do_here, drive, drive_alone, goes_on
 from callwright.episodes.token_episode import Codec, TokenEpisode
 from callwright.errors import ComponentError
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
-from callwright.walk.sampling import Sampler, SamplingRequest
+from callwright.walk.sampling import AskedOneByOne, Sampler, SamplingRequest
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -72,7 +73,7 @@ def converse(
             return pipeline.token_episode(request.task, codec, messages=request.messages, conditions=drawn)
 
         return sampler.converse(requests, start, n=n, seed=conditions.seed, temperature=temperature, retries=retries)
-    role: Literal["tool", "user"] = "tool" if getattr(sampler, "observation_role", "user") == "tool" else "user"
+    role = role_of(sampler)
     groups = [
         [pipeline.conversation(request.task, request.messages, conditions, role) for _ in range(n)]
         for request in requests
@@ -109,12 +110,91 @@ def _ask(
     requests = [SamplingRequest(one.messages, one.task, one.turns, one.parser) for one, *_ in groups]
     sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
     if [len(completions) for completions in sampled] != [n] * len(groups):
-        raise ComponentError(
-            f"sampler {sampler.name!r} did not give {n} completions for each of {len(groups)} requests"
-        )
+        raise _another_number(sampler.name, n, len(groups))
     for group, completions in zip(groups, sampled, strict=True):
         for conversation, completion in zip(group, completions, strict=True):
             answers[id(conversation)] = completion
+
+
+def _another_number(sampler: str, n: int, requests: int) -> ComponentError:
+    return ComponentError(f"sampler {sampler!r} did not give {n} completions for each of {requests} requests")
+
+
+def role_of(sampler: Sampler) -> Literal["tool", "user"]:
+    """In which role a sampler wants to see the results of calls."""
+    return "tool" if getattr(sampler, "observation_role", "user") == "tool" else "user"
+
+
+# One request by itself ------------------------------------------------------------------------------------------------
+
+
+async def aconverse(
+    pipeline: Pipeline,
+    asked: AskedOneByOne,
+    request: SamplingRequest,
+    *,
+    name: str,
+    role: Literal["tool", "user"] = "user",
+    conditions: Conditions | None = None,
+    n: int = 1,
+    temperature: float = 1.0,
+    retries: int = 0,
+    gate: AbstractAsyncContextManager[Any] | None = None,
+    do: Do = do_here,
+) -> list[Conversation]:
+    """``[n]`` episodes of one request, each driven to its end by itself: those that :func:`converse` makes of it.
+
+    Nothing is waited for that another request needs, so that many of these go on at the same time, in one event loop.
+    ``gate`` is held while the sampler is asked, and bounds how many are; ``do`` says where the pipeline's and the
+    environment's code runs, which may be slow. ``name`` and ``role`` (see :func:`role_of`) are the sampler's.
+    """
+    import contextlib
+
+    from callwright.machines.model_server.reply_cache import asking
+
+    conditions = pipeline.conditions if conditions is None else conditions
+    open_gate = gate if gate is not None else contextlib.nullcontext()
+    group = [await do(pipeline.conversation, request.task, request.messages, conditions, role) for _ in range(n)]
+
+    async def ask(one: Conversation, copy: int, count: int, seed: int) -> list[Completion]:
+        following = SamplingRequest(one.messages, one.task, one.turns, one.parser)
+        async with open_gate:
+            with asking(f"{one.task.id}\n{copy}/{len(one.history)}"):
+                found = await asked.sample_one(following, n=count, seed=seed, temperature=temperature)
+        if len(found) != count:
+            raise _another_number(name, count, 1)
+        return found
+
+    async def go_on(one: Conversation, copy: int) -> None:
+        async def ask_alone(one: Conversation) -> Completion:
+            return (await ask(one, copy, 1, turn_seed(conditions.seed, len(one.history), copy)))[0]
+
+        await drive_alone(one, ask_alone, retries=retries, do=do)
+
+    live = [await do(goes_on, one, retries) for one in group]
+    if all(live) and not any(one.history or one.retried for one in group):  # they share a prompt
+        first = await answer_of(ask(group[0], 0, n, conditions.seed))
+        each = first if isinstance(first, list) else [first] * n
+        for one, answer in zip(group, each, strict=True):
+            await do(answered, one, answer)
+    if n == 1:
+        await go_on(group[0], 0)
+    else:
+        await _together([go_on(one, copy) for copy, one in enumerate(group)])
+    return group
+
+
+async def _together(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Await all; the first error stops the others and is raised."""
+    import asyncio  # here, as a scorer has no use for what it costs to import
+
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def draw_seed(seed: int, task: str, copy: int = 0) -> int:

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from attrs import evolve, frozen
 
-from callwright.episodes.sampling import converse
+from callwright.episodes.driving import Episode
+from callwright.episodes.sampling import EpisodeSampler, aconverse, converse, role_of
 from callwright.errors import Abstention
 from callwright.language.envelope import read_thought
 from callwright.language.program import Program
 from callwright.walk.answers import answers_match
 from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import draw_shots
-from callwright.walk.sampling import Sampler, SamplingRequest, offers_tools
+from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
+
+T = TypeVar("T")
+#: Threads in which the tasks of a sampler that waits for a server are executed and judged.
+MOST_LANES: Final = 32
+_LEAST_AHEAD: Final = 4096
 
 
 @frozen
@@ -185,27 +193,126 @@ def evaluate(
     """One attempt per task, judged. ``on_batch`` hears how many tasks are done, ``keep`` sees every attempt.
 
     Attempts have the turns of ``limits``, else of the pipeline's conditions; those whose session failed are begun again
-    up to ``retries`` times. What is sampled for a task hangs on ``seed`` and the task, whatever ``batch`` it is in.
-    ``shots`` worked examples stand in every prompt (see :func:`callwright.walk.prompt.draw_shots`, which says what it
-    raises).
+    up to ``retries`` times. What is sampled for a task hangs on ``seed`` and the task, whatever ``batch`` it is in; for
+    how a sampler that waits for a server is asked see :func:`evaluated`. ``shots`` worked examples stand in every
+    prompt (see :func:`callwright.walk.prompt.draw_shots`, which says what it raises).
     """
-    conditions = evolve(pipeline.conditions, seed=seed, limits=limits or pipeline.conditions.limits)
+    plan = Plan(temperature=temperature, seed=seed, batch=batch, shots=shots, limits=limits, retries=retries)
     verdicts: list[Verdict] = []
-    for start in range(0, len(tasks), batch):
-        chunk = tasks[start : start + batch]
-        requests = [
-            SamplingRequest(
-                pipeline.messages(task, draw_shots(pipeline.corpus, task, shots), native=offers_tools(sampler)), task
-            )
-            for task in chunk
-        ]
-        made = converse(pipeline, sampler, requests, conditions=conditions, temperature=temperature, retries=retries)
-        for group in made:
-            attempt = group[0].attempt
-            verdict = judge(attempt)
+    for some in evaluated(pipeline, tasks, sampler, plan, lambda attempt, verdict: (attempt, verdict)):
+        for attempt, verdict in some:
             verdicts.append(verdict)
             if keep is not None:
                 keep(attempt, verdict)
         if on_batch is not None:
             on_batch(len(verdicts))
     return verdicts
+
+
+@frozen(kw_only=True)
+class Plan:
+    """How an evaluation samples; see :func:`evaluate`."""
+
+    temperature: float = 0.0
+    seed: int = 0
+    batch: int = 64
+    shots: int = 0
+    limits: TurnLimits | None = None
+    retries: int = 0
+
+
+def evaluated(
+    pipeline: Pipeline,
+    tasks: Sequence[Task],
+    sampler: Sampler,
+    plan: Plan,
+    then: Callable[[Attempt, Verdict], T],
+) -> Iterator[list[T]]:
+    """What ``then`` makes of each attempt and its verdict, in the order of the tasks, in lists of what is there.
+
+    A sampler is asked for ``plan.batch`` tasks at a time. One that waits for a server
+    (:class:`callwright.walk.sampling.SamplesConcurrently`) is asked for each by itself, at most its ``concurrency`` at
+    a time: a task begins when another one ends. Its tasks are prepared, executed and judged in up to
+    :data:`MOST_LANES` threads, each task in one of them; ``then`` is called there, too. What is finished and waits for
+    a slower task before it is bounded: :func:`most_ahead` tasks.
+    """
+    if asked_one_by_one(sampler):
+        yield from _in_window(pipeline, tasks, sampler, plan, then)
+        return
+    conditions, native = _conditions(pipeline, plan), offers_tools(sampler)
+    for start in range(0, len(tasks), plan.batch):
+        requests = [_request(pipeline, task, plan.shots, native) for task in tasks[start : start + plan.batch]]
+        made = converse(
+            pipeline, sampler, requests, conditions=conditions, temperature=plan.temperature, retries=plan.retries
+        )
+        yield [_judged(group[0], then) for group in made]
+
+
+def asked_one_by_one(sampler: Sampler) -> TypeGuard[SamplesConcurrently]:
+    """Whether an evaluation asks this sampler for each task by itself."""
+    return isinstance(sampler, SamplesConcurrently) and not isinstance(sampler, EpisodeSampler)
+
+
+def most_ahead(concurrency: int) -> int:
+    """How many tasks after the first unfinished one may be begun: 16 times the requests at a time, 4,096 or more."""
+    return max(_LEAST_AHEAD, 16 * concurrency)
+
+
+def _in_window(
+    pipeline: Pipeline,
+    tasks: Sequence[Task],
+    sampler: SamplesConcurrently,
+    plan: Plan,
+    then: Callable[[Attempt, Verdict], T],
+) -> Iterator[list[T]]:
+    import asyncio  # here, as who samples by itself has no use for what these cost to import
+
+    from callwright.machines.lanes import Lanes
+    from callwright.machines.window import in_window
+
+    role, native, conditions = role_of(sampler), offers_tools(sampler), _conditions(pipeline, plan)
+    concurrency = sampler.concurrency
+    # While some execute their calls others wait for the server, so that it always has as many as it may have.
+    width = 2 * concurrency
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Callable[[Task], Awaitable[T]]]:
+        gate, lanes = asyncio.Semaphore(concurrency), Lanes(min(width, MOST_LANES))
+
+        async def work(task: Task) -> T:
+            with lanes.one() as lane:
+                request = await lane.do(_request, pipeline, task, plan.shots, native)
+                (made,) = await aconverse(
+                    pipeline,
+                    connection,
+                    request,
+                    name=sampler.name,
+                    role=role,
+                    conditions=conditions,
+                    temperature=plan.temperature,
+                    retries=plan.retries,
+                    gate=gate,
+                    do=lane.do,
+                )
+                return await lane.do(_judged, made, then)
+
+        try:
+            async with sampler.connected() as connection:
+                yield work
+        finally:
+            lanes.close()
+
+    yield from in_window(opened, tasks, width=width, ahead=most_ahead(concurrency))
+
+
+def _conditions(pipeline: Pipeline, plan: Plan) -> Conditions:
+    return evolve(pipeline.conditions, seed=plan.seed, limits=plan.limits or pipeline.conditions.limits)
+
+
+def _request(pipeline: Pipeline, task: Task, shots: int, native: bool) -> SamplingRequest:
+    return SamplingRequest(pipeline.messages(task, draw_shots(pipeline.corpus, task, shots), native=native), task)
+
+
+def _judged(episode: Episode, then: Callable[[Attempt, Verdict], T]) -> T:
+    attempt = episode.attempt
+    return then(attempt, judge(attempt))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -12,6 +13,7 @@ from callwright.walk.completion import Completion
 if TYPE_CHECKING:
     from callwright.language.messages import Message
     from callwright.language.parser import Parser
+    from callwright.machines.model_server.reply_cache import ReplyCache
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
 
@@ -65,3 +67,42 @@ class OffersTools(Protocol):
 def offers_tools(sampler: object) -> bool:
     """Whether a sampler hands the tools to its model by itself."""
     return isinstance(sampler, OffersTools) and sampler.offers_tools is True
+
+
+class AskedOneByOne(Protocol):
+    """What a sampler that waits for a server is while it is connected: it belongs to one event loop."""
+
+    async def sample_one(
+        self, request: SamplingRequest, *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[Completion]:
+        """``n`` completions: those that ``sample`` would give for this request.
+
+        Raises :class:`callwright.InfrastructureFailure` where the machinery failed: these samples alone are masked. A
+        completion may be ``masked`` in place of that. Any other error ends the work.
+        """
+
+
+@runtime_checkable
+class SamplesConcurrently(Sampler, Protocol):
+    """What a sampler offers in addition if it waits for a server: requests one by one, many at a time.
+
+    Evaluations then begin a task when another one ends, instead of a batch when the slowest of the last one has.
+    """
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests may be under way, 1 or more."""
+
+    def connected(self) -> AbstractAsyncContextManager[AskedOneByOne]:
+        """A connection, to be entered in the event loop that asks."""
+
+
+@runtime_checkable
+class KeepsReplies(Protocol):
+    """What a sampler offers in addition if answers that were paid for can be kept for a second start."""
+
+    def keep_replies(self, replies: ReplyCache) -> None:
+        """From now on look there before asking, and put every answer there."""
+
+    def paid_for(self, answer: Mapping[str, Any]) -> float:
+        """What an answer that is kept has cost, in the currency of the prices."""

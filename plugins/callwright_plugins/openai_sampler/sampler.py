@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal
+
+from attrs import frozen
 
 from callwright.episodes.sampling import draw_seed
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.native import NATIVE_FORM
-from callwright.machines.model_server import OPENAI, Connection, Server, Usage, key_reaches
+from callwright.machines.model_server import OPENAI, Connection, Server, Usage, key_reaches, usage_of
+from callwright.machines.model_server.reply_cache import ReplyCache
 from callwright.plugins import default_registry
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
-from callwright.walk.sampling import SamplingRequest
+from callwright.walk.sampling import AskedOneByOne, SamplingRequest
 from callwright_plugins.openai_sampler.exchange import APIS, EARLIER_THOUGHTS, Api, EarlierThoughts, Exchange
 from callwright_plugins.openai_sampler.functions import Functions
 
@@ -111,7 +115,7 @@ class OpenAISampler:
         #: In which role results of calls are sent: the server's template knows tools only where it was told of them.
         self.observation_role: Literal["tool", "user"] = "tool" if native else "user"
         self._exchange = Exchange(
-            self.server.label,
+            self.server,
             {
                 token_limit: max_new_tokens,
                 **({"reasoning_effort": reasoning_effort} if reasoning_effort is not None else {}),
@@ -136,13 +140,13 @@ class OpenAISampler:
         """``[B][n]`` completions. Raises :class:`callwright.UsageError` for what repeating cannot mend, and
         :class:`callwright.InfrastructureFailure` if every request failed.
         """
-        if n < 1 or temperature < 0:
-            raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")
+        _check(n, temperature)
 
         def asking(request: SamplingRequest) -> Any:
             async def ask(connection: Connection) -> list[Completion]:
-                seeded = draw_seed(seed, request.task.id)
-                return await self._exchange.group(connection, request, n, seeded, temperature)
+                return await _Connected(self._exchange, connection).sample_one(
+                    request, n=n, seed=seed, temperature=temperature
+                )
 
             return ask
 
@@ -159,3 +163,45 @@ class OpenAISampler:
             else:
                 groups.append(answer)
         return groups
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests may be under way."""
+        return self.server.concurrency
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[AskedOneByOne]:
+        """A connection over which requests are made one by one."""
+        async with Connection(self.server) as connection:
+            yield _Connected(self._exchange, connection)
+
+    def keep_replies(self, replies: ReplyCache) -> None:
+        """From now on look there before asking, and put every answer there."""
+        self.server.keep_replies(replies)
+
+    def paid_for(self, answer: Mapping[str, Any]) -> float:
+        """What an answer that is kept has cost, in the currency of the prices."""
+        return usage_of(answer, self.server.prices).cost
+
+
+@frozen(eq=False)
+class _Connected:
+    """The sampler while it is connected."""
+
+    _exchange: Exchange
+    _connection: Connection
+
+    async def sample_one(
+        self, request: SamplingRequest, *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[Completion]:
+        """``n`` completions. Raises :class:`callwright.UsageError` for what repeating cannot mend, and
+        :class:`callwright.InfrastructureFailure` for a request that failed after all retries.
+        """
+        _check(n, temperature)
+        seed = draw_seed(seed, request.task.id)
+        return await self._exchange.group(self._connection, request, n, seed, temperature)
+
+
+def _check(n: int, temperature: float) -> None:
+    if n < 1 or temperature < 0:
+        raise UsageError(f"n must be at least 1 and temperature at least 0, not {n} and {temperature}")

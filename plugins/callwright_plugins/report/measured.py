@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from callwright.errors import DataError
 from callwright.training.evaluation import Verdict, summarise
@@ -132,9 +132,24 @@ def _facts(data: RunData) -> Iterator[tuple[str, object]]:
         ("Temperature", data.recipe.get("temperature")),
         ("Seed", data.recipe.get("seed")),
         ("Only the first", data.recipe.get("limit")),
+        *_usage(table(data.after.get("usage"))),
     ):
         if value is not None:
             yield shown, str(value)[:120]
+
+
+def _usage(usage: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """What a server was asked and paid for all rows, if one was."""
+    counts = {name: number(value) or 0 for name, value in usage.items()}
+    if not counts:
+        return
+    tokens = []
+    for kind, part in (("prompt", "cached"), ("completion", "reasoning")):
+        among = counts.get(f"{part}_tokens", 0)
+        tokens.append(f"{counts.get(f'{kind}_tokens', 0):,.0f} {kind}" + (f" ({among:,.0f} {part})" if among else ""))
+    yield "Requests", f"{counts.get('requests', 0):,.0f}"
+    yield "Tokens", ", ".join(tokens)
+    yield "Cost", f"{cost:,.6g}" if (cost := counts.get("cost", 0)) else None
 
 
 def _notices(data: RunData) -> str:

@@ -23,6 +23,7 @@ from callwright.registration import Reach
 
 if TYPE_CHECKING:
     from callwright.machines.model_server.connection import Connection
+    from callwright.machines.model_server.reply_cache import ReplyCache
 
 T = TypeVar("T")
 OPENAI: Final = "https://api.openai.com/v1"
@@ -114,6 +115,11 @@ class Server:
     def label(self) -> str:
         """The address for people: without user, password and keys."""
         return redacted(self.address)
+
+    def keep_replies(self, replies: ReplyCache) -> None:
+        """From now on look there before asking, and put every answer there but those that hold this server's key."""
+        replies.secret_variables = (*replies.secret_variables, self.api_key_env)
+        self.replies = replies
 
     @property
     def budget(self) -> Budget | None:

@@ -1,0 +1,209 @@
+"""The work of ``callwright evaluate``: what a worker is told, what it makes of that, and what it does with tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from attrs import asdict, evolve, frozen
+
+from callwright.commands.pipelines import make_pipeline, make_sampler
+from callwright.commands.safe_text import say
+from callwright.errors import UsageError
+from callwright.pipeline import build_pipeline
+from callwright.plugins import PluginSource, Registry
+from callwright.recipe_file import load_recipe
+from callwright.training.evaluation import Plan, Verdict, evaluated
+from callwright.training.spending import used_by
+from callwright.walk.sampling import KeepsReplies
+from callwright.walk.undeclared import ToolCalls
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
+    from callwright.machines.model_server.reply_cache import ReplyCache
+    from callwright.pipeline import Pipeline
+    from callwright.walk.attempt import Attempt
+    from callwright.walk.sampling import Sampler
+    from callwright.walk.tasks import Task
+
+#: Tasks from the first position up to the second, which is not among them.
+Batch = tuple[int, int]
+Row = dict[str, Any]
+#: The option of a sampler that bounds what it spends.
+MOST: Final = "max_cost"
+
+
+@frozen
+class Judged:
+    """What came of some tasks: verdicts, a row to keep for each, and what a server was asked for them meanwhile."""
+
+    verdicts: list[Verdict]
+    rows: list[Row]
+    asked: Mapping[str, float] = {}
+
+
+@frozen
+class EvaluationRequest:
+    """What the command line asks for: all that a worker must know."""
+
+    plugins: PluginSource
+    recipe: str | None
+    overrides: tuple[str, ...]
+    corpus: str | None
+    options: Mapping[str, Any]
+    ir: str
+    split: str | None
+    sampler: str | None
+    sampler_options: Mapping[str, Any]
+    limit: int | None
+    temperature: float
+    shots: int
+    seed: int
+    batch: int
+    time_limit: float | None = None
+    isolation: Isolation = "none"
+    #: Where answers of a server are kept, if they are.
+    replies: ReplyCache | None = None
+
+    def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
+        """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
+        if made is not None:
+            return made
+        registry = registry or self.plugins.load()
+        name, given, split = self.sampler, dict(self.sampler_options), self.split
+        if self.recipe is not None:
+            loaded = load_recipe(self.recipe, self.overrides)
+            pipeline = build_pipeline(loaded, registry, with_algorithm=False)
+            split = split or loaded.recipe.corpus.evaluation
+            if name is None and loaded.recipe.sampler is not None:
+                name, given = loaded.recipe.sampler.name, {**loaded.recipe.sampler.options, **given}
+        else:
+            assert self.corpus is not None
+            pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
+            split = split or "validation"
+        if self.time_limit is not None:
+            pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, time_limit=self.time_limit))
+        if self.isolation != "none":
+            pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, isolation=self.isolation))
+        if name is None:
+            raise click.UsageError("name what makes the completions: --sampler NAME")
+        if split not in pipeline.corpus.splits:
+            known = ", ".join(pipeline.corpus.splits)
+            raise UsageError(
+                f"corpus {pipeline.corpus.name!r} has no split {split!r}; choose one with --split: {known}"
+            )
+        tasks = list(pipeline.tasks(split, self.limit))
+        sampler = make_sampler(registry, name, given, ir=pipeline.parser.name)
+        return Opened(self, pipeline, tasks, split, name, given, sampler).keeping(self.replies)
+
+
+@frozen(eq=False)
+class Opened:
+    """What a worker has: the components, and what was asked of them."""
+
+    asked: EvaluationRequest
+    pipeline: Pipeline
+    tasks: list[Task]
+    split: str
+    sampler_name: str
+    sampler_options: dict[str, Any]
+    sampler: Sampler
+
+    def corpus_settings(self) -> dict[str, Any]:
+        """The corpus as a recipe would name it, for those who go on."""
+        from callwright.recipe_file import CorpusChoice
+
+        made, asked = self.pipeline, self.asked
+        if made.source is not None:
+            return made.source.recipe.corpus.model_dump(mode="json")
+        stated = {"name": asked.corpus, "train": made.train, "evaluation": made.evaluation}
+        return CorpusChoice.model_validate({**asked.options, **stated}).model_dump(mode="json")
+
+    def sampler_settings(self) -> dict[str, Any]:
+        """The sampler as a recipe would name it. What it may cost changes nothing that it writes."""
+        return {"name": self.sampler_name, **{key: value for key, value in self.sampler_options.items() if key != MOST}}
+
+    @property
+    def most_cost(self) -> float | None:
+        """The most that the evaluation may cost, if that is limited."""
+        most = self.sampler_options.get(MOST)
+        return float(most) if isinstance(most, int | float) else None
+
+    def at_most(self, cost: float) -> Opened:
+        """The same with a sampler that spends no more than this."""
+        asked = evolve(self.asked, sampler_options={**self.asked.sampler_options, MOST: cost})
+        given = {**self.sampler_options, MOST: cost}
+        sampler = make_sampler(self.pipeline.registry, self.sampler_name, given, ir=self.pipeline.parser.name)
+        return evolve(self, asked=asked, sampler=sampler).keeping(asked.replies)
+
+    def keeping(self, replies: ReplyCache | None) -> Opened:
+        """The same with a sampler whose answers are kept."""
+        if replies is None or not isinstance(self.sampler, KeepsReplies):
+            return self
+        self.sampler.keep_replies(replies)
+        return evolve(self, asked=evolve(self.asked, replies=replies))
+
+    def turn_settings(self) -> dict[str, Any]:
+        """The recipe's limits of turns, if it has any."""
+        turns = self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
+        return {} if turns is None else {"turns": turns.model_dump()}
+
+
+def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
+    """What comes of tasks, in their order, as soon as it is there."""
+    asked = opened.asked
+    plan = Plan(temperature=asked.temperature, seed=asked.seed, batch=asked.batch, shots=asked.shots)
+    for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, _kept):
+        yield Judged([verdict for verdict, _ in some], [row for _, row in some])
+
+
+def evaluate_batch(opened: Opened, batch: Batch) -> Judged:
+    """What came of a batch, when all of it is there."""
+    before = asked_so_far(opened.sampler)
+    made = joined(list(evaluate_tasks(opened, batch)))
+    after = asked_so_far(opened.sampler)
+    return evolve(made, asked={name: value - before.get(name, 0) for name, value in after.items()})
+
+
+def asked_so_far(sampler: Sampler) -> dict[str, float]:
+    """What a server was asked through this sampler, in this process, by name; empty for one that asks none."""
+    usage = getattr(sampler, "usage", None)
+    return dict(usage.to_json()) if usage is not None else {}
+
+
+def _kept(attempt: Attempt, verdict: Verdict) -> tuple[Verdict, Row]:
+    """A verdict and the row that is kept. A row of this file is also one that ``callwright score`` reads."""
+    row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
+    completions = [turn.completion.text for turn in getattr(attempt, "turns", ())]
+    several = {"completions": completions} if len(completions) > 1 else {}
+    calls = ToolCalls()
+    calls.add(attempt)
+    usage = used_by(attempt)
+    spent = {} if usage is None else {"usage": usage}
+    return verdict, {**row, "completion": attempt.completion.text, **several, **calls.to_row(), **spent}
+
+
+def halves_of_batch(batch: Batch) -> Sequence[Batch]:
+    """A batch in two, or as it is if it holds one task. What is sampled hangs on the task, not on its batch."""
+    start, end = batch
+    middle = (start + end) // 2
+    return ((start, middle), (middle, end)) if middle > start else (batch,)
+
+
+def joined(parts: Sequence[Judged]) -> Judged:
+    """What came of the parts of a batch, as what came of the batch."""
+    asked: Counter[str] = Counter()
+    for part in parts:
+        asked.update(part.asked)
+    return Judged([one for part in parts for one in part.verdicts], [row for part in parts for row in part.rows], asked)
+
+
+def lost_task(opened: Opened, batch: Batch, reason: str) -> Judged:
+    """A task that cost several workers: nothing is known of it, so it is masked, and its row says why."""
+    task = opened.tasks[batch[0]]
+    say(f"task {task.id!r}: several workers were lost to it ({reason}); it is masked")
+    verdict = Verdict(task.id, task.depth, task.structure, answer=False, valid=False, failure="masked", masked=True)
+    row = {"id": task.id, **asdict(verdict), "query": task.query, "completion": "", "lost": reason}
+    return Judged([verdict], [row])

@@ -1,0 +1,45 @@
+"""What attempts took of the servers that were asked for them: on each row of an evaluation, and in all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from callwright.walk.attempt import Attempt
+
+#: What is counted for a row, in the order in which it is written. ``cost`` is in the currency of the prices.
+FIGURES: Final = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens", "cost")
+#: Decimals of a cost: prices are per million tokens.
+_DECIMALS: Final = 9
+
+
+def used_by(attempt: Attempt) -> dict[str, float] | None:
+    """What the answers behind an attempt took, over its turns; ``None`` where no sampler said anything of it."""
+    found = [one.usage for one in attempt.completions if one.usage is not None]
+    return total(found) if found else None
+
+
+def total(usages: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The sum of some, which is the same in whatever order they come. What is 0 is left out, but for ``requests``."""
+    several = list(usages)
+    summed = {name: _sum([one.get(name) for one in several]) for name in FIGURES}
+    return {name: value for name, value in summed.items() if value or name == "requests"}
+
+
+def total_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, float] | None:
+    """What all rows took; ``None`` if none of them says."""
+    found = [usage for row in rows if isinstance(usage := row.get("usage"), Mapping)]
+    return total(found) if found else None
+
+
+def _sum(values: Sequence[Any]) -> float:
+    known = [value for value in values if type(value) in (int, float) and math.isfinite(value)]
+    whole = math.fsum(known)
+    return round(whole, _DECIMALS) if any(type(value) is float for value in known) else int(whole)
+
+
+def in_words(usage: Mapping[str, float]) -> str:
+    """The figures for people: ``12 requests, 3,400 prompt tokens, cost 0.02``."""
+    counted = [f"{value:,.0f} {name.replace('_', ' ')}" for name, value in usage.items() if value and name != "cost"]
+    return ", ".join(counted + ([f"cost {cost:,}"] if (cost := usage.get("cost")) else []))
