@@ -239,9 +239,9 @@ def evaluated(
     if asked_one_by_one(sampler):
         yield from _in_window(pipeline, tasks, sampler, plan, then)
         return
-    conditions = _conditions(pipeline, plan)
+    conditions, native = _conditions(pipeline, plan), offers_tools(sampler)
     for start in range(0, len(tasks), plan.batch):
-        requests = [_request(pipeline, sampler, task, plan.shots) for task in tasks[start : start + plan.batch]]
+        requests = [_request(pipeline, task, plan.shots, native) for task in tasks[start : start + plan.batch]]
         made = converse(
             pipeline, sampler, requests, conditions=conditions, temperature=plan.temperature, retries=plan.retries
         )
@@ -270,7 +270,8 @@ def _in_window(
     from callwright.machines.lanes import Lanes
     from callwright.machines.window import in_window
 
-    role, conditions, concurrency = role_of(sampler), _conditions(pipeline, plan), sampler.concurrency
+    role, native, conditions = role_of(sampler), offers_tools(sampler), _conditions(pipeline, plan)
+    concurrency = sampler.concurrency
     # While some execute their calls others wait for the server, so that it always has as many as it may have.
     width = 2 * concurrency
 
@@ -280,7 +281,7 @@ def _in_window(
 
         async def work(task: Task) -> T:
             with lanes.one() as lane:
-                request = await lane.do(_request, pipeline, sampler, task, plan.shots)
+                request = await lane.do(_request, pipeline, task, plan.shots, native)
                 (made,) = await aconverse(
                     pipeline,
                     connection,
@@ -308,9 +309,8 @@ def _conditions(pipeline: Pipeline, plan: Plan) -> Conditions:
     return evolve(pipeline.conditions, seed=plan.seed, limits=plan.limits or pipeline.conditions.limits)
 
 
-def _request(pipeline: Pipeline, sampler: Sampler, task: Task, shots: int) -> SamplingRequest:
-    examples = draw_shots(pipeline.corpus, task, shots)
-    return SamplingRequest(pipeline.messages(task, examples, native=offers_tools(sampler)), task)
+def _request(pipeline: Pipeline, task: Task, shots: int, native: bool) -> SamplingRequest:
+    return SamplingRequest(pipeline.messages(task, draw_shots(pipeline.corpus, task, shots), native=native), task)
 
 
 def _judged(episode: Episode, then: Callable[[Attempt, Verdict], T]) -> T:

@@ -18,9 +18,9 @@ class Completion:
     ``token_ids`` are the sampled ids (training uses them, never re-tokenised text); ``logprobs`` their
     log-probabilities under the sampling policy, in nats. ``truncated``: the length limit cut it before an end token.
     ``masked``: the machinery failed, and how; nothing is known of what the model would have written, so the sample is
-    masked. ``message`` is what a server answered with, from which ``text`` was made, for those who send it back.
-    ``usage``: what the request behind it took, by the names of :class:`callwright.machines.model_server.Usage`; of
-    several completions that one request gave the first one has all of it, so that sums are right.
+    masked. ``usage``: what the request behind it took, by the names of :class:`callwright.machines.model_server.Usage`;
+    of several completions that one request gave the first one has all of it, so that sums are right. ``message`` is
+    what a server answered with, from which ``text`` was made, for those who send it back.
     """
 
     text: str
@@ -28,5 +28,5 @@ class Completion:
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     truncated: bool = False
     masked: str | None = None
-    message: Message | None = field(default=None, repr=False, eq=False)
     usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
+    message: Message | None = field(default=None, repr=False, eq=False)

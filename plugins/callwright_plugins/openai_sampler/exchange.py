@@ -18,6 +18,7 @@ from callwright.machines.model_server import (
     ContentFiltered,
     ContextExceeded,
     RequestRejected,
+    Server,
     is_filtered,
     usage_of,
 )
@@ -48,14 +49,13 @@ class Exchange:
     request. ``native_form`` reads calls where a request does not say its form.
     """
 
-    label: str
+    server: Server
     body: Mapping[str, Any]
     api: Api = "chat"
     functions: Functions | None = None
     native_form: Parser | None = None
     earlier_thoughts: EarlierThoughts = "keep"
     send_seed: bool = True
-    prices: Sequence[float] = ()
     #: How this server names a thought; learned from its answers.
     _field: list[str] = field(factory=lambda: ["reasoning_content"], init=False)
 
@@ -75,12 +75,12 @@ class Exchange:
                 more["seed"] = (seed + len(completions)) % 2**31
             try:
                 answer = await self._ask(connection, messages, {**body, **more})
-            except RequestRejected as error:
-                if self._field[0] in error.said and any(self._field[0] in message for message in messages):
+            except RequestRejected as rejected:
+                if self._field[0] in rejected.said and any(self._field[0] in message for message in messages):
                     raise UsageError(
-                        f"{error}. If the server does not take earlier thoughts back as {self._field[0]!r}, set "
+                        f"{rejected}. If the server does not take earlier thoughts back as {self._field[0]!r}, set "
                         'earlier_thoughts = "template" or "drop"'
-                    ) from error
+                    ) from rejected
                 raise
             except ContextExceeded:
                 return [Completion("", truncated=True)] * n
@@ -90,11 +90,16 @@ class Exchange:
             if not choices:
                 error = answer.get("error")
                 why = f": {error.get('message') or error}" if isinstance(error, Mapping) else ""
-                raise InfrastructureFailure(f"{self.label} answered without a choice{why:.400}")
+                raise InfrastructureFailure(f"{self.server.label} answered without a choice{why:.400}")
             some = [self.completion(choice, request) for choice in choices[:wanted]]
             some[0] = evolve(some[0], usage=self._usage(answer))
             completions += some
         return completions
+
+    def _usage(self, answer: Mapping[str, Any]) -> dict[str, float]:
+        found = usage_of(answer, self.server.prices)
+        found.requests = 1
+        return {name: value for name, value in asdict(found).items() if value}
 
     async def _ask(
         self, connection: Connection, messages: Sequence[dict[str, Any]], body: dict[str, Any]
@@ -104,23 +109,17 @@ class Exchange:
         asked = request_of(messages, body)
         return as_chat(await connection.respond(asked.pop("input"), **asked))
 
-    def _usage(self, answer: Mapping[str, Any]) -> dict[str, float]:
-        """What an answer took."""
-        found = usage_of(answer, self.prices)
-        found.requests = 1
-        return {name: value for name, value in asdict(found).items() if value}
-
     # What is read -----------------------------------------------------------------------------------------------------
 
     def completion(self, choice: Mapping[str, Any], request: SamplingRequest | None = None) -> Completion:
         """The completion of a choice. Raises :class:`callwright.InfrastructureFailure` for what is no message."""
         if is_filtered(choice):
-            return Completion("", masked=f"refused by a content filter: {self.label} cut what the model wrote")
+            return Completion("", masked=f"refused by a content filter: {self.server.label} cut what the model wrote")
         given = choice.get("message") or {}
         try:
             message = Message.from_openai({"role": "assistant", **given})
         except DataError as error:
-            raise InfrastructureFailure(f"{self.label} answered with what is no message: {error}") from error
+            raise InfrastructureFailure(f"{self.server.label} answered with what is no message: {error}") from error
         self._field[:] = [name for name in _FIELDS if isinstance(given.get(name), str)][:1] or self._field
         if given.get(self._field[0]) == "" and not message.thought:
             message = evolve(message, extra={**message.extra, _EMPTY: True})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Literal
 
 from attrs import frozen
@@ -116,7 +115,7 @@ class OpenAISampler:
         #: In which role results of calls are sent: the server's template knows tools only where it was told of them.
         self.observation_role: Literal["tool", "user"] = "tool" if native else "user"
         self._exchange = Exchange(
-            self.server.label,
+            self.server,
             {
                 token_limit: max_new_tokens,
                 **({"reasoning_effort": reasoning_effort} if reasoning_effort is not None else {}),
@@ -128,7 +127,6 @@ class OpenAISampler:
             native_form=default_registry().create("parser", NATIVE_FORM) if native else None,
             earlier_thoughts=earlier_thoughts,
             send_seed=send_seed,
-            prices=self.server.prices,
         )
 
     @property
@@ -144,11 +142,11 @@ class OpenAISampler:
         """
         _check(n, temperature)
 
-        asked_over = partial(_Connected, self._exchange)
-
         def asking(request: SamplingRequest) -> Any:
             async def ask(connection: Connection) -> list[Completion]:
-                return await asked_over(connection).sample_one(request, n=n, seed=seed, temperature=temperature)
+                return await _Connected(self._exchange, connection).sample_one(
+                    request, n=n, seed=seed, temperature=temperature
+                )
 
             return ask
 
@@ -200,7 +198,8 @@ class _Connected:
         :class:`callwright.InfrastructureFailure` for a request that failed after all retries.
         """
         _check(n, temperature)
-        return await self._exchange.group(self._connection, request, n, draw_seed(seed, request.task.id), temperature)
+        seed = draw_seed(seed, request.task.id)
+        return await self._exchange.group(self._connection, request, n, seed, temperature)
 
 
 def _check(n: int, temperature: float) -> None:
