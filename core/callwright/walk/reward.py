@@ -218,7 +218,7 @@ class RewardRecipe:
         Then weighted scores that attempts share: the last full one (``None``), and by gates the closed ones; and how
         the component is asked, if it waits. Those that do not are set up now.
         """
-        if at_once := [component for component in self._lives if not component.waits]:
+        if at_once := [component for component in self.lives if not component.waits]:
             from callwright.machines import lifetimes
 
             lifetimes.need(at_once)
@@ -230,13 +230,14 @@ class RewardRecipe:
                 term.requires,
                 STAGES.index(term.component.stage) if term.component.stage in STAGES else len(STAGES),
                 {},
-                term.component.asked() if term.component.waits else None,
+                term.component.waiting() if term.component.waits else None,
             )
             for term in self.terms
         )
 
     @property
-    def _lives(self) -> list[RewardComponent]:
+    def lives(self) -> list[RewardComponent]:
+        """The components that are to be set up or closed: those with a ``setup`` or a ``close``."""
         return [
             one.component for one in self.terms if hasattr(one.component, "setup") or hasattr(one.component, "close")
         ]
@@ -246,14 +247,14 @@ class RewardRecipe:
 
         Without a block each is set up before its first attempt and closed when the process ends.
         """
-        if lives := self._lives:
+        if lives := self.lives:
             from callwright.machines import lifetimes
 
             lifetimes.hold(lives)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if lives := self._lives:
+        if lives := self.lives:
             from callwright.machines import lifetimes
 
             self.__dict__.pop("_plan", None)  # to be set up again if it is used again

@@ -75,13 +75,13 @@ class BatchRewardComponent(RewardComponent):
         """The score of one attempt: a batch of one. Raises what stands in place of it."""
         from callwright.machines import event_loop
 
-        (found,) = event_loop.run(self.asked().answers([attempt]))
+        (found,) = event_loop.run(self.waiting().answers([attempt]))
         if isinstance(found, Exception):
             raise found
         assert isinstance(found, Score)
         return found
 
-    def asked(self) -> Asked:
+    def waiting(self) -> Asked:
         """How it is asked."""
         from callwright.machines.questions import Asked
 

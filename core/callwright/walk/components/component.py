@@ -34,7 +34,7 @@ class RewardComponent(ABC):
         """Whether scores are waited for: ``score`` is a coroutine function, or takes a batch (:mod:`.waiting`)."""
         return iscoroutinefunction(self.score)
 
-    def asked(self) -> Asked:
+    def waiting(self) -> Asked:
         """How it is asked, if it waits."""
         from callwright.machines.questions import Asked
 
