@@ -1,4 +1,4 @@
-"""One event loop in the background of a process, for whatever waits: rewards, tools, clients of servers.
+"""Event loops in the background of a process: one for rewards and clients that wait, one for tools.
 
     score = event_loop.run(judge.score(attempt))           # from synchronous code, also inside of a running loop
     score = await event_loop.arun(judge.score(attempt))    # from a coroutine of any loop, which is not blocked
@@ -7,6 +7,8 @@
 A client that was opened in one loop cannot be used in another, and a caller's loop comes and goes. Here is one that
 stays. It starts when something is first submitted, in a thread that does not keep the process from ending, and is made
 again in a forked process. :func:`in_thread` is the other way round: it keeps what computes or blocks out of a loop.
+
+Tools have a loop of their own (:data:`TOOLS`): a component that waits may execute an attempt, whose tools wait, too.
 """
 
 from __future__ import annotations
@@ -22,40 +24,139 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
-from callwright.errors import UsageError
+from callwright.errors import ComponentError
 
 T = TypeVar("T")
 #: How long what is left may take to stop when the interpreter leaves, in seconds.
 _FAREWELL: Final = 2.0
+#: How long a loop may take for one turn before it counts as blocked, in seconds.
+_TURN: Final = 1.0
 #: Threads for what blocks, at most. They wait for the most part; more would only be in each other's way.
 MOST_THREADS: Final = 32
 
 
-class _Background:
-    """The loop and its thread, and the threads for what blocks."""
+class Background:
+    """A loop and its thread."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._awaited: dict[int, Future[Any]] = {}
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start ``work`` in the loop. Cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._running())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for ``work``, from any thread. If the wait is interrupted, ``work`` is cancelled.
+
+        Raises what ``work`` raises, and :class:`callwright.errors.ComponentError` in the loop itself, where it would
+        wait for itself.
+        """
+        if self.here():
+            work.close()
+            raise ComponentError(
+                "this would wait for itself: synchronous code that runs in a background event loop (in a coroutine of "
+                "a component or a tool) asked for something asynchronous there. Await it in place of that"
+            )
+        future, thread = self.submit(work), threading.get_ident()
+        self._awaited[thread] = future
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+        finally:
+            self._awaited.pop(thread, None)
+
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await ``work``, which runs in this loop, from any loop. Cancelling this cancels ``work``."""
+        if self.here():
+            return await work
+        return await asyncio.wrap_future(self.submit(work))
+
+    def here(self) -> bool:
+        """Whether this thread is that of the loop."""
+        return threading.current_thread() is self._thread
+
+    def let_go(self, thread: threading.Thread) -> threading.Thread | None:
+        """Cancel what another thread waits for here. Returns the thread that goes on all the same, if one does.
+
+        It is that thread if it does not wait here. It is the loop's own if a coroutine blocks the loop, which is
+        given up then: what comes later gets a new one.
+        """
+        future, loop, own = self._awaited.get(thread.ident or 0), self._loop, self._thread
+        if future is None or loop is None or own is None:
+            return thread
+        future.cancel()
+        turned = threading.Event()
+        loop.call_soon_threadsafe(turned.set)
+        if turned.wait(_TURN):
+            return None
+        with self._lock:
+            if self._loop is loop:
+                self._loop = self._thread = None
+        return own
+
+    def leave(self) -> None:
+        """Cancel what is left, so that nothing is torn down in the middle; for the end of the process."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            return
+
+        async def stop() -> None:
+            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in others:
+                task.cancel()
+            if others:
+                await asyncio.wait(others, timeout=_FAREWELL)
+            loop.call_soon(loop.stop)
+
+        asyncio.run_coroutine_threadsafe(stop(), loop)
+        thread.join(2 * _FAREWELL)
+
+    def forget(self) -> None:
+        """In a forked process: no thread came along."""
+        self.__init__(self._name)  # type: ignore[misc]
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
+                loop = self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_turn, args=(loop,), daemon=True, name=self._name)
+                self._thread.start()
+            return self._loop
+
+
+def _turn(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+
+
+#: For rewards, clients of servers, and whatever else waits.
+WAITING: Final = Background("callwright waiting")
+#: For tools and sessions.
+TOOLS: Final = Background("callwright tools")
+submit, run, arun, here = WAITING.submit, WAITING.run, WAITING.arun, WAITING.here
+
+
+class _Threads:
+    """Threads for what blocks. They are made when all others are busy, and do not keep the process from ending."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.thread: threading.Thread | None = None
         self.jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.threads = 0
+        self.count = 0
         self.idle = threading.Semaphore(0)
-
-    def running(self) -> asyncio.AbstractEventLoop:
-        with self.lock:
-            if self.loop is None or self.thread is None or not self.thread.is_alive():
-                loop = self.loop = asyncio.new_event_loop()
-                self.thread = threading.Thread(target=_turn, args=(loop,), daemon=True, name="callwright waiting")
-                self.thread.start()
-            return self.loop
 
     def start(self, job: Callable[[], None]) -> None:
         self.jobs.put(job)
         if not self.idle.acquire(blocking=False):
             with self.lock:
-                if self.threads < MOST_THREADS:
-                    self.threads += 1
+                if self.count < MOST_THREADS:
+                    self.count += 1
                     threading.Thread(target=self._serve, daemon=True, name="callwright work").start()
 
     def _serve(self) -> None:
@@ -66,51 +167,10 @@ class _Background:
                 self.idle.release()
                 job = self.jobs.get()
             job()
+            del job  # or what it holds would live as long as the thread waits
 
 
-def _turn(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    loop.run_forever()
-
-
-_background = _Background()
-
-
-def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Start ``work`` in the loop. Cancelling the future cancels it."""
-    return asyncio.run_coroutine_threadsafe(work, _background.running())
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for ``work``, from any thread. If the wait is interrupted, ``work`` is cancelled.
-
-    Raises what ``work`` raises, and :class:`callwright.UsageError` in the background loop itself, where it would wait
-    for itself.
-    """
-    if here():
-        work.close()
-        raise UsageError(
-            "this would wait for itself: synchronous code that runs in the background event loop (a coroutine of a "
-            "component or a tool) asked for something asynchronous there. Await it in place of that"
-        )
-    future = submit(work)
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
-
-
-async def arun(work: Coroutine[Any, Any, T]) -> T:
-    """Await ``work``, which runs in the background loop, from any loop. Cancelling this cancels ``work``."""
-    if here():
-        return await work
-    return await asyncio.wrap_future(submit(work))
-
-
-def here() -> bool:
-    """Whether this thread is that of the background loop."""
-    return threading.current_thread() is _background.thread
+_threads = _Threads()
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -131,32 +191,20 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         else:
             found.set_result(value)
 
-    _background.start(job)
+    _threads.start(job)
     return await asyncio.wrap_future(found)
 
 
 def _leave() -> None:
-    """Cancel what is left, so that nothing is torn down in the middle."""
-    loop, thread = _background.loop, _background.thread
-    if loop is None or thread is None or not thread.is_alive():
-        return
-
-    async def stop() -> None:
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        if others:
-            await asyncio.wait(others, timeout=_FAREWELL)
-        loop.call_soon(loop.stop)
-
-    asyncio.run_coroutine_threadsafe(stop(), loop)
-    thread.join(2 * _FAREWELL)
+    for background in (TOOLS, WAITING):
+        background.leave()
 
 
 def _forget() -> None:
-    """In a forked process: no thread came along."""
-    global _background
-    _background = _Background()
+    global _threads
+    for background in (TOOLS, WAITING):
+        background.forget()
+    _threads = _Threads()
 
 
 atexit.register(_leave)

@@ -310,8 +310,10 @@ class RewardRecipe:
         attempt that lacks what it needs; these pass through. :class:`callwright.InfrastructureFailure` masks the
         sample, and so does :class:`callwright.errors.Abstention`. What waits is waited for.
         """
-        walk = self._walk(attempt)
-        return next(_in_order([walk])) if self.waits else next(walk)  # type: ignore[return-value]  # no question
+        if self.waits:
+            return next(_in_order([self._walk(attempt)]))
+        self.check_attempt(attempt)
+        return self._judged(attempt)  # type: ignore[return-value]  # no question
 
     def scoring(self, attempts: Iterable[Attempt]) -> Iterator[Reward]:
         """The rewards of attempts in their order, each when it and those before it are known.
@@ -345,8 +347,24 @@ class RewardRecipe:
         """What a subclass checks of an attempt before any term is asked: it raises what the caller has to mend."""
 
     def _walk(self, attempt: Attempt) -> Generator[Question | Reward, Any, None]:
-        """Asks for the scores of terms that wait, and gives the reward."""
+        """Asks for the scores of terms that wait, one after the other, and gives the reward."""
         self.check_attempt(attempt)
+        known: dict[str, Score | Exception] = {}
+        while not isinstance(found := self._judged(attempt, known), Reward):
+            name, question = found
+            try:
+                known[name] = yield question
+            except Exception as error:
+                known[name] = error
+        yield found
+
+    def _judged(
+        self, attempt: Attempt, known: dict[str, Score | Exception] | None = None
+    ) -> Reward | tuple[str, Question]:
+        """The reward, or what is to be asked for which term before it is known.
+
+        ``known`` are scores of terms by name, and what came in place of one; it is added to. Without it nothing waits.
+        """
         scores: dict[str, WeightedScore] = {}
         shut: dict[str, str | None] = {}
         stage = len(STAGES)
@@ -371,7 +389,12 @@ class RewardRecipe:
                     total += weight * value
                     continue
             try:  # here, not in a method of its own: every term of every attempt is asked
-                score = component.score(attempt) if asked is None else (yield question_of(component, asked, attempt))
+                if known is None:
+                    score = component.score(attempt)
+                elif name in known or asked is None:
+                    score = _told(known, name, component, attempt)
+                else:
+                    return name, question_of(component, asked, attempt)
                 value = score.value
                 within = component.low <= value <= component.high  # False for NaN too
             except Exception as error:
@@ -394,11 +417,10 @@ class RewardRecipe:
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
         if masked is not None:
-            yield Reward(None, scores, reached, masked)
-        elif attempt.truncated:
-            yield self._cut_off(total, scores, reached)
-        else:
-            yield Reward(total, scores, reached)
+            return Reward(None, scores, reached, masked)
+        if attempt.truncated:
+            return self._cut_off(total, scores, reached)
+        return Reward(total, scores, reached)
 
     def _cut_off(self, total: float, scores: dict[str, WeightedScore], stage: str) -> Reward:
         """The reward of an attempt that was cut off, from that of the same text."""
@@ -433,6 +455,19 @@ class RewardRecipe:
             f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
             f"{attempt.completion.text[:400]!r}"
         )
+
+
+def _told(known: dict[str, Score | Exception], name: str, component: RewardComponent, attempt: Attempt) -> Score:
+    """The score of a term, which is found out once. Raises what stands in place of it."""
+    if name not in known:
+        try:
+            known[name] = component.score(attempt)
+        except Exception as error:
+            known[name] = error
+    found = known[name]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _in_order(walks: Iterable[Generator[Question | Reward, Any, None]], most: int = 1) -> Iterator[Reward]:

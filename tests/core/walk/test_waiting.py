@@ -444,7 +444,7 @@ def test_the_loop_runs_what_any_thread_asks_for_also_inside_of_another_loop() ->
 
 
 async def inside_of_its_own() -> str:
-    with pytest.raises(cw.UsageError, match="would wait for itself"):
+    with pytest.raises(ComponentError, match="would wait for itself"):
         event_loop.run(two())
     assert await event_loop.arun(two()) == 2
     return "refused"
