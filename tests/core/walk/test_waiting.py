@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import callwright as cw
 from callwright.errors import Abstention, ComponentError, DataError
 from callwright.machines import event_loop
+from callwright.testing import parametrize_with_checks
 
 WHY = (cw.Evidence("why", "because of a reason"),)
 MakeAttempt = Callable[..., cw.Attempt]
@@ -469,6 +470,7 @@ def test_a_forked_process_has_a_loop_of_its_own() -> None:
     code = """
 import asyncio, os
 from callwright.machines import event_loop
+from callwright.testing import parametrize_with_checks
 assert event_loop.run(asyncio.sleep(0, 1)) == 1
 child = os.fork()
 if not child:
@@ -558,3 +560,23 @@ def test_a_recipe_with_a_score_attempt_of_its_own_is_asked_by_it(
     recipe = Own("own", (cw.Term(component),))
     assert [one.total for one in recipe.score_attempts([attempt_with("a")] * 2)] == [3.0, 3.0]
     assert asyncio.run(recipe.ascore(attempt_with("a"))).total == 3.0
+
+
+class RightAnswer(cw.AsyncRewardComponent):
+    """A component as one should be, which waits."""
+
+    name = "right-answer"
+    stage = "answer"
+
+    async def score(self, attempt: cw.Attempt) -> cw.Score:  # type: ignore[override]
+        await asyncio.sleep(0)
+        trace = attempt.trace
+        if trace is not None and trace.masked is not None:
+            raise cw.InfrastructureFailure(trace.masked)
+        good = trace is not None and bool(trace.records) and all(one.outcome.executed for one in trace.records)
+        return cw.Score(float(good), evidence=() if good else WHY)
+
+
+@parametrize_with_checks("reward component")
+def test_a_component_that_waits_conforms(check: Callable[[Any], None]) -> None:
+    check(RightAnswer())

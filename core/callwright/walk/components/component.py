@@ -50,6 +50,20 @@ class RewardComponent(ABC):
         _ = attempt.whole_trace
 
 
+def score_of(component: RewardComponent, attempt: Attempt) -> Score:
+    """The score that a component gives an attempt, whether it waits or not. Raises what stands in place of it."""
+    if not component.waits:
+        return component.score(attempt)
+    from callwright.machines import event_loop
+
+    component.prepare(attempt)
+    (found,) = event_loop.run(component.waiting().answers([attempt]))
+    if isinstance(found, Exception):
+        raise found
+    score: Score = found
+    return score
+
+
 def question_of(component: RewardComponent, asked: Asked, attempt: Attempt) -> Question:
     """A component that waits is asked about an attempt."""
     from callwright.machines.questions import Question
