@@ -18,17 +18,21 @@ import atexit
 import contextvars
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from callwright.errors import ComponentError
 
 T = TypeVar("T")
 #: How long what is left may take to stop when the interpreter leaves, in seconds.
 _FAREWELL: Final = 2.0
+#: What takes longer than that in a thread waits for something, in seconds.
+_SHORT: Final = 0.02
 #: How long a loop may take for one turn before it counts as blocked, in seconds.
 _TURN: Final = 1.0
 #: Threads for what blocks, at most. They wait for the most part; more would only be in each other's way.
@@ -143,31 +147,57 @@ submit, run, arun, here = WAITING.submit, WAITING.run, WAITING.arun, WAITING.her
 
 
 class _Threads:
-    """Threads for what blocks. They are made when all others are busy, and do not keep the process from ending."""
+    """Threads for what blocks, which do not keep the process from ending.
+
+    There is one as long as jobs are short: those that compute would only be in each other's way, and in that of the
+    event loop that waits for them. Where all threads are busy for longer than that, they wait for something, and there
+    are twice as many.
+    """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
         self.jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.count = 0
-        self.idle = threading.Semaphore(0)
+        self.begun: dict[threading.Thread, float | None] = {}
+        self.watched = threading.Event()
+        self.lock = threading.Lock()
+        #: By event loop: what holds jobs back there, so that a thousand at once cost it nothing before their turn.
+        self.gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def start(self, job: Callable[[], None]) -> None:
         self.jobs.put(job)
-        if not self.idle.acquire(blocking=False):
+        if not self.begun:
             with self.lock:
-                if self.count < MOST_THREADS:
-                    self.count += 1
-                    threading.Thread(target=self._serve, daemon=True, name="callwright work").start()
+                if not self.begun:
+                    self._add()
+                    threading.Thread(target=self._watch, daemon=True, name="callwright watch").start()
+        if not self.watched.is_set():
+            self.watched.set()
+
+    def _add(self) -> None:
+        thread = threading.Thread(target=self._serve, daemon=True, name="callwright work")
+        self.begun[thread] = time.monotonic()
+        thread.start()
 
     def _serve(self) -> None:
+        own = threading.current_thread()
         while True:
-            try:
-                job = self.jobs.get_nowait()
-            except Empty:
-                self.idle.release()
-                job = self.jobs.get()
+            self.begun[own] = None
+            job = self.jobs.get()
+            self.begun[own] = time.monotonic()
             job()
             del job  # or what it holds would live as long as the thread waits
+
+    def _watch(self) -> None:
+        while True:
+            self.watched.wait()
+            time.sleep(_SHORT)
+            late = time.monotonic() - _SHORT
+            if self.jobs.empty():
+                self.watched.clear()
+                if not self.jobs.empty():  # it came in between
+                    self.watched.set()
+            elif all(begun is not None and begun < late for begun in list(self.begun.values())):
+                for _ in range(min(len(self.begun), MOST_THREADS - len(self.begun))):
+                    self._add()
 
 
 _threads = _Threads()
@@ -178,6 +208,15 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
     Cancelling this leaves the thread behind: Python cannot stop one. It does not keep the process from ending.
     """
+    loop = asyncio.get_running_loop()
+    gate = _threads.gates.get(loop)
+    if gate is None:
+        gate = _threads.gates[loop] = asyncio.Semaphore(MOST_THREADS)
+    async with gate:
+        return await _in_thread(function, *arguments)
+
+
+async def _in_thread(function: Callable[..., T], *arguments: Any) -> T:
     found: Future[T] = Future()
     call = partial(contextvars.copy_context().run, function, *arguments)
 
