@@ -10,10 +10,11 @@ own, so scoring may run anywhere. It needs no file:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -43,6 +44,8 @@ from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from callwright.environments.isolated.environment import IsolatedEnvironment
     from callwright.training.algorithm import Algorithm
 
@@ -179,7 +182,57 @@ class Pipeline:
 
     def score(self, attempt: Attempt) -> Reward:
         """Attempt -> reward."""
-        reward = self.reward.score_attempt(attempt)
+        return self.tell(attempt, self.reward.score_attempt(attempt))
+
+    def scoring(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:
+        """Attempts with their rewards, in their order; those that wait for something wait together.
+
+        Attempts are taken as there is room for them, so that there may be any number
+        (:meth:`callwright.RewardRecipe.scoring`).
+        """
+        taken = deque[Attempt]()
+
+        def each() -> Iterator[Attempt]:
+            for attempt in attempts:
+                taken.append(attempt)
+                yield attempt
+
+        for reward in self.reward.scoring(each()):
+            attempt = taken.popleft()
+            yield attempt, self.tell(attempt, reward)
+
+    def score_many(self, attempts: Iterable[Attempt]) -> list[Reward]:
+        """Attempts -> rewards, as one by one; those that wait for something wait together."""
+        return [reward for _, reward in self.scoring(attempts)]
+
+    async def ascore(self, attempt: Attempt) -> Reward:
+        """Attempt -> reward, in any event loop, which is never blocked."""
+        reward = await self.reward.ascore(attempt)
+        if self.registry.listens("callwright_attempt_scored"):
+            from callwright.machines import event_loop
+
+            await event_loop.in_thread(self.tell, attempt, reward)
+        return reward
+
+    def __enter__(self) -> Self:
+        """Set up the reward's components that have a ``setup``; they are closed at the end of the block."""
+        self.reward.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.reward.__exit__()
+
+    def begin(self, attempt: Attempt) -> Future[Reward]:
+        """Begin to score an attempt while the caller does something else. The hook is not told; :meth:`tell` does that.
+
+        Cancelling the future cancels what waits.
+        """
+        from callwright.machines import event_loop
+
+        return event_loop.submit(self.reward.ascore(attempt))
+
+    def tell(self, attempt: Attempt, reward: Reward) -> Reward:
+        """Tell the hook ``callwright_attempt_scored`` of a reward, which is returned."""
         if self.registry.listens("callwright_attempt_scored"):
             self.registry.hook.callwright_attempt_scored(attempt=attempt, reward=reward)
         return reward

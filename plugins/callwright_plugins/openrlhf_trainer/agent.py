@@ -27,9 +27,9 @@ from callwright.training.evaluation import Verdict, judge
 from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
-from callwright.walk.fingerprints import observations
 from callwright.walk.reward import TRUNCATED, Reward
 from callwright.walk.tasks import Task
+from callwright.walk.trace import observations
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
@@ -95,7 +95,7 @@ class Agent:
             rollout = self._start(row, tokenizer, max_length)
             asked = _Asking(engine, sampling_params, self._ends_of(tokenizer), max_length)
             await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
-            reward = await asyncio.to_thread(self.pipeline.score, rollout.attempt)
+            reward = await self.pipeline.ascore(rollout.attempt)
             verdict = await asyncio.to_thread(judge, rollout.attempt)
             self._watch(rollout, reward)
             place = len(group.rewards)
