@@ -1,0 +1,1 @@
+"""A judge: a model that scores attempts by a rubric, as a reward component."""
