@@ -65,5 +65,7 @@ from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task
 from callwright.walk.trace import Trace as Trace
+from callwright.walk.waiting import AsyncRewardComponent as AsyncRewardComponent
+from callwright.walk.waiting import BatchRewardComponent as BatchRewardComponent
 
 __version__: str

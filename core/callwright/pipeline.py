@@ -10,10 +10,11 @@ own, so scoring may run anywhere. It needs no file:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -175,7 +176,47 @@ class Pipeline:
 
     def score(self, attempt: Attempt) -> Reward:
         """Attempt -> reward."""
-        reward = self.reward.score_attempt(attempt)
+        return self._told(attempt, self.reward.score_attempt(attempt))
+
+    def scoring(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:
+        """Attempts with their rewards, in their order; those that wait for something wait together.
+
+        Attempts are taken as there is room for them, so that there may be any number
+        (:meth:`callwright.RewardRecipe.scoring`).
+        """
+        taken = deque[Attempt]()
+
+        def each() -> Iterator[Attempt]:
+            for attempt in attempts:
+                taken.append(attempt)
+                yield attempt
+
+        for reward in self.reward.scoring(each()):
+            attempt = taken.popleft()
+            yield attempt, self._told(attempt, reward)
+
+    def score_many(self, attempts: Iterable[Attempt]) -> list[Reward]:
+        """Attempts -> rewards, as one by one; those that wait for something wait together."""
+        return [reward for _, reward in self.scoring(attempts)]
+
+    async def ascore(self, attempt: Attempt) -> Reward:
+        """Attempt -> reward, in any event loop, which is never blocked."""
+        reward = await self.reward.ascore(attempt)
+        if self.registry.listens("callwright_attempt_scored"):
+            from callwright.machines import event_loop
+
+            await event_loop.in_thread(self._told, attempt, reward)
+        return reward
+
+    def __enter__(self) -> Self:
+        """Set up the reward's components that have a ``setup``; they are closed at the end of the block."""
+        self.reward.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.reward.__exit__()
+
+    def _told(self, attempt: Attempt, reward: Reward) -> Reward:
         if self.registry.listens("callwright_attempt_scored"):
             self.registry.hook.callwright_attempt_scored(attempt=attempt, reward=reward)
         return reward

@@ -31,3 +31,5 @@ from callwright.walk.trace import Trace as Trace
 from callwright.walk.turn import Turn as Turn
 from callwright.walk.turn import told_turn as told_turn
 from callwright.walk.undeclared import ToolCalls as ToolCalls
+from callwright.walk.waiting import AsyncRewardComponent as AsyncRewardComponent
+from callwright.walk.waiting import BatchRewardComponent as BatchRewardComponent

@@ -3,103 +3,43 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import Abstention, ComponentError, DataError, PluginError, UnknownName, UsageError
+from callwright.errors import (
+    Abstention,
+    ComponentError,
+    DataError,
+    InfrastructureFailure,
+    PluginError,
+    UnknownName,
+    UsageError,
+)
 from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
+from callwright.walk.components.component import RewardComponent as RewardComponent
+from callwright.walk.components.component import closed, question_of
+from callwright.walk.components.scores import STAGES as STAGES
+from callwright.walk.components.scores import Deferred as Deferred
+from callwright.walk.components.scores import Evidence as Evidence
+from callwright.walk.components.scores import Score as Score
+from callwright.walk.components.scores import evidence_json as evidence_json
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import TRUNCATION_POLICIES, TruncationPolicy
 
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
+    from callwright.machines.questions import Asked, Question
     from callwright.walk.completion import Completion
     from callwright.walk.tasks import Task
-
-#: The order in which a completion is judged; ``Reward.stage`` is the first one that lost a point.
-STAGES = ("format", "parse", "execution", "answer")
 
 #: The entry of ``Reward.scores`` that says what a completion lost by being cut off.
 TRUNCATED: Final = "truncated"
 _WAS_CUT: Final = "the completion was cut off by a limit of tokens"
-
-
-@frozen(slots=False)  # which attrs makes faster
-class Evidence:
-    """One reason for a lost point: which call, which path, what was expected and what came."""
-
-    code: str
-    reason: str
-    call: int | None = None
-    path: str = ""
-    expected: str = ""
-    found: str = ""
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-@frozen
-class Score:
-    """The value of one component in ``[low, high]``. Below ``high`` there is at least one piece of evidence.
-
-    ``masked`` says why the value is not known: the machinery failed where the property would have been seen. The whole
-    sample is then masked, whatever the value.
-    """
-
-    value: float
-    low: float = 0.0
-    high: float = 1.0
-    evidence: tuple[Evidence, ...] = ()
-    masked: str | None = None
-
-    @property
-    def full(self) -> bool:
-        """Whether the value is at its maximum."""
-        return self.value >= self.high
-
-    @property
-    def told_by(self) -> str | None:
-        """The term of the recipe that tells why points are lost, if it is not this one."""
-        return None
-
-
-@frozen
-class Deferred(Score):
-    """The score of a term that was not looked at, because another one, ``told``, tells why points are lost.
-
-    It shuts off the terms that require it, but not that one.
-    """
-
-    told: str = ""
-
-    @property
-    def told_by(self) -> str | None:
-        """The term that tells."""
-        return self.told or None
-
-
-class RewardComponent(ABC):
-    """One verifiable property of an attempt.
-
-    Subclasses set ``name``, the range ``low`` … ``high`` and, if it fits one, the ``stage`` (of :data:`STAGES`) that
-    the property belongs to. ``score`` is pure: same attempt, same score. It must not raise on any completion.
-    """
-
-    name: ClassVar[str] = ""
-    stage: ClassVar[str] = ""
-    low: float = 0.0
-    high: float = 1.0
-
-    @abstractmethod
-    def score(self, attempt: Attempt) -> Score:
-        """The score of an attempt, with evidence for every point that is lost."""
 
 
 @frozen
@@ -191,17 +131,6 @@ class Reward:
         return row
 
 
-def evidence_json(evidence: Evidence) -> dict[str, object]:
-    """A piece of evidence as it stands in a row of ``callwright score``."""
-    row: dict[str, object] = {"code": evidence.code, "reason": evidence.reason}
-    if evidence.call is not None:
-        row["call"] = evidence.call
-    for key in ("path", "expected", "found"):
-        if getattr(evidence, key):
-            row[key] = getattr(evidence, key)
-    return row
-
-
 @frozen(slots=False)
 class RewardRecipe:
     """Weighted terms. With ``normalise`` the weights are divided by the largest reachable sum, so that 1 is the most.
@@ -278,13 +207,21 @@ class RewardRecipe:
         return {term.name: term.weight / scale for term in self.terms}
 
     @cached_property
-    def _plan(
-        self,
-    ) -> tuple[tuple[str, RewardComponent, float, tuple[str, ...], int, dict[str | None, WeightedScore]], ...]:
+    def waits(self) -> bool:
+        """Whether a term waits for its scores, so that many attempts at once take less time than one by one."""
+        return any(term.component.waits for term in self.terms)
+
+    @cached_property
+    def _plan(self) -> tuple[_Planned, ...]:
         """Per term what scoring needs, looked up once: name, component, weight, gates, position of its stage.
 
-        The last are weighted scores that attempts share: the last full one (``None``), and by gates the closed ones.
+        Then weighted scores that attempts share: the last full one (``None``), and by gates the closed ones; and how
+        the component is asked, if it waits. Those that do not are set up now.
         """
+        if at_once := [component for component in self._lives if not component.waits]:
+            from callwright.machines import lifetimes
+
+            lifetimes.need(at_once)
         return tuple(
             (
                 term.name,
@@ -293,9 +230,34 @@ class RewardRecipe:
                 term.requires,
                 STAGES.index(term.component.stage) if term.component.stage in STAGES else len(STAGES),
                 {},
+                term.component.asked() if term.component.waits else None,
             )
             for term in self.terms
         )
+
+    @property
+    def _lives(self) -> list[RewardComponent]:
+        return [
+            one.component for one in self.terms if hasattr(one.component, "setup") or hasattr(one.component, "close")
+        ]
+
+    def __enter__(self) -> Self:
+        """Set up the components that have a ``setup``, and keep them until the end of the block.
+
+        Without a block each is set up before its first attempt and closed when the process ends.
+        """
+        if lives := self._lives:
+            from callwright.machines import lifetimes
+
+            lifetimes.hold(lives)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if lives := self._lives:
+            from callwright.machines import lifetimes
+
+            self.__dict__.pop("_plan", None)  # to be set up again if it is used again
+            lifetimes.release(lives)
 
     @property
     def low(self) -> float:
@@ -344,14 +306,52 @@ class RewardRecipe:
         """Score an attempt. Raises :class:`callwright.errors.ComponentError` if a component raises: that is its bug.
 
         A component raises :class:`callwright.errors.DataError` or :class:`callwright.UsageError` for a task or an
-        attempt that lacks what it needs; these pass through.
+        attempt that lacks what it needs; these pass through. :class:`callwright.InfrastructureFailure` masks the
+        sample, and so does :class:`callwright.errors.Abstention`. What waits is waited for.
         """
+        walk = self._walk(attempt)
+        return next(_in_order([walk])) if self.waits else next(walk)  # type: ignore[return-value]  # no question
+
+    def scoring(self, attempts: Iterable[Attempt]) -> Iterator[Reward]:
+        """The rewards of attempts in their order, each when it and those before it are known.
+
+        What waits does so for many attempts at once; all else is done in this thread. The rewards are those of one
+        attempt after the other, and so is what is raised: that of the first attempt that raises, after the rewards of
+        those before it. A subclass with a ``score_attempt`` of its own is asked one by one; one with a
+        ``check_attempt`` is not.
+        """
+        if not self.waits or type(self).score_attempt is not RewardRecipe.score_attempt:
+            return map(self.score_attempt, attempts)
+        most = max(asked.concurrency * (asked.batch_size or 1) for *_, asked in self._plan if asked is not None)
+        return _in_order(map(self._walk, attempts), most)
+
+    def score_attempts(self, attempts: Iterable[Attempt]) -> list[Reward]:
+        """The rewards of attempts, as :meth:`scoring` gives them."""
+        return list(self.scoring(attempts))
+
+    async def ascore(self, attempt: Attempt) -> Reward:
+        """The reward of an attempt, in any event loop, which is never blocked: a thread parses, executes and scores.
+
+        To score a task's completion, give ``Attempt(task, completion, parser)``.
+        """
+        from callwright.machines import event_loop, questions
+
+        if type(self).score_attempt is not RewardRecipe.score_attempt:
+            return await event_loop.in_thread(self.score_attempt, attempt)
+        return await questions.finished(self._walk(attempt))
+
+    def check_attempt(self, attempt: Attempt) -> None:
+        """What a subclass checks of an attempt before any term is asked: it raises what the caller has to mend."""
+
+    def _walk(self, attempt: Attempt) -> Generator[Question | Reward, Any, None]:
+        """Asks for the scores of terms that wait, and gives the reward."""
+        self.check_attempt(attempt)
         scores: dict[str, WeightedScore] = {}
         shut: dict[str, str | None] = {}
         stage = len(STAGES)
         total = 0.0
         masked = attempt.cut_short  # which a recipe that executes nothing would not notice
-        for name, component, weight, requires, position, shared in self._plan:
+        for name, component, weight, requires, position, shared, asked in self._plan:
             if shut:
                 blocking = None
                 for required in requires:
@@ -361,7 +361,7 @@ class RewardRecipe:
                 if blocking is not None:
                     weighted = shared.get(blocking)
                     if weighted is None:
-                        weighted = shared[blocking] = WeightedScore(_closed(component, blocking), weight, True)
+                        weighted = shared[blocking] = WeightedScore(closed(component, blocking), weight, True)
                     scores[name] = weighted
                     score = weighted.score
                     value = score.value
@@ -370,7 +370,7 @@ class RewardRecipe:
                     total += weight * value
                     continue
             try:  # here, not in a method of its own: every term of every attempt is asked
-                score = component.score(attempt)
+                score = component.score(attempt) if asked is None else (yield question_of(component, asked, attempt))
                 value = score.value
                 within = component.low <= value <= component.high  # False for NaN too
             except Exception as error:
@@ -393,10 +393,11 @@ class RewardRecipe:
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
         if masked is not None:
-            return Reward(None, scores, reached, masked)
-        if attempt.truncated:
-            return self._cut_off(total, scores, reached)
-        return Reward(total, scores, reached)
+            yield Reward(None, scores, reached, masked)
+        elif attempt.truncated:
+            yield self._cut_off(total, scores, reached)
+        else:
+            yield Reward(total, scores, reached)
 
     def _cut_off(self, total: float, scores: dict[str, WeightedScore], stage: str) -> Reward:
         """The reward of an attempt that was cut off, from that of the same text."""
@@ -414,9 +415,13 @@ class RewardRecipe:
 
     def _abstained(self, component: RewardComponent, attempt: Attempt, error: Exception) -> Score:
         """The score of a component that abstains. Raises what any other exception of it means."""
-        if isinstance(error, Abstention):
-            reason = f"{component.name or type(component).__name__} abstains: {error}"
-            return Score(component.low, component.low, component.high, (Evidence("unknown", reason),), reason)
+        for kind, code, verb in (
+            (Abstention, "unknown", "abstains"),
+            (InfrastructureFailure, "infrastructure", "failed"),
+        ):
+            if isinstance(error, kind):
+                reason = f"{component.name or type(component).__name__} {verb}: {error}"
+                return Score(component.low, component.low, component.high, (Evidence(code, reason),), reason)
         if isinstance(error, ComponentError | DataError | PluginError | UsageError):  # says itself whose fault it is
             raise error
         raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
@@ -429,13 +434,11 @@ class RewardRecipe:
         )
 
 
-_CLOSED: dict[tuple[float, float, str], Score] = {}
+def _in_order(walks: Iterable[Generator[Question | Reward, Any, None]], most: int = 1) -> Iterator[Reward]:
+    from callwright.machines import questions  # here, as most recipes have no use for an event loop
+
+    return questions.in_order(walks, most)
 
 
-def _closed(component: RewardComponent, blocking: str) -> Score:
-    key = (component.low, component.high, blocking)
-    score = _CLOSED.get(key)
-    if score is None:
-        evidence = Evidence("gate_closed", f"not looked at, because {blocking} is not at its maximum")
-        score = _CLOSED[key] = Score(component.low, component.low, component.high, (evidence,))
-    return score
+#: What scoring needs of a term; see ``RewardRecipe._plan``.
+_Planned = tuple[str, RewardComponent, float, tuple[str, ...], int, dict[str | None, WeightedScore], "Asked | None"]

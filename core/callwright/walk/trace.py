@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
 
+from callwright.digests import digest_of
 from callwright.environments.protocol import EXECUTED, Outcome
 from callwright.errors import Abstention
 from callwright.language.program import Returns
@@ -128,3 +129,37 @@ def _executed_as_far_as_known(records: Sequence[CallRecord]) -> bool:
 
 def _not_known(record: CallRecord) -> str:
     return f"what came of call {record.call} {record.tool} is not known: {record.outcome.message or 'no record of it'}"
+
+
+# Observations -------------------------------------------------------------------------------------------------------
+
+#: Hexadecimal digits that are kept of a digest.
+_DIGITS: Final = 16
+
+
+def observations(trace: Trace | None) -> list[dict[str, str | int]] | None:
+    """What calls came to, in a form that is stored with a rollout and compared later.
+
+    A row per call: its id, the kind and code of its outcome, digests of its value and of the state after it.
+
+    ``None`` without a trace, that is for a text that is not a program.
+    """
+    if trace is None:
+        return None
+    return [
+        {
+            "call": step.call,
+            "kind": step.outcome.kind,
+            "code": step.outcome.code,
+            "value": _digest(step.outcome.value),
+            "state": step.state[:_DIGITS],
+        }
+        for step in trace.records
+    ]
+
+
+def _digest(value: Any) -> str:
+    try:
+        return digest_of(value)[:_DIGITS]
+    except (TypeError, ValueError, RecursionError) as error:  # a tool returned something that is no JSON
+        return type(error).__name__

@@ -9,8 +9,8 @@ from attrs import define, field
 
 from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
-from callwright.walk.fingerprints import observations
 from callwright.walk.reward import Reward
+from callwright.walk.trace import observations
 
 #: How far apart two numbers are that are the same: rows hold what a sum came to on another machine.
 _NEAR = 1e-9

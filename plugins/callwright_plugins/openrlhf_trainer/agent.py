@@ -27,9 +27,9 @@ from callwright.training.evaluation import Verdict, judge
 from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
-from callwright.walk.fingerprints import observations
 from callwright.walk.reward import TRUNCATED, Reward
 from callwright.walk.tasks import Task
+from callwright.walk.trace import observations
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
 from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from callwright.errors import UnknownName
 from callwright.plugins import Registry
 from callwright.walk.attempt import Attempt
-from callwright.walk.reward import Reward, RewardComponent, RewardRecipe, Term
+from callwright.walk.reward import RewardComponent, RewardRecipe, Term
 from callwright.walk.tasks import Task
 from callwright_plugins.prove_rewards.alignment import Matching
 from callwright_plugins.prove_rewards.components import (
@@ -56,10 +56,9 @@ class ProveRecipe(RewardRecipe):
         for task in tasks:
             calls_due(task)
 
-    def score_attempt(self, attempt: Attempt) -> Reward:
-        """Score an attempt. Raises also :class:`callwright.errors.DataError` for a task without steps."""
+    def check_attempt(self, attempt: Attempt) -> None:
+        """Raises :class:`callwright.errors.DataError` for a task without steps."""
         TRUTHS.of(attempt.task)
-        return super().score_attempt(attempt)
 
 
 def _prove(name: str, summary: str, matching: Matching, alpha: float, beta: float, without: str = "") -> ProveRecipe:

@@ -89,12 +89,11 @@ class ToolRLRecipe(RewardRecipe):
         task = self._tasks.get(ground_truth) or self._task("", ground_truth)
         return self.score_attempt(Attempt(task, completion, _NO_FORM, Conditions(progress=progress)))
 
-    def score_attempt(self, attempt: Attempt) -> Reward:
-        """Score an attempt. Raises also :class:`BadGroundTruth`, and ``UsageError`` for a schedule without progress."""
+    def check_attempt(self, attempt: Attempt) -> None:
+        """Raises :class:`BadGroundTruth`, and ``UsageError`` for a schedule without progress."""
         if self.scheduled and attempt.progress is None:
             raise UsageError(f"reward recipe {self.name!r} has a schedule: it needs 'step' and 'total_steps'")
         self.truths.of(attempt.task)
-        return RewardRecipe.score_attempt(self, attempt)
 
 
 __all__ = ["BadGroundTruth", "ToolRLRecipe"]

@@ -19,8 +19,8 @@ from callwright.errors import InfrastructureFailure, UnknownName
 from callwright.language.program import Call, Program, Reference
 from callwright.plugins import load_plugins
 from callwright.tools.spec import ToolSpec
-from callwright.walk.fingerprints import observations
 from callwright.walk.tasks import Answer, Task
+from callwright.walk.trace import observations
 from callwright_plugins import json_ir, lab, prove_rewards, tier_rewards, toolrl_rewards, toolworld
 
 

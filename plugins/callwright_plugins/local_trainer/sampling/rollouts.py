@@ -11,9 +11,9 @@ from attrs import frozen
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.training.evaluation import Verdict
 from callwright.walk.attempt import Attempt
-from callwright.walk.fingerprints import observations
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
+from callwright.walk.trace import observations
 from callwright.walk.undeclared import ToolCalls
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.models.policy import Policy

@@ -17,7 +17,7 @@ from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.walk.attempt import Attempt
-from callwright.walk.fingerprints import observations
+from callwright.walk.trace import observations
 from callwright_plugins.local_trainer.learning.demonstrations import Example
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.supervised import mean_loss, supervised_step

@@ -1,0 +1,76 @@
+"""Scores: the value that a component gives an attempt, with a reason for every point that is lost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+#: The order in which a completion is judged; ``Reward.stage`` is the first one that lost a point.
+STAGES: Final = ("format", "parse", "execution", "answer")
+
+
+@frozen(slots=False)  # which attrs makes faster
+class Evidence:
+    """One reason for a lost point: which call, which path, what was expected and what came."""
+
+    code: str
+    reason: str
+    call: int | None = None
+    path: str = ""
+    expected: str = ""
+    found: str = ""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@frozen
+class Score:
+    """The value of one component in ``[low, high]``. Below ``high`` there is at least one piece of evidence.
+
+    ``masked`` says why the value is not known: the machinery failed where the property would have been seen. The whole
+    sample is then masked, whatever the value.
+    """
+
+    value: float
+    low: float = 0.0
+    high: float = 1.0
+    evidence: tuple[Evidence, ...] = ()
+    masked: str | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether the value is at its maximum."""
+        return self.value >= self.high
+
+    @property
+    def told_by(self) -> str | None:
+        """The term of the recipe that tells why points are lost, if it is not this one."""
+        return None
+
+
+@frozen
+class Deferred(Score):
+    """The score of a term that was not looked at, because another one, ``told``, tells why points are lost.
+
+    It shuts off the terms that require it, but not that one.
+    """
+
+    told: str = ""
+
+    @property
+    def told_by(self) -> str | None:
+        """The term that tells."""
+        return self.told or None
+
+
+def evidence_json(evidence: Evidence) -> dict[str, object]:
+    """A piece of evidence as it stands in a row of ``callwright score``."""
+    row: dict[str, object] = {"code": evidence.code, "reason": evidence.reason}
+    if evidence.call is not None:
+        row["call"] = evidence.call
+    for key in ("path", "expected", "found"):
+        if getattr(evidence, key):
+            row[key] = getattr(evidence, key)
+    return row
