@@ -13,7 +13,7 @@ The reward component ``judge`` asks for verdicts in the role ``judge``, with a s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Literal, Protocol, get_args, runtime_checkable
 
@@ -31,6 +31,18 @@ Finish = Literal["stop", "calls", "length"]
 FINISHES: Final[tuple[str, ...]] = get_args(Finish)
 #: Characters of the last message that name a request in an error.
 _FIRST: Final = 60
+
+
+def _messages(given: Iterable[Message]) -> tuple[Message, ...]:
+    return tuple(given)
+
+
+def _tools(given: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    return tuple(given)
+
+
+def _calls(given: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    return tuple(given)
 
 
 def _role(instance: object, attribute: object, value: str) -> None:
@@ -51,8 +63,8 @@ class TeacherRequest:
     """
 
     role: Role = field(validator=_role)
-    messages: tuple[Message, ...] = field(converter=tuple)
-    tools: tuple[ToolSpec, ...] = field(default=(), converter=tuple, kw_only=True)
+    messages: tuple[Message, ...] = field(converter=_messages)
+    tools: tuple[ToolSpec, ...] = field(default=(), converter=_tools, kw_only=True)
     schema: Mapping[str, Any] | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     temperature: float | None = field(default=None, kw_only=True)
@@ -101,7 +113,7 @@ class TeacherReply:
     """
 
     text: str
-    calls: tuple[ToolCall, ...] = field(default=(), converter=tuple)
+    calls: tuple[ToolCall, ...] = field(default=(), converter=_calls)
     thought: str = ""
     finish: Finish = "stop"
     usage: Mapping[str, float] = field(factory=dict, hash=False)

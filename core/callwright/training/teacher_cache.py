@@ -5,7 +5,8 @@
 
 One SQLite file, for any number of threads and processes. A reply is kept by the digest of its request, the teacher's
 name and its settings in the role (the model among them), when it comes. Failures and replies that were cut off are not
-kept: asked again they may come out better. Where two processes ask the same at once, both get the reply that came first.
+kept: asked again they may come out better. Where two processes ask the same at once, both get the reply that came
+first.
 """
 
 from __future__ import annotations

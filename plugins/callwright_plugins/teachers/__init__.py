@@ -20,5 +20,9 @@ def callwright_teachers() -> Iterable[Lazy]:
         extra="openai",
         reaches=f"{_HERE}.model_teacher:reaches",
     )
-    yield Lazy("scripted", f"{_HERE}.scripted:ScriptedTeacher", "lines of a script: no model, for tests and offline use")
-    yield Lazy("replayed", f"{_HERE}.replayed:ReplayedTeacher", "what another teacher replied, from a file; asks nobody")
+    yield Lazy(
+        "scripted", f"{_HERE}.scripted:ScriptedTeacher", "lines of a script: no model, for tests and offline use"
+    )
+    yield Lazy(
+        "replayed", f"{_HERE}.replayed:ReplayedTeacher", "what another teacher replied, from a file; asks nobody"
+    )

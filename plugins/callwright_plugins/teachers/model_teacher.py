@@ -39,8 +39,8 @@ class ModelTeacher:
 
     ``temperature`` and ``max_tokens`` (sent as ``token_limit``) hold where a request says nothing, ``body`` is added to
     every request. ``roles`` has other values of ``model``, ``temperature``, ``max_tokens`` and ``body`` for a role:
-    ``{judge = {model = "large", temperature = 0}}``. ``structured`` says how a request with a schema is sent: ``schema``
-    as ``response_format``, ``text`` without it, ``auto`` as the first until the server refuses it. ``revision`` is a
+    ``{judge = {model = "large", temperature = 0}}``. ``structured`` says how a schema is sent: ``schema`` as
+    ``response_format``, ``text`` without it, ``auto`` as the first until the server refuses it. ``revision`` is a
     word for what the server runs, for caches: change it when the weights behind a name change. The other options are
     those of :class:`callwright.machines.model_server.Server`.
 
@@ -72,7 +72,7 @@ class ModelTeacher:
         price_completion: float = 0.0,
     ) -> None:
         if structured not in ("auto", "schema", "text"):
-            raise UsageError(f"'structured' is \"auto\", \"schema\" or \"text\", not {structured!r}")
+            raise UsageError(f'\'structured\' is "auto", "schema" or "text", not {structured!r}')
         usual = {"model": model, "temperature": temperature, "max_tokens": max_tokens, "body": dict(body or {})}
         self._of_role: dict[str, dict[str, Any]] = {}
         for role, own in (roles or {}).items():

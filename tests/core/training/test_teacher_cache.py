@@ -45,7 +45,9 @@ class Counting:
                 return TeacherFailure("down")
             case "cut":
                 return TeacherReply("half", finish="length")
-        return TeacherReply(f"{self.model} {request.first_words} {self.asked[request.first_words]}", usage={"cost": 1.0})
+        return TeacherReply(
+            f"{self.model} {request.first_words} {self.asked[request.first_words]}", usage={"cost": 1.0}
+        )
 
     def ask(self, requests: Sequence[TeacherRequest]) -> list[TeacherReply | TeacherFailure]:
         return [self.reply(request) for request in requests]
@@ -78,10 +80,12 @@ def test_what_was_replied_once_is_not_asked_again(kind: Any, tmp_path: Path) -> 
     asked = [request("a"), request("b"), request("a"), request("a", seed=1), request("a", "judge")]
     first = teacher.ask(asked)
     assert inner.asked == {"a": 3, "b": 1}, "twice the same in one batch is one request"
-    assert first[0] == first[2] and len({reply.text for reply in first}) == 4
+    assert first[0] == first[2]
+    assert len({reply.text for reply in first}) == 4
     assert not first[0].cached
     again = cached(kind(), tmp_path / "deep" / "replies.sqlite")
-    assert again.ask(asked) == first and again.teacher.asked == {}
+    assert again.ask(asked) == first
+    assert again.teacher.asked == {}
     assert all(reply.cached for reply in again.ask(asked)), "what it cost then is not spent again"
 
 
@@ -90,8 +94,10 @@ def test_failures_and_cut_off_replies_are_asked_again(kind: Any, tmp_path: Path)
     teacher = cached(inner, tmp_path / "replies.sqlite")
     for _ in range(2):
         failed, cut = teacher.ask([request("fails"), request("cut")])
-        assert isinstance(failed, TeacherFailure) and cut.truncated
-    assert inner.asked == {"fails": 2, "cut": 2} and len(teacher.file) == 0
+        assert isinstance(failed, TeacherFailure)
+        assert cut.truncated
+    assert inner.asked == {"fails": 2, "cut": 2}
+    assert len(teacher.file) == 0
 
 
 def test_another_model_is_asked_for_itself(kind: Any, tmp_path: Path) -> None:
@@ -121,9 +127,13 @@ def test_a_replay_never_asks_and_names_what_is_missing(kind: Any, tmp_path: Path
         replay.ask([request("Where is the red cat?")])
     said = str(found.value)
     missing = request("Where is the red cat?")
-    assert found.value.digest == missing.digest and missing.digest[:12] in said
-    assert "'user'" in said and "'Where is the red cat?'" in said
-    assert "'Where is the red car?'" in said and "differs in: messages" in said and str(file) in said
+    assert found.value.digest == missing.digest
+    assert missing.digest[:12] in said
+    assert "'user'" in said
+    assert "'Where is the red cat?'" in said
+    assert "'Where is the red car?'" in said
+    assert "differs in: messages" in said
+    assert str(file) in said
     with pytest.raises(MissingReply, match="no request of that role, and 2 in all"):
         replay.ask([request("x", "judge")])
     with pytest.raises(MissingReply, match=r"other settings \(model\), of the model 'm'"):
@@ -145,7 +155,8 @@ def test_a_request_that_is_under_way_is_waited_for(tmp_path: Path) -> None:
 
     inner = Concurrent()
     teacher = cached(inner, tmp_path / "replies.sqlite")
-    assert len({reply.text for reply in asyncio.run(work())}) == 1 and inner.asked == {"a": 1}
+    assert len({reply.text for reply in asyncio.run(work())}) == 1
+    assert inner.asked == {"a": 1}
 
 
 def test_a_failure_under_way_is_shared_and_asked_again_later(tmp_path: Path) -> None:
@@ -155,7 +166,8 @@ def test_a_failure_under_way_is_shared_and_asked_again_later(tmp_path: Path) -> 
 
     inner = Concurrent()
     teacher = cached(inner, tmp_path / "replies.sqlite")
-    assert asyncio.run(work()) == [TeacherFailure("down")] * 3 and inner.asked == {"fails": 1}
+    assert asyncio.run(work()) == [TeacherFailure("down")] * 3
+    assert inner.asked == {"fails": 1}
 
 
 def _fill(path: str, first: int) -> None:
@@ -194,14 +206,16 @@ def test_threads_share_a_cache(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4 and all(one == found[0] for one in found), "all get the reply that was kept"
+    assert len(found) == 4
+    assert all(one == found[0] for one in found), "all get the reply that was kept"
 
 
 def test_it_goes_to_other_processes_as_its_path(tmp_path: Path) -> None:
     teacher = cached(Counting(), tmp_path / "replies.sqlite")
     (reply,) = teacher.ask([request("a")])
     copy = pickle.loads(pickle.dumps(teacher))
-    assert copy.ask([request("a")]) == [reply] and copy.file.path == teacher.file.path
+    assert copy.ask([request("a")]) == [reply]
+    assert copy.file.path == teacher.file.path
 
 
 def test_a_file_of_something_else_and_one_that_cannot_be_written_are_said(tmp_path: Path) -> None:

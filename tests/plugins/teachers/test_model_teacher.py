@@ -51,7 +51,9 @@ def test_each_role_has_its_model_and_options_and_a_request_may_say_otherwise() -
         bodies = {one.last: one.body for one in server.asked}
     assert (bodies["a"]["temperature"], bodies["b"]["temperature"], bodies["c"]["temperature"]) == (0, 0.9, 0.2)
     limits = [bodies[name]["max_completion_tokens"] for name in "abc"]
-    assert limits == [1024, 33, 7] and bodies["b"]["top_p"] == 0.5 and "top_p" not in bodies["a"]
+    assert limits == [1024, 33, 7]
+    assert bodies["b"]["top_p"] == 0.5
+    assert "top_p" not in bodies["a"]
     assert made.settings("judge")["model"] == "large" != made.settings("user")["model"]
 
 
@@ -92,11 +94,17 @@ def test_a_request_that_fails_fails_alone_and_a_refusal_says_that_it_is_one() ->
     with StandIn(script) as server:
         kinds = ["down", "long", "filtered", "cut", "nothing", "fine"]
         down, long, filtered, cut, nothing, fine = teacher(server.url).ask([request(kind) for kind in kinds])
-    assert isinstance(down, TeacherFailure) and not down.refused and "503" in down.reason
-    assert isinstance(long, TeacherFailure) and long.refused
-    assert isinstance(filtered, TeacherFailure) and filtered.refused
-    assert isinstance(nothing, TeacherFailure) and "without a choice" in nothing.reason
-    assert isinstance(cut, TeacherReply) and cut.truncated
+    assert isinstance(down, TeacherFailure)
+    assert not down.refused
+    assert "503" in down.reason
+    assert isinstance(long, TeacherFailure)
+    assert long.refused
+    assert isinstance(filtered, TeacherFailure)
+    assert filtered.refused
+    assert isinstance(nothing, TeacherFailure)
+    assert "without a choice" in nothing.reason
+    assert isinstance(cut, TeacherReply)
+    assert cut.truncated
     assert fine.text == "fine"
 
 
@@ -149,7 +157,8 @@ def test_one_request_at_a_time_from_a_loop() -> None:
 
     with StandIn(lambda asked: chat(f"re {asked.last}")) as server:
         made = teacher(server.url)
-        assert isinstance(made, AsksConcurrently) and isinstance(made, Teacher)
+        assert isinstance(made, AsksConcurrently)
+        assert isinstance(made, Teacher)
         assert [one.text for one in asyncio.run(work(made))] == ["re a", "re b"]
     scripted = default_registry().create("teacher", "scripted", lines=[{"says": "yes"}])
     assert not isinstance(scripted, AsksConcurrently)
@@ -182,5 +191,7 @@ def test_what_it_reaches_for_is_the_key_that_it_sends(monkeypatch: pytest.Monkey
     monkeypatch.setenv("SOME_KEY", "abc")
     spec = default_registry().spec("teacher", "openai")
     (reach,) = spec.reach({"model": "m", "base_url": "http://else.where", "api_key_env": "SOME_KEY"})
-    assert reach.kind == "secret" and "SOME_KEY" in reach.what and "else.where" in reach.what
+    assert reach.kind == "secret"
+    assert "SOME_KEY" in reach.what
+    assert "else.where" in reach.what
     assert spec.reach({"model": "m"}) == ()

@@ -32,7 +32,8 @@ def test_the_first_line_that_fits_is_said_and_the_seed_picks_among_texts() -> No
     asked = [request("your name", seed=0), request("your name", seed=1), request("hm"), request("judge it", "judge")]
     assert [reply.text for reply in teacher.ask(asked)] == ["Ann", "Bob", "Pardon?", "fine"]
     (failure,) = teacher.ask([request("hm", "planner")])
-    assert isinstance(failure, TeacherFailure) and "'hm'" in failure.reason
+    assert isinstance(failure, TeacherFailure)
+    assert "'hm'" in failure.reason
 
 
 @pytest.mark.parametrize(

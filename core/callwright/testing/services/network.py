@@ -1,4 +1,4 @@
-"""Live services, kept out of the checks: stand-ins for components that declare them, and no connections for the rest."""
+"""Live services, kept out of the checks: stand-ins for components that declare them, no connections for the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Final
 from attrs import evolve
 
 from callwright.conformance import NeedsNetwork
-from callwright.walk.reward import RewardRecipe
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import RewardComponent, RewardRecipe, Score, Term
 
 
 def checked_as(component: Any, check: str) -> Any | None:
@@ -18,21 +19,39 @@ def checked_as(component: Any, check: str) -> Any | None:
 
     ``None`` where it names no stand-in. The stand-in of a reward recipe is the recipe over the stand-ins of its terms.
     """
-    if isinstance(component, NeedsNetwork) and not {"*", check}.isdisjoint(component.network_checks):
-        return component.stand_in()
-    if not isinstance(component, RewardRecipe) or not any(
-        isinstance(term.component, NeedsNetwork) for term in component.terms
-    ):
-        return component
-    terms = []
-    for term in component.terms:
-        standing = term.component
-        if isinstance(standing, NeedsNetwork):
-            standing = standing.stand_in()
-            if standing is None:
+    if isinstance(component, RewardRecipe):
+        placed = []
+        for term in component.terms:
+            found = _placed(term.component, check)
+            if found is None:
                 return None
-        terms.append(evolve(term, component=standing))
-    return evolve(component, terms=tuple(terms))
+            placed.append(found)
+        if all(one is term.component for one, term in zip(placed, component.terms, strict=True)):
+            return component
+        terms = [evolve(term, component=one) for one, term in zip(placed, component.terms, strict=True)]
+        return evolve(component, terms=tuple(terms))
+    return _placed(component, check)
+
+
+def _placed(component: Any, check: str) -> Any | None:
+    if isinstance(component, NeedsNetwork) and not {"*", check}.isdisjoint(component.network_checks):
+        component = component.stand_in()
+    if isinstance(component, RewardComponent) and component.waits and check in _SCORE_AT_ONCE:
+        return AtOnce(component)
+    return component
+
+
+class AtOnce(RewardComponent):
+    """A component that waits as one that does not, for checks that call ``score`` themselves."""
+
+    def __init__(self, component: RewardComponent) -> None:
+        self.name, self.stage = component.name, component.stage  # type: ignore[misc]
+        self.low, self.high = component.low, component.high
+        self._recipe = RewardRecipe("checked", (Term(component, name="checked"),), normalise=False)
+
+    def score(self, attempt: Attempt) -> Score:
+        """The score that the walk would get; what masks the sample there is masked here."""
+        return self._recipe.score_attempt(attempt).scores["checked"].score
 
 
 class WouldConnect(BaseException):
@@ -40,6 +59,20 @@ class WouldConnect(BaseException):
 
 
 _AUDITED: Final = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
+#: Checks that call ``score`` of a component.
+_SCORE_AT_ONCE: Final = frozenset(
+    {
+        "check_never_raises",
+        "check_range",
+        "check_evidence",
+        "check_purity",
+        "check_nothing_is_changed",
+        "check_infrastructure",
+        "check_pickles_before_use",
+        "check_pickles_after_use",
+        "check_terms",
+    }
+)
 #: Lists of those who refuse now; the hook is added once and stays, since hooks cannot be taken away.
 _refusing: Final[list[list[str]]] = []
 _hooked: Final[list[bool]] = []

@@ -28,7 +28,9 @@ def check_settings(teacher: Teacher) -> None:
         try:
             text = json.dumps(settings, sort_keys=True, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise AssertionError(f"the settings for {role!r} are no JSON ({error}), so no cache can tell them") from error
+            raise AssertionError(
+                f"the settings for {role!r} are no JSON ({error}), so no cache can tell them"
+            ) from error
         expect(
             isinstance(json.loads(text), dict) and "model" in settings,
             f"the settings for {role!r} must be an object with 'model', but are {shown(settings)}",
@@ -98,9 +100,7 @@ def check_pickles_before_use(teacher: Teacher) -> None:
     """It can be pickled, so that workers have it, or says in words why not."""
     if not refuses(teacher):
         copy = elsewhere(teacher, "the teacher")
-        expect(
-            _of_all_roles(copy) == _of_all_roles(teacher), "another process has a teacher of other settings"
-        )
+        expect(_of_all_roles(copy) == _of_all_roles(teacher), "another process has a teacher of other settings")
 
 
 def check_pickles_after_use(teacher: Teacher) -> None:
@@ -140,4 +140,4 @@ def _said(answer: Any) -> Any:
 
 
 def _of_all_roles(teacher: Teacher) -> str:
-    return json.dumps([teacher.settings(role) for role in ROLES], sort_keys=True)  # type: ignore[arg-type,misc]
+    return json.dumps([teacher.settings(role) for role in ROLES], sort_keys=True)  # type: ignore[arg-type]
