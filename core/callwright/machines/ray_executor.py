@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from callwright.errors import MissingExtra, RunError
@@ -19,6 +19,7 @@ from callwright.machines.chunk_work import (
     run_chunk,
     run_to_the_end,
 )
+from callwright.machines.command_folder import for_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
 
@@ -53,7 +54,9 @@ class RayExecutor(ClosingExecutor):
                     "--executor process"
                 ) from error
             self._started = True
-        places = [_Place(ray, work) for _ in range(self.workers)]
+        # On a cluster that was not made here, actors may be anywhere: what a command limits is divided among them.
+        common = for_workers(self.workers, same_machine=self._started and not os.environ.get("RAY_ADDRESS"))
+        places = [_Place(ray, work, common) for _ in range(self.workers)]
 
         def asking(place: _Place) -> Callable[[Chunk], Result]:
             return lambda chunk: run_to_the_end(work, chunk, place.ask)
@@ -74,10 +77,10 @@ class RayExecutor(ClosingExecutor):
 class _Place:
     """A place for an actor. One that died or hangs is replaced: while Ray restarts one itself, its calls fail."""
 
-    def __init__(self, ray: Any, work: ChunkWork[Any, Any, Any]) -> None:
-        self._ray, self._work = ray, work
+    def __init__(self, ray: Any, work: ChunkWork[Any, Any, Any], common: Mapping[str, str]) -> None:
+        self._ray, self._work, self._common = ray, work, common
         self._class = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
-        self._actor = self._class.remote(work.prepare, work.run)
+        self._actor = self._class.remote(work.prepare, work.run, common)
         self._closed = False
 
     def ask(self, chunk: Any) -> Any:
@@ -96,7 +99,7 @@ class _Place:
         if self._closed:
             raise RunError("the workers were closed")
         self._ray.kill(self._actor)
-        self._actor = self._class.remote(self._work.prepare, self._work.run)
+        self._actor = self._class.remote(self._work.prepare, self._work.run, self._common)
 
     def close(self) -> None:
         """Kill the actor, whatever it does. The thread that waits for it gets a :class:`RunError`."""
@@ -105,9 +108,10 @@ class _Place:
 
 
 class _Actor:
-    """One worker of a Ray cluster."""
+    """One worker of a Ray cluster; ``common`` are environment variables that it has in common with the command."""
 
-    def __init__(self, prepare: Callable[[], Any], run: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, prepare: Callable[[], Any], run: Callable[[Any, Any], Any], common: Mapping[str, str]) -> None:
+        os.environ.update(common)
         prepare_worker(prepare)
         self._work = run
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from callwright.errors import RunError
 from callwright.machines.chunk_work import ChunkWork, WorkerLost, opened, prepare_worker, run_chunk
+from callwright.machines.command_folder import name_folder
 from callwright.machines.interrupts import leave_signals_to_the_parent
 
 #: How a worker leaves whose parent is gone; nobody is there to read it.
@@ -65,6 +66,7 @@ class WorkerProcess:
             if self._closed:
                 raise RunError("the workers were closed")
             if self._connection is None:
+                name_folder()  # in the environment that the process inherits
                 context = multiprocessing.get_context("spawn")  # no lock, thread or open file is inherited
                 mine, theirs = context.Pipe()
                 process = context.Process(

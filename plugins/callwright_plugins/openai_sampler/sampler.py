@@ -10,7 +10,16 @@ from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM, native_messages, turn_text
 from callwright.language.parser import Parser
-from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches
+from callwright.machines.model_server import (
+    OPENAI,
+    Connection,
+    ContentFiltered,
+    ContextExceeded,
+    Server,
+    Usage,
+    is_filtered,
+    key_reaches,
+)
 from callwright.plugins import default_registry
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
@@ -31,9 +40,9 @@ class OpenAISampler:
     ``hermes``, which the recipe must then use. ``logprobs`` asks for those of the sampled tokens. ``body`` is added to
     every request (``{"top_p": 0.9}``). The other options are those of :class:`callwright.machines.model_server.Server`.
 
-    A prompt that does not fit into the model's context is a truncated, empty completion. A request that fails after
-    all retries loses its sample and no other one: its completions say so in ``masked``. ``usage`` counts requests,
-    retries, tokens and cost.
+    A prompt that does not fit into the model's context is a truncated, empty completion. What a filter of the server
+    refuses is masked, and so is a request that fails after all retries: it loses its sample and no other one, and its
+    completions say so in ``masked``. ``usage`` counts requests, retries, tokens and cost.
     """
 
     name = "openai"
@@ -57,6 +66,9 @@ class OpenAISampler:
         timeout: float = 600.0,
         price_prompt: float = 0.0,
         price_completion: float = 0.0,
+        price_cached: float | None = None,
+        max_cost: float | None = None,
+        most_failures: int = 20,
     ) -> None:
         if tools not in ("prompt", "native"):
             raise UsageError(f"'tools' must be 'prompt' or 'native', not {tools!r}")
@@ -71,7 +83,9 @@ class OpenAISampler:
             tokens_per_minute=tokens_per_minute,
             retries=retries,
             timeout=timeout,
-            prices=(price_prompt, price_completion),
+            prices=(price_prompt, price_completion, price_prompt if price_cached is None else price_cached),
+            max_cost=max_cost,
+            most_failures=most_failures,
         )
         self._native: Parser | None = default_registry().create("parser", NATIVE_FORM) if tools == "native" else None
         self._logprobs = logprobs
@@ -137,6 +151,8 @@ class OpenAISampler:
                 answer = await connection.chat(messages, **body, **more)
             except ContextExceeded:
                 return [Completion("", truncated=True)] * n
+            except ContentFiltered as refused:
+                return [Completion("", masked=f"refused by a content filter: {refused}")] * n
             choices = answer.get("choices") or []
             if not choices:
                 raise InfrastructureFailure(f"{self.server.label} answered without a choice")
@@ -144,6 +160,8 @@ class OpenAISampler:
         return completions
 
     def _completion(self, choice: Mapping[str, Any]) -> Completion:
+        if is_filtered(choice):
+            return Completion("", masked=f"refused by a content filter: {self.server.label} cut what the model wrote")
         try:
             message = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
         except DataError as error:

@@ -1,5 +1,7 @@
 """How servers refuse, in their own words: the status and the body, as their sources and documentation have them."""
 
+# ruff: noqa: E501 (the words of others)
+
 from __future__ import annotations
 
 from typing import Any, Final
@@ -33,6 +35,16 @@ REFUSALS: Final[dict[tuple[str, str], tuple[int, Any]]] = {
         "This model's maximum context length is 4096 tokens. However, you requested 1024 output tokens and your prompt "
         "contains at least 3073 input tokens, for a total of at least 4097 tokens. Please reduce the length of the "
         "input prompt or the number of requested output tokens.", "input_tokens")),
+    # 0.33: vllm/renderers/params.py, vllm/v1/engine/input_processor.py, vllm/entrypoints/openai/responses/serving.py.
+    ("vllm 0.33", "overflow"): (400, _vllm(
+        "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, which "
+        "exceeds this limit even without any output tokens. Please reduce the length of the input prompt.", "input_tokens")),
+    ("vllm 0.33 engine", "overflow"): (400, _vllm(
+        "The decoder prompt (length 4096) plus the number of requested output tokens (at least 1) is longer than the maximum "
+        "model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.", None)),
+    ("vllm 0.33 responses", "overflow"): (400, {"error": {
+        "message": "The engine prompt length 5000 exceeds the max_model_len 4096. Please reduce prompt.",
+        "type": "invalid_request_error", "param": "input", "code": 400}}),
     # SGLang: python/sglang/srt/managers/tokenizer_manager.py and scheduler.py.
     ("sglang", "overflow"): (400, _flat(
         "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5024 "

@@ -19,7 +19,6 @@ from callwright.plugins import default_registry
 from callwright.training.evaluation import judge
 
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
-pytest.importorskip("aiolimiter", reason="needs the client: pip install 'callwright[openai]'")
 
 Answer = Callable[[dict[str, Any], int], tuple[int, Any]]
 
@@ -125,6 +124,7 @@ def test_completions_come_in_the_order_of_the_requests(serve: Any, tasks: list[c
     assert sorted(one["seed"] for one in server.asked[4:]) == sorted(seeds)
     assert sampler.usage.to_json() == {
         "requests": 8, "retries": 0, "failed": 0, "prompt_tokens": 80, "completion_tokens": 120, "cost": 0.0,
+        "refused": 0, "cached_tokens": 0, "reasoning_tokens": 0,
     }  # fmt: skip
 
 
@@ -311,23 +311,16 @@ def test_costs_are_counted(serve: Any, tasks: list[cw.Task]) -> None:
     assert sampler.usage.cost == pytest.approx((4 * 10 * 2.0 + 4 * 5 * 10.0) / 1e6)
 
 
-def test_limits_of_requests_are_kept(serve: Any, tasks: list[cw.Task], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests take from the limiter before they are sent, and as many tokens as they may cost."""
-    import aiolimiter
-
-    taken: list[tuple[float, float]] = []
-
-    class Counting(aiolimiter.AsyncLimiter):
-        async def acquire(self, amount: float = 1) -> None:
-            taken.append((self.max_rate, amount))
-
-    monkeypatch.setattr(aiolimiter, "AsyncLimiter", Counting)
+def test_limits_of_requests_are_kept(serve: Any, tasks: list[cw.Task]) -> None:
+    """Also from one batch to the next: the limit is that of the command, and not of a connection."""
     server = serve(lambda body, number: (200, chat("ok")))
-    sampler = cw.sampler(
-        "openai", model="m", base_url=server.url, max_new_tokens=100, requests_per_minute=60, tokens_per_minute=9000
-    )
-    sampler.sample(requests_for(tasks[:1]))
-    assert taken == [(60, 1), (9000, 100 + len(tasks[0].query) // 4)]
+    sampler = cw.sampler("openai", model="m", base_url=server.url, requests_per_minute=600)
+    began = time.monotonic()
+    for task in tasks:
+        sampler.sample(requests_for([task]))
+    assert time.monotonic() - began >= 3 * 0.1 - 0.2  # a tenth of a second apart, of which 0.2 s may be early
+    sampler.sample(requests_for(tasks) * 2)
+    assert time.monotonic() - began >= 11 * 0.1 - 0.2
 
 
 def test_it_works_inside_a_running_event_loop(serve: Any, tasks: list[cw.Task]) -> None:

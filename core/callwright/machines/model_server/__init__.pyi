@@ -1,0 +1,16 @@
+from callwright.machines.model_server.budget import Budget as Budget
+from callwright.machines.model_server.budget import BudgetSpent as BudgetSpent
+from callwright.machines.model_server.connection import Connection as Connection
+from callwright.machines.model_server.refusals import ContentFiltered as ContentFiltered
+from callwright.machines.model_server.refusals import ContextExceeded as ContextExceeded
+from callwright.machines.model_server.refusals import Refused as Refused
+from callwright.machines.model_server.refusals import is_filtered as is_filtered
+from callwright.machines.model_server.server import OPENAI as OPENAI
+from callwright.machines.model_server.server import Replies as Replies
+from callwright.machines.model_server.server import Server as Server
+from callwright.machines.model_server.server import key_reaches as key_reaches
+from callwright.machines.model_server.server import run_to_end as run_to_end
+from callwright.machines.model_server.statuses import RequestRejected as RequestRejected
+from callwright.machines.model_server.statuses import ServerFailing as ServerFailing
+from callwright.machines.model_server.usage import Usage as Usage
+from callwright.machines.model_server.usage import usage_of as usage_of
