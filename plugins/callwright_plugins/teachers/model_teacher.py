@@ -8,7 +8,17 @@ from typing import Any, Final, Literal
 
 from callwright.errors import DataError, InfrastructureFailure, UnknownName, UsageError
 from callwright.language.messages import Message
-from callwright.machines.model_server import OPENAI, Connection, ContextExceeded, Server, Usage, key_reaches, run_to_end
+from callwright.machines.model_server import (
+    OPENAI,
+    Connection,
+    Refused,
+    Server,
+    Usage,
+    is_filtered,
+    key_reaches,
+    run_to_end,
+    usage_of,
+)
 from callwright.registration import Reach
 from callwright.training.teacher import (
     ROLES,
@@ -42,7 +52,7 @@ class ModelTeacher:
     ``{judge = {model = "large", temperature = 0}}``. ``structured`` says how a schema is sent: ``schema`` as
     ``response_format``, ``text`` without it, ``auto`` as the first until the server refuses it. ``revision`` is a
     word for what the server runs, for caches: change it when the weights behind a name change. The other options are
-    those of :class:`callwright.machines.model_server.Server`.
+    those of :class:`callwright.machines.model_server.Server`, for each model.
 
     The address is no part of :meth:`settings`: a model that moves to another host keeps its cached replies.
     """
@@ -70,6 +80,9 @@ class ModelTeacher:
         timeout: float = 600.0,
         price_prompt: float = 0.0,
         price_completion: float = 0.0,
+        price_cached: float | None = None,
+        max_cost: float | None = None,
+        most_failures: int = 20,
     ) -> None:
         if structured not in ("auto", "schema", "text"):
             raise UsageError(f'\'structured\' is "auto", "schema" or "text", not {structured!r}')
@@ -87,7 +100,7 @@ class ModelTeacher:
             self._of_role[role] = _checked({**usual, **(roles or {}).get(role, {})}, role)
         self._structured, self._token_limit, self._send_seed = structured, token_limit, send_seed
         self._revision = revision
-        self._prices = (price_prompt, price_completion)
+        self._prices = (price_prompt, price_completion, price_prompt if price_cached is None else price_cached)
         self.servers = {
             name: Server(
                 model=name,
@@ -99,6 +112,8 @@ class ModelTeacher:
                 retries=retries,
                 timeout=timeout,
                 prices=self._prices,
+                max_cost=max_cost,
+                most_failures=most_failures,
             )
             for name in dict.fromkeys(own["model"] for own in self._of_role.values())
         }
@@ -111,7 +126,7 @@ class ModelTeacher:
         """What was asked so far in all roles, and what it cost."""
         total = Usage()
         for server in self.servers.values():
-            total.add(server.usage.to_json())
+            total.add(server.usage)
         return total
 
     def settings(self, role: Role) -> Mapping[str, Any]:
@@ -175,7 +190,7 @@ class _Asking:
                         raise
                     teacher._without_schema.add(own["model"])
             return self._read(connection, await connection.chat(messages, **body))
-        except ContextExceeded as error:
+        except Refused as error:
             return TeacherFailure(f"{connection.server.label} refuses the request: {error}", refused=True)
         except InfrastructureFailure as error:
             return TeacherFailure(str(error))
@@ -187,7 +202,7 @@ class _Asking:
             return TeacherFailure(f"{label} answered without a choice")
         choice = choices[0]
         finish = str(choice.get("finish_reason") or "stop")
-        if finish == "content_filter":
+        if is_filtered(choice):
             return TeacherFailure(f"a content filter of {label} refuses the reply", refused=True)
         try:
             said = Message.from_openai({"role": "assistant", **(choice.get("message") or {})})
@@ -198,23 +213,13 @@ class _Asking:
             said.tool_calls,
             said.thought,
             _FINISHES.get(finish, "calls" if said.tool_calls else "stop"),
-            _usage(answer.get("usage") or {}, self._teacher._prices),
+            _usage(answer, self._teacher._prices),
         )
 
 
-def _usage(counted: Mapping[str, Any], prices: tuple[float, float]) -> dict[str, float]:
-    def number(given: Any) -> int:
-        return given if type(given) is int and given > 0 else 0
-
-    prompt, completion = number(counted.get("prompt_tokens")), number(counted.get("completion_tokens"))
-    found = {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "cached_tokens": number((counted.get("prompt_tokens_details") or {}).get("cached_tokens")),
-        "reasoning_tokens": number((counted.get("completion_tokens_details") or {}).get("reasoning_tokens")),
-        "cost": (prompt * prices[0] + completion * prices[1]) / 1_000_000,
-    }
-    return {name: value for name, value in found.items() if value}
+def _usage(answer: Mapping[str, Any], prices: Sequence[float]) -> dict[str, float]:
+    counted = usage_of(answer, prices).to_json()
+    return {name: value for name, value in counted.items() if value and name != "requests"}
 
 
 def _checked(own: dict[str, Any], role: str) -> dict[str, Any]:

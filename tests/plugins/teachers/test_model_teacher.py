@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.errors import UnknownName, UsageError
+from callwright.errors import RunError, UnknownName, UsageError
 from callwright.plugins import default_registry
 from callwright.testing import check_component
 from callwright.training import Teacher, TeacherFailure, TeacherReply, TeacherRequest
@@ -195,3 +195,37 @@ def test_what_it_reaches_for_is_the_key_that_it_sends(monkeypatch: pytest.Monkey
     assert "SOME_KEY" in reach.what
     assert "else.where" in reach.what
     assert spec.reach({"model": "m"}) == ()
+
+
+@pytest.mark.parametrize("dialect", ["openai", "azure", "vllm", "anthropic"])
+def test_a_refusal_in_the_words_of_a_server_is_one_of_its_request_alone(dialect: str) -> None:
+    kind = "filter" if dialect == "azure" else "overflow"
+
+    def script(asked: Asked) -> Any:
+        return refusal(dialect, kind) if asked.last == "bad" else chat("fine")
+
+    with StandIn(script) as server:
+        made = teacher(server.url)
+        bad, good = made.ask([request("bad"), request("good")])
+    assert isinstance(bad, TeacherFailure)
+    assert bad.refused
+    assert good.text == "fine"
+    assert made.usage.refused == 1
+
+
+def test_a_budget_ends_everything_before_it_is_passed() -> None:
+    counted = usage(1000, 1000)
+    with StandIn(lambda asked: chat("x", counted=counted)) as server:
+        made = teacher(server.url, price_prompt=1.0, price_completion=1.0, max_cost=0.012, concurrency=1)
+        with pytest.raises(RunError):
+            made.ask([request(str(n)) for n in range(100)])
+        assert made.usage.cost <= 0.012
+        assert 1 <= len(server.asked) < 10
+
+
+def test_a_server_that_only_fails_ends_everything() -> None:
+    with StandIn(lambda asked: Reply({"error": {"message": "down"}}, 503)) as server:
+        made = teacher(server.url, most_failures=4, concurrency=1)
+        with pytest.raises(RunError, match="in a row failed"):
+            made.ask([request(str(n)) for n in range(100)])
+        assert len(server.asked) < 20
