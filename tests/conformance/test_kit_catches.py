@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -463,6 +464,30 @@ class ForgetsTheMask(Right):
         return evolve(super().score(attempt), masked=None)
 
 
+@case("reward component", "check_many_at_once", "is scored beside it, or are scores in another order")
+class MixesABatchUp(cw.BatchRewardComponent):
+    """Right for one, and the wrong way round for many."""
+
+    name = "mixed"
+
+    def score_many(self, attempts: Sequence[cw.Attempt]) -> list[cw.Score]:
+        return [Right().score(attempt) for attempt in reversed(attempts)]
+
+
+@case("reward component", "check_many_at_once", "is scored beside it")
+class LooksAtTheOthers(cw.AsyncRewardComponent):
+    """Its score hangs on how many wait beside it."""
+
+    name = "others"
+    waiting_now = 0
+
+    async def score(self, attempt: cw.Attempt) -> cw.Score:  # type: ignore[override]
+        self.waiting_now += 1
+        await asyncio.sleep(0.001)
+        self.waiting_now -= 1
+        return cw.Score(1.0 if not self.waiting_now else 0.0, evidence=(cw.Evidence("x", "not alone"),))
+
+
 @case("reward component", "check_pickles_before_use", "pickling the component raised")
 class HoldsAPredicate(Right):
     def __init__(self) -> None:
@@ -611,6 +636,11 @@ def recipe_that_pays_for_not_ending() -> Any:
 @case("reward recipe", "check_masks", "with a server that is down, .* gets 0.2 instead of 1.0")
 def recipe_that_forgets_the_mask() -> Any:
     return sound_recipe(answer=ForgetsTheMask())
+
+
+@case("reward recipe", "check_rewards_at_once", "is scored beside it, or are scores in another order")
+def recipe_that_mixes_a_batch_up() -> Any:
+    return sound_recipe(answer=MixesABatchUp())
 
 
 @case("reward recipe", "check_recipe_pickles_before_use", "pickling the recipe raised")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,9 +19,10 @@ from callwright.commands.app import App
 from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
 from callwright.commands.file_formats import schema_of
-from callwright.commands.jsonl import ROWS, BadRow, RowFile, chunks_of, is_same_file
+from callwright.commands.jsonl import BadRow, RowFile, chunks_of, is_same_file
 from callwright.commands.outputs.provenance import digests_of
 from callwright.commands.outputs.unfinished import UnfinishedOutput
+from callwright.commands.pace import Pace
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
@@ -28,7 +31,7 @@ from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import EVIDENCE, EvidenceKept, RewardWriter
 from callwright.commands.tally import Tally
 from callwright.errors import DataError, UsageError
-from callwright.machines.chunk_work import ChunkWork, Salvage
+from callwright.machines.chunk_work import FAREWELL, ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource
 from callwright.training.ledger.ingredients import plugin_digests
@@ -124,7 +127,8 @@ def score(
     scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit, isolation, evidence)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
     opening = scoring.open if elsewhere else partial(Scorer, pipeline, evidence, counts=False)
-    work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
+    farewell = FAREWELL if pipeline.reward.lives else 0.0
+    work = ChunkWork(opening, score_rows, Salvage(halves, merged, set_aside), stuck_after, farewell)
     quarantine = Quarantine(output if output and output != "-" else "callwright-score" if source == "-" else source)
     remarks = RowRemarks(_known_keys())
     gc.freeze()  # the corpus is never garbage: full collections need not search it
@@ -137,11 +141,19 @@ def score(
         tally = out.read_state(Tally.from_state)
         bars = bars_for_bytes(rows.size, busy=output == "-")
         complain = say if bars is None else stack.enter_context(bars).say
+        if not elsewhere:
+            stack.enter_context(pipeline)
         workshop = stack.enter_context(make_executor(kind, workers))
         try:
             # Alone, each row is written as it comes; others get enough to be worth sending.
-            chunks = out.watched(remarks.seen(chunks_of(rows, ROWS if workers > 1 or elsewhere else 1)))
-            for found in watched(workshop.map(work, chunks), rows, bars) if not out.finished else ():
+            pace = Pace()
+            alone = workers == 1 and not elsewhere
+            chunks = out.watched(remarks.seen(chunks_of(rows, 1 if alone else pace)))
+            parts = (
+                score_streaming(opening(), chunks) if alone and pipeline.reward.waits else workshop.map(work, chunks)
+            )
+            for found in watched(parts, rows, bars) if not out.finished else ():
+                pace.learn(len(found.lines) + len(found.complaints), found.seconds)
                 with out.part():
                     for number, row, reason in found.lost:
                         found.complaints.append((number, quarantine.add(number, row, reason)))
@@ -263,6 +275,28 @@ class Scorer:
         self.counts = counts
         self.tasks: dict[str, Task | str] = {}
 
+    def taken(self, number: int, row: dict[str, Any] | str, found: Scored) -> tuple[str | int, Attempt] | None:
+        """The id and the attempt of a row; ``None`` for a bad one, about which ``found`` has a complaint then."""
+        pipeline = self.pipeline
+        try:
+            if isinstance(row, str):
+                raise BadRow(row)
+            row_id, task, completion, progress = _read(pipeline, self.tasks, row)
+        except BadRow as bad:
+            found.tally.bad += 1
+            found.complaints.append((number, str(bad)))
+            return None
+        return row_id, pipeline.attempt(task, completion, progress)
+
+    def keep(self, found: Scored, row_id: str | int, attempt: Attempt, reward: Reward) -> None:
+        """Put a reward where it belongs."""
+        if self.counts:
+            found.tally.add(reward)
+            found.tally.tools.add(attempt)
+        else:
+            found.uncounted.append((attempt, reward))
+        found.lines.append(self.writer.line(row_id, reward))
+
 
 @define
 class Scored:
@@ -275,6 +309,8 @@ class Scored:
     uncounted: list[tuple[Attempt, Reward]] = field(factory=list)
     #: Rows that cost several workers, with how these were lost.
     lost: list[tuple[int, dict[str, Any], str]] = field(factory=list)
+    #: How long it took, if somebody looked at the clock.
+    seconds: float = 0.0
 
     @property
     def tally(self) -> Tally:
@@ -292,6 +328,7 @@ def merged(parts: Sequence[Scored]) -> Scored:
         whole.complaints += part.complaints
         whole.lost += part.lost
         whole.uncounted += part.uncounted
+        whole.seconds += part.seconds
         if part.counted is not None:
             whole.tally.merge(part.counted)
     return whole
@@ -304,27 +341,43 @@ def set_aside(rows: Sequence[NumberedRow], reason: str) -> Scored:
     return found
 
 
-def score_rows(scorer: Scorer, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Scored:
+def score_rows(scorer: Scorer, rows: Sequence[NumberedRow]) -> Scored:
     """Score rows, each with its line number; a text in place of a row says why there is none."""
-    pipeline, found = scorer.pipeline, Scored()
-    for number, row in rows:
-        try:
-            if isinstance(row, str):
-                raise BadRow(row)
-            row_id, task, completion, progress = _read(pipeline, scorer.tasks, row)
-        except BadRow as bad:
-            found.tally.bad += 1
-            found.complaints.append((number, str(bad)))
-            continue
-        attempt = pipeline.attempt(task, completion, progress)
-        reward = pipeline.score(attempt)
-        if scorer.counts:
-            found.tally.add(reward)
-            found.tally.tools.add(attempt)
-        else:
-            found.uncounted.append((attempt, reward))
-        found.lines.append(scorer.writer.line(row_id, reward))
+    began = time.monotonic()
+    if scorer.pipeline.reward.waits:
+        found = merged(list(score_streaming(scorer, ([row] for row in rows))))
+    else:
+        found = Scored()
+        for number, row in rows:
+            taken = scorer.taken(number, row, found)
+            if taken is not None:
+                row_id, attempt = taken
+                scorer.keep(found, row_id, attempt, scorer.pipeline.score(attempt))
+    found.seconds = time.monotonic() - began
     return found
+
+
+def score_streaming(scorer: Scorer, chunks: Iterable[Sequence[NumberedRow]]) -> Iterator[Scored]:
+    """Score chunks of one row each, those that wait for something together. What comes of them comes in their order."""
+    under_way = deque[tuple[Scored, str | int | None]]()
+
+    def attempts() -> Iterator[Attempt]:
+        for ((number, row),) in chunks:
+            found = Scored()
+            taken = scorer.taken(number, row, found)
+            under_way.append((found, None if taken is None else taken[0]))
+            if taken is not None:
+                yield taken[1]
+
+    for attempt, reward in scorer.pipeline.scoring(attempts()):
+        while under_way[0][1] is None:
+            yield under_way.popleft()[0]
+        found, row_id = under_way.popleft()
+        assert row_id is not None
+        scorer.keep(found, row_id, attempt, reward)
+        yield found
+    for found, _ in under_way:
+        yield found
 
 
 def _read(

@@ -23,6 +23,7 @@ from callwright.commands.options import reward_option as reward_option
 from callwright.commands.options import seed_option as seed_option
 from callwright.commands.options import stack as stack
 from callwright.commands.options import stuck_after_option as stuck_after_option
+from callwright.commands.pace import Pace as Pace
 from callwright.commands.pipelines import find_task as find_task
 from callwright.commands.pipelines import make_pipeline as make_pipeline
 from callwright.commands.pipelines import make_sampler as make_sampler

@@ -261,13 +261,19 @@ def is_same_file(source: str, target: str) -> bool:
         return False
 
 
-def chunks_of(rows: RowFile, size: int = ROWS) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
-    """Rows of a file in parts of ``size``, each row with its line number; a text in its place says what is wrong."""
+def chunks_of(rows: RowFile, size: int | Callable[[], int] = ROWS) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
+    """Rows of a file in parts of ``size``, each row with its line number; a text in its place says what is wrong.
+
+    ``size`` may be asked for each part (:class:`callwright.commands.pace.Pace`).
+    """
     chunk: list[tuple[int, dict[str, Any] | str]] = []
+    full = size if isinstance(size, int) else size()
     for row in rows:
         chunk.append((rows.number, str(row) if isinstance(row, BadRow) else row))
-        if len(chunk) == size:
+        if len(chunk) >= full:
             yield chunk
             chunk = []
+            if not isinstance(size, int):
+                full = size()
     if chunk:
         yield chunk

@@ -26,6 +26,7 @@ from callwright.environments.sizes import check_result
 from callwright.environments.undeclared import Undeclared, is_of_the_tool
 from callwright.errors import InfrastructureFailure, SessionInUse
 from callwright.language.shortening import shortened
+from callwright.machines.awaiting import waited_for
 from callwright.tools.compiled import Checker
 from callwright.tools.spec import ArgumentError, Refused, ToolError, ToolSpec
 from callwright.tools.validation import mismatches
@@ -95,12 +96,12 @@ def ready(spec: ToolSpec, function: Callable[..., Any], takes: Takes = "state") 
     checker = spec.compiled.received
     unchanging = spec.read_only or takes == "arguments"
     is_valid, whole = checker.validator.is_valid, whole_numbers(spec.parameters)
-    return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, function, takes)
+    return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, waited_for(function), takes)
 
 
 def ready_unchecked(spec: ToolSpec, function: Callable[..., Any]) -> ReadyTool:
     """A tool that changes nothing, ready for calls whose arguments are known to fit: no schema library is loaded."""
-    return ReadyTool(spec, spec.read_only, True, None, _fits, None, function, "state")
+    return ReadyTool(spec, spec.read_only, True, None, _fits, None, waited_for(function), "state")
 
 
 def _fits(_: Any) -> bool:

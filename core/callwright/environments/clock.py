@@ -1,8 +1,8 @@
 """The clock: what is asked of a session is answered in time, or the sample is masked and the session given up.
 
-Python cannot stop a thread. What runs into the limit is left behind in a thread of its own, which gives the session
-back if it ever ends. Two such threads already slow everything down, so no third is risked: then the command stops and
-says what to do. Only a process can be killed.
+An ``async`` tool is cancelled. Python cannot stop a thread: what else runs into the limit is left behind in a thread
+of its own, which gives the session back if it ever ends. Two such threads already slow everything down, so no third is
+risked: then the command stops and says what to do. Only a process can be killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.sessions import is_foreign
+from callwright.environments.sessions import is_foreign, open_session
 from callwright.errors import ComponentError, InfrastructureFailure
 from callwright.language.program import Call
 
@@ -76,7 +76,7 @@ class TimedSession(Session):
         """
         self._limit, self._lost = limit, False
         self.inner = self._within(
-            f"opening a session of {environment.name!r}", lambda: environment.open(scenario, seed)
+            f"opening a session of {environment.name!r}", lambda: open_session(environment, scenario, seed)
         )
         self.bounds_results = getattr(self.inner, "bounds_results", False)
 
@@ -137,7 +137,9 @@ class TimedSession(Session):
 
     def _give_up(self, worker: _Worker, what: str) -> None:
         self._lost = True
-        _stuck.append((worker.thread, what))
+        busy = _let_go(worker.thread)
+        if busy is not None:
+            _stuck.append((busy, what))
         _here.worker = None
 
     def _give_back(self) -> None:
@@ -145,6 +147,13 @@ class TimedSession(Session):
         if session is not None:
             with contextlib.suppress(Exception):
                 session.close()
+
+
+def _let_go(thread: threading.Thread) -> threading.Thread | None:
+    """Cancel the ``async`` tool that a thread waits for. What goes on all the same: that thread, or the event loop."""
+    from callwright.machines import event_loop
+
+    return event_loop.TOOLS.let_go(thread)
 
 
 def _worker() -> _Worker:

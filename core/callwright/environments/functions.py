@@ -13,6 +13,7 @@ from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sizes import check_state
 from callwright.environments.undeclared import Undeclared, account_of, holds_foreign
 from callwright.errors import CallwrightError, ComponentError, NameClash, UsageError
+from callwright.machines.awaiting import is_async
 from callwright.pickling import ByName, need_name
 from callwright.tools.spec import FunctionTool, ToolSpec
 
@@ -47,6 +48,11 @@ class FunctionEnvironment(ByName, Environment):
                 f"{undeclared!r:.80}"
             )
         self._name = name
+        if is_async(state):
+            raise UsageError(
+                f"environment {name!r}: the function that makes a state is async; let it make an empty state, and let "
+                "async tools fill it"
+            )
         self._functions: dict[str, FunctionTool] = {}
         for tool in tools:
             if not isinstance(tool, FunctionTool):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from types import CoroutineType
 from typing import Any, Final
 
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.environments.undeclared import Undeclared, account_of, is_of_the_tool, is_shipped, message_of
 from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.language.program import Call
+from callwright.machines.awaiting import finished, is_async
 
 #: By type: whether an environment of it runs foreign code; ``None`` where its tools say so.
 _KINDS: Final[dict[type[Any], bool | None]] = {}
+#: By type: whether a session of it has methods that are to be awaited.
+_WAITING: Final[dict[type[Any], bool]] = {}
 
 
 def is_foreign(environment: Environment) -> bool:
@@ -25,6 +29,48 @@ def is_foreign(environment: Environment) -> bool:
         known = None if hasattr(kind, "foreign") else not is_shipped(kind.__module__)
         _KINDS[kind] = known
     return known if known is not None else bool(environment.foreign)  # type: ignore[attr-defined]
+
+
+def open_session(environment: Environment, scenario: str, seed: int) -> Session:
+    """Open a session; one with ``async`` methods as one that waits for what they come to."""
+    session: Any = environment.open(scenario, seed)
+    kind: type[Any] = type(session)
+    if kind is CoroutineType:
+        session = finished(session)
+        kind = type(session)
+    waits = _WAITING.get(kind)
+    if waits is None:
+        waits = _WAITING[kind] = any(is_async(getattr(kind, name, None)) for name in ("call", "digest", "close"))
+    opened: Session = AwaitedSession(session) if waits else session
+    return opened
+
+
+class AwaitedSession(Session):
+    """A session whose methods are ``async``, as one whose methods wait for what these come to."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """One call."""
+        outcome: Outcome = finished(self.inner.call(tool, arguments))
+        return outcome
+
+    def digest(self) -> str:
+        """The digest."""
+        digest: str = finished(self.inner.digest())
+        return digest
+
+    def close(self) -> None:
+        """Give the session back."""
+        finished(self.inner.close())
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # asked for while it is copied or unpickled, before it has one
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
 
 def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:

@@ -23,6 +23,8 @@ Result = TypeVar("Result")
 MOST_DEATHS: Final = 3
 #: Chunks that wait for each worker, so that none is idle while results are read in order.
 AHEAD: Final = 3
+#: Seconds for workers to close what they have opened, where work says that they may have.
+FAREWELL: Final = 5.0
 #: What stands for the chunk after the last one.
 END: Final[Any] = object()
 
@@ -46,13 +48,15 @@ class ChunkWork(Generic[State, Chunk, Result]):
     """What is done with each chunk. All functions can be pickled: functions of modules, or ``partial`` of those.
 
     ``time_limit`` (seconds): a chunk that has no result by then hangs; its worker is killed and counts as lost. Without
-    ``salvage`` a chunk that costs :data:`MOST_DEATHS` workers ends the work.
+    ``salvage`` a chunk that costs :data:`MOST_DEATHS` workers ends the work. ``farewell`` (seconds): processes that are
+    done get so long to close what they opened before they are killed.
     """
 
     prepare: Callable[[], State]
     run: Callable[[State, Chunk], Result]
     salvage: Salvage[Chunk, Result] | None = None
     time_limit: float | None = None
+    farewell: float = 0.0
 
 
 class Executor(Protocol):

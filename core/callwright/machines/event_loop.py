@@ -1,4 +1,4 @@
-"""One event loop in the background of a process, for whatever waits: rewards, tools, clients of servers.
+"""Event loops in the background of a process: one for rewards and clients that wait, one for tools.
 
     score = event_loop.run(judge.score(attempt))           # from synchronous code, also inside of a running loop
     score = await event_loop.arun(judge.score(attempt))    # from a coroutine of any loop, which is not blocked
@@ -7,6 +7,8 @@
 A client that was opened in one loop cannot be used in another, and a caller's loop comes and goes. Here is one that
 stays. It starts when something is first submitted, in a thread that does not keep the process from ending, and is made
 again in a forked process. :func:`in_thread` is the other way round: it keeps what computes or blocks out of a loop.
+
+Tools have a loop of their own (:data:`TOOLS`): a component that waits may execute an attempt, whose tools wait, too.
 """
 
 from __future__ import annotations
@@ -16,56 +18,120 @@ import atexit
 import contextvars
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
-from callwright.errors import UsageError
+from callwright.errors import ComponentError
 
 T = TypeVar("T")
 #: How long what is left may take to stop when the interpreter leaves, in seconds.
 _FAREWELL: Final = 2.0
+#: What takes longer than that in a thread waits for something, in seconds.
+_SHORT: Final = 0.02
+#: How long a loop may take for one turn before it counts as blocked, in seconds.
+_TURN: Final = 1.0
 #: Threads for what blocks, at most. They wait for the most part; more would only be in each other's way.
 MOST_THREADS: Final = 32
 
 
-class _Background:
-    """The loop and its thread, and the threads for what blocks."""
+class Background:
+    """A loop and its thread."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.thread: threading.Thread | None = None
-        self.jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.threads = 0
-        self.idle = threading.Semaphore(0)
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._awaited: dict[int, Future[Any]] = {}
 
-    def running(self) -> asyncio.AbstractEventLoop:
-        with self.lock:
-            if self.loop is None or self.thread is None or not self.thread.is_alive():
-                loop = self.loop = asyncio.new_event_loop()
-                self.thread = threading.Thread(target=_turn, args=(loop,), daemon=True, name="callwright waiting")
-                self.thread.start()
-            return self.loop
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start ``work`` in the loop. Cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._running())
 
-    def start(self, job: Callable[[], None]) -> None:
-        self.jobs.put(job)
-        if not self.idle.acquire(blocking=False):
-            with self.lock:
-                if self.threads < MOST_THREADS:
-                    self.threads += 1
-                    threading.Thread(target=self._serve, daemon=True, name="callwright work").start()
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for ``work``, from any thread. If the wait is interrupted, ``work`` is cancelled.
 
-    def _serve(self) -> None:
-        while True:
-            try:
-                job = self.jobs.get_nowait()
-            except Empty:
-                self.idle.release()
-                job = self.jobs.get()
-            job()
+        Raises what ``work`` raises, and :class:`callwright.errors.ComponentError` in the loop itself, where it would
+        wait for itself.
+        """
+        if self.here():
+            work.close()
+            raise ComponentError(
+                "this would wait for itself: synchronous code that runs in a background event loop (in a coroutine of "
+                "a component or a tool) asked for something asynchronous there. Await it in place of that"
+            )
+        future, thread = self.submit(work), threading.get_ident()
+        self._awaited[thread] = future
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+        finally:
+            self._awaited.pop(thread, None)
+
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await ``work``, which runs in this loop, from any loop. Cancelling this cancels ``work``."""
+        if self.here():
+            return await work
+        return await asyncio.wrap_future(self.submit(work))
+
+    def here(self) -> bool:
+        """Whether this thread is that of the loop."""
+        return threading.current_thread() is self._thread
+
+    def let_go(self, thread: threading.Thread) -> threading.Thread | None:
+        """Cancel what another thread waits for here. Returns the thread that goes on all the same, if one does.
+
+        It is that thread if it does not wait here. It is the loop's own if a coroutine blocks the loop, which is
+        given up then: what comes later gets a new one.
+        """
+        future, loop, own = self._awaited.get(thread.ident or 0), self._loop, self._thread
+        if future is None or loop is None or own is None:
+            return thread
+        future.cancel()
+        turned = threading.Event()
+        loop.call_soon_threadsafe(turned.set)
+        if turned.wait(_TURN):
+            return None
+        with self._lock:
+            if self._loop is loop:
+                self._loop = self._thread = None
+        return own
+
+    def leave(self) -> None:
+        """Cancel what is left, so that nothing is torn down in the middle; for the end of the process."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            return
+
+        async def stop() -> None:
+            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in others:
+                task.cancel()
+            if others:
+                await asyncio.wait(others, timeout=_FAREWELL)
+            loop.call_soon(loop.stop)
+
+        asyncio.run_coroutine_threadsafe(stop(), loop)
+        thread.join(2 * _FAREWELL)
+
+    def forget(self) -> None:
+        """In a forked process: no thread came along."""
+        self.__init__(self._name)  # type: ignore[misc]
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
+                loop = self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_turn, args=(loop,), daemon=True, name=self._name)
+                self._thread.start()
+            return self._loop
 
 
 def _turn(loop: asyncio.AbstractEventLoop) -> None:
@@ -73,44 +139,68 @@ def _turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
 
 
-_background = _Background()
+#: For rewards, clients of servers, and whatever else waits.
+WAITING: Final = Background("callwright waiting")
+#: For tools and sessions.
+TOOLS: Final = Background("callwright tools")
+submit, run, arun, here = WAITING.submit, WAITING.run, WAITING.arun, WAITING.here
 
 
-def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Start ``work`` in the loop. Cancelling the future cancels it."""
-    return asyncio.run_coroutine_threadsafe(work, _background.running())
+class _Threads:
+    """Threads for what blocks, which do not keep the process from ending.
 
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for ``work``, from any thread. If the wait is interrupted, ``work`` is cancelled.
-
-    Raises what ``work`` raises, and :class:`callwright.UsageError` in the background loop itself, where it would wait
-    for itself.
+    There is one as long as jobs are short: those that compute would only be in each other's way, and in that of the
+    event loop that waits for them. Where all threads are busy for longer than that, they wait for something, and there
+    are twice as many.
     """
-    if here():
-        work.close()
-        raise UsageError(
-            "this would wait for itself: synchronous code that runs in the background event loop (a coroutine of a "
-            "component or a tool) asked for something asynchronous there. Await it in place of that"
-        )
-    future = submit(work)
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.begun: dict[threading.Thread, float | None] = {}
+        self.watched = threading.Event()
+        self.lock = threading.Lock()
+        #: By event loop: what holds jobs back there, so that a thousand at once cost it nothing before their turn.
+        self.gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    def start(self, job: Callable[[], None]) -> None:
+        self.jobs.put(job)
+        if not self.begun:
+            with self.lock:
+                if not self.begun:
+                    self._add()
+                    threading.Thread(target=self._watch, daemon=True, name="callwright watch").start()
+        if not self.watched.is_set():
+            self.watched.set()
+
+    def _add(self) -> None:
+        thread = threading.Thread(target=self._serve, daemon=True, name="callwright work")
+        self.begun[thread] = time.monotonic()
+        thread.start()
+
+    def _serve(self) -> None:
+        own = threading.current_thread()
+        while True:
+            self.begun[own] = None
+            job = self.jobs.get()
+            self.begun[own] = time.monotonic()
+            job()
+            del job  # or what it holds would live as long as the thread waits
+
+    def _watch(self) -> None:
+        while True:
+            self.watched.wait()
+            time.sleep(_SHORT)
+            late = time.monotonic() - _SHORT
+            if self.jobs.empty():
+                self.watched.clear()
+                if not self.jobs.empty():  # it came in between
+                    self.watched.set()
+            elif all(begun is not None and begun < late for begun in list(self.begun.values())):
+                for _ in range(min(len(self.begun), MOST_THREADS - len(self.begun))):
+                    self._add()
 
 
-async def arun(work: Coroutine[Any, Any, T]) -> T:
-    """Await ``work``, which runs in the background loop, from any loop. Cancelling this cancels ``work``."""
-    if here():
-        return await work
-    return await asyncio.wrap_future(submit(work))
-
-
-def here() -> bool:
-    """Whether this thread is that of the background loop."""
-    return threading.current_thread() is _background.thread
+_threads = _Threads()
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -118,6 +208,15 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
     Cancelling this leaves the thread behind: Python cannot stop one. It does not keep the process from ending.
     """
+    loop = asyncio.get_running_loop()
+    gate = _threads.gates.get(loop)
+    if gate is None:
+        gate = _threads.gates[loop] = asyncio.Semaphore(MOST_THREADS)
+    async with gate:
+        return await _in_thread(function, *arguments)
+
+
+async def _in_thread(function: Callable[..., T], *arguments: Any) -> T:
     found: Future[T] = Future()
     call = partial(contextvars.copy_context().run, function, *arguments)
 
@@ -131,32 +230,20 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         else:
             found.set_result(value)
 
-    _background.start(job)
+    _threads.start(job)
     return await asyncio.wrap_future(found)
 
 
 def _leave() -> None:
-    """Cancel what is left, so that nothing is torn down in the middle."""
-    loop, thread = _background.loop, _background.thread
-    if loop is None or thread is None or not thread.is_alive():
-        return
-
-    async def stop() -> None:
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        if others:
-            await asyncio.wait(others, timeout=_FAREWELL)
-        loop.call_soon(loop.stop)
-
-    asyncio.run_coroutine_threadsafe(stop(), loop)
-    thread.join(2 * _FAREWELL)
+    for background in (TOOLS, WAITING):
+        background.leave()
 
 
 def _forget() -> None:
-    """In a forked process: no thread came along."""
-    global _background
-    _background = _Background()
+    global _threads
+    for background in (TOOLS, WAITING):
+        background.forget()
+    _threads = _Threads()
 
 
 atexit.register(_leave)

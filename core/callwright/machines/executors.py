@@ -96,6 +96,8 @@ class ProcessExecutor(ClosingExecutor):
         try:
             yield from in_order([asking(process) for process in processes], chunks)
         finally:
+            for process in processes if work.farewell else ():
+                process.dismiss()
             for process in processes:
                 process.close()
                 self._processes.remove(process)

@@ -31,6 +31,7 @@ class WorkerProcess:
         self._process: Any = None
         self._connection: Connection | None = None
         self._closed = False
+        self._busy = False
 
     def ask(self, chunk: Any) -> Any:
         """The result of a chunk.
@@ -39,6 +40,7 @@ class WorkerProcess:
         """
         connection = self._started()
         limit = self._work.time_limit
+        self._busy = True
         try:
             connection.send(chunk)
             if not connection.poll(limit):
@@ -50,7 +52,15 @@ class WorkerProcess:
             if self._closed:
                 raise RunError("the workers were closed") from gone
             raise WorkerLost(how) from gone
+        self._busy = False
         return opened(outcome)
+
+    def dismiss(self) -> None:
+        """Say that nothing more will come. A process that has nothing to do leaves then, as if it had ended."""
+        with self._guard:
+            self._closed = True
+            if self._connection is not None and not self._busy:
+                self._connection.close()
 
     def close(self) -> None:
         """Kill the process, whatever it does. The thread that waits for it gets a :class:`RunError`."""
@@ -58,6 +68,8 @@ class WorkerProcess:
             self._closed = True
             process = self._process
         if process is not None:
+            if self._connection is not None and self._connection.closed:
+                process.join(self._work.farewell)
             process.kill()
             process.join()
 

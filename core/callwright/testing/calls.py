@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from callwright.environments.protocol import Environment, Session
+from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure
 from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
 from callwright.testing.expectations import shown, snapshot
@@ -28,7 +29,7 @@ def drawn_calls(
     """
     calls = [(tool, copy_json(arguments)) for tool, arguments in given or ()]
     rng, heard = Random(11), dict.fromkeys(WORDS[:3])
-    session = environment.open(scenario, 0)
+    session = open_session(environment, scenario, 0)
     for tool, arguments in calls:
         _listen(ask(session, tool, arguments), heard)
     for _ in range(_ROUNDS):

@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any, Final, get_args
 
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
+from callwright.environments.sessions import open_session
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.outcomes import check_kinds, check_schema_errors, check_threads
@@ -42,7 +43,7 @@ def check_sessions(environment: Environment, scenarios: Sequence[str] = ("",)) -
     for scenario in scenarios:
         for seed in (0, 1, 2**31):
             with never_raises(f"open({scenario!r}, {seed})"):
-                session = environment.open(scenario, seed)
+                session = open_session(environment, scenario, seed)
             expect_members(session, Session)
             with never_raises(f"digest() of a session of scenario {scenario!r} and seed {seed}"):
                 digest = session.digest()
@@ -55,8 +56,8 @@ def check_sessions(environment: Environment, scenarios: Sequence[str] = ("",)) -
 def check_same_seed(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """The members of a group, opened with one scenario and seed, start equal and go on equal."""
     for scenario in scenarios:
-        first = environment.open(scenario, 3)
-        others = [environment.open(scenario, 3) for _ in range(2)]
+        first = open_session(environment, scenario, 3)
+        others = [open_session(environment, scenario, 3) for _ in range(2)]
         start = first.digest()
         for other in others:
             expect(
@@ -79,7 +80,7 @@ def check_same_seed(environment: Environment, scenarios: Sequence[str] = ("",), 
 def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """What is called in one session is never seen in another, open at the same time or opened later."""
     for scenario in scenarios:
-        busy, idle = environment.open(scenario, 5), environment.open(scenario, 5)
+        busy, idle = open_session(environment, scenario, 5), open_session(environment, scenario, 5)
         before = idle.digest()
         for tool, arguments in drawn_calls(environment, scenario, calls):
             ask(busy, tool, arguments)
@@ -87,7 +88,7 @@ def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), 
                 idle.digest() == before,
                 f"{tool}({shown(arguments)}) in one session changed the digest of another: do they share state?",
             )
-        late = environment.open(scenario, 5)
+        late = open_session(environment, scenario, 5)
         expect(
             late.digest() == before,
             "a session opened after others were used starts with another digest: is the state of the scenario copied?",
@@ -98,7 +99,7 @@ def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), 
 def check_unknown_tool(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
     """A tool that does not exist is an ``unknown_tool`` and changes nothing."""
     for scenario in scenarios:
-        session = environment.open(scenario, 0)
+        session = open_session(environment, scenario, 0)
         before = session.digest()
         for name in ("no_such_tool", "", "__init__", "close", "digest", "é\0"):
             if name in environment.tools:
@@ -116,7 +117,7 @@ def check_unknown_tool(environment: Environment, scenarios: Sequence[str] = ("",
 def check_outcomes(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """Calls with fitting and with wrong arguments end in outcomes: a known kind, a JSON value, a code and a message."""
     for scenario in scenarios:
-        session = environment.open(scenario, 1)
+        session = open_session(environment, scenario, 1)
         for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             outcome = ask(session, tool, arguments)
             if outcome is None:
@@ -136,7 +137,7 @@ def check_outcomes(environment: Environment, scenarios: Sequence[str] = ("",), c
 def check_failed_calls(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """A call that fails leaves the digest as it was; one that was refused may have been counted."""
     for scenario in scenarios:
-        session = environment.open(scenario, 1)
+        session = open_session(environment, scenario, 1)
         for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             before = session.digest()
             outcome = ask(session, tool, arguments)
@@ -151,7 +152,7 @@ def check_failed_calls(environment: Environment, scenarios: Sequence[str] = ("",
 def check_read_only(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """A tool that is annotated as read-only leaves the digest as it was, whatever it answers."""
     for scenario in scenarios:
-        session = environment.open(scenario, 2)
+        session = open_session(environment, scenario, 2)
         for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             spec = environment.tools.get(tool)
             before = session.digest()
@@ -168,7 +169,7 @@ def check_values(environment: Environment, scenarios: Sequence[str] = ("",), cal
     if not environment.pure:  # then execution copies whatever goes in and comes out
         return
     for scenario in scenarios:
-        session = environment.open(scenario, 4)
+        session = open_session(environment, scenario, 4)
         handed_out: list[tuple[str, Any, str]] = []
         for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             given, before = copy_json(arguments), snapshot(arguments)
@@ -190,7 +191,7 @@ def check_values(environment: Environment, scenarios: Sequence[str] = ("",), cal
 def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """A forked session, where sessions can be forked, starts equal, goes on equal, and is apart from then on."""
     for scenario in scenarios:
-        session: Any = environment.open(scenario, 6)
+        session: Any = open_session(environment, scenario, 6)
         if not hasattr(session, "fork"):
             return
         for number, (tool, arguments) in enumerate(drawn_calls(environment, scenario, calls)):
@@ -213,7 +214,7 @@ def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls
 def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """A session that is reset, where sessions can be, has its first digest and answers as it did at first."""
     for scenario in scenarios:
-        session: Any = environment.open(scenario, 7)
+        session: Any = open_session(environment, scenario, 7)
         if not hasattr(session, "reset"):
             return
         first = session.digest()
@@ -233,7 +234,7 @@ def check_pickles_before_use(environment: Environment, scenarios: Sequence[str] 
     """It and a fresh session can be pickled, and open and go on equal in another process."""
     _expect_same_world(environment, elsewhere(environment, "the environment"), scenarios)
     for scenario in scenarios:
-        session = environment.open(scenario, 8)
+        session = open_session(environment, scenario, 8)
         if not refuses(session):
             there = elsewhere(session, "a fresh session")
             expect(there.digest() == session.digest(), "a fresh session has another digest after it was pickled")
@@ -245,7 +246,7 @@ def check_pickles_after_use(
 ) -> None:
     """After calls too. A session goes on there as here, unless it says in words that it is a live connection."""
     for scenario in scenarios:
-        session = environment.open(scenario, 8)
+        session = open_session(environment, scenario, 8)
         script = drawn_calls(environment, scenario, calls)
         for tool, arguments in script[::2]:
             ask(session, tool, arguments)
@@ -276,7 +277,7 @@ def _expect_same_world(environment: Environment, copy: Environment, scenarios: S
     expect(copy.name == environment.name, f"in another process its name is {copy.name!r}")
     expect(dict(copy.tools) == dict(environment.tools), "in another process it has other tools")
     for scenario in scenarios:
-        ours, theirs = environment.open(scenario, 9), copy.open(scenario, 9)
+        ours, theirs = open_session(environment, scenario, 9), open_session(copy, scenario, 9)
         expect(
             ours.digest() == theirs.digest(),
             f"sessions of scenario {scenario!r} and seed 9 start with another digest in another process",

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from callwright.environments.calling import is_nothing
 from callwright.environments.protocol import Environment, Outcome, Session, TakesAnything
+from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.testing.arguments import WORDS, fitting_arguments
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls
@@ -29,7 +30,7 @@ def check_schema_errors(environment: Environment, scenarios: Sequence[str] = (""
     if isinstance(environment, TakesAnything):
         return
     for scenario in scenarios:
-        session = environment.open(scenario, 1)
+        session = open_session(environment, scenario, 1)
         for tool, arguments in drawn_calls(environment, scenario, calls, wrong=True):
             spec = environment.tools.get(tool)
             if spec is None or spec.compiled.received.validator.is_valid(arguments):
@@ -88,7 +89,7 @@ def _unlisted(spec: ToolSpec) -> list[tuple[str, str, dict[str, Any]]]:
 def check_kinds(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
     """Only reading is ``empty``: ``None``, ``[]``, ``{}`` or a page without items; only writing is ``refused``."""
     for scenario in scenarios:
-        session = environment.open(scenario, 1)
+        session = open_session(environment, scenario, 1)
         for tool, arguments in drawn_calls(environment, scenario, calls):
             outcome, spec = ask(session, tool, arguments), environment.tools.get(tool)
             if spec is None or not isinstance(outcome, Outcome):
@@ -124,9 +125,9 @@ def check_threads(environment: Environment, scenarios: Sequence[str] = ("",), ca
         call = _repeatable(environment, scenario, calls)
         if call is None:
             continue
-        session = environment.open(scenario, 1)
+        session = open_session(environment, scenario, 1)
         landed = _from_threads(session, *call)
-        alone = environment.open(scenario, 1)
+        alone = open_session(environment, scenario, 1)
         for _ in range(landed):
             ask(alone, *call)
         tool, arguments = call
@@ -142,7 +143,7 @@ def _repeatable(environment: Environment, scenario: str, calls: Calls | None) ->
     """A call that changes something each time; else one that executes; ``None`` if none does."""
     executes = None
     for tool, arguments in drawn_calls(environment, scenario, calls):
-        session = environment.open(scenario, 1)
+        session = open_session(environment, scenario, 1)
         states = [session.digest()]
         for _ in range(3):
             outcome = ask(session, tool, arguments)

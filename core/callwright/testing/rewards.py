@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.errors import CannotExpress
+from callwright.errors import CannotExpress, InfrastructureFailure
 from callwright.language.parser import Parser
 from callwright.language.program import plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
@@ -20,8 +20,9 @@ from callwright.testing.sample import BrokenShop, SampleForm, sample_tasks, spoi
 from callwright.testing.texts import NASTY, mutated
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
+from callwright.walk.components.component import score_of
 from callwright.walk.conditions import Conditions, Progress
-from callwright.walk.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score
+from callwright.walk.reward import STAGES, Evidence, Reward, RewardComponent, RewardRecipe, Score, Term
 from callwright.walk.tasks import Task
 
 #: The tasks to try a component on; ``None`` for the kit's own.
@@ -63,22 +64,22 @@ def check_never_raises(component: RewardComponent, tasks: Tasks = None, parser: 
 def check_range(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """Every value is a finite number within the declared range, and so is the range that the score states."""
     for attempt in _attempts(tasks, parser):
-        _expect_range(component, component.score(attempt), attempt)
+        _expect_range(component, score_of(component, attempt), attempt)
 
 
 def check_evidence(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """Below the maximum there is evidence, each piece with a stable code and a reason in words."""
     for attempt in _attempts(tasks, parser):
-        _expect_evidence(component.score(attempt), attempt)
+        _expect_evidence(score_of(component, attempt), attempt)
 
 
 def check_purity(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """The same attempt gets the same score, in any order, and no global random number is drawn."""
     state = random.getstate()
-    first = [component.score(attempt) for attempt in _attempts(tasks, parser)]
+    first = [score_of(component, attempt) for attempt in _attempts(tasks, parser)]
     for attempt, before in reversed(list(zip(_attempts(tasks, parser), first, strict=True))):
         for _ in range(2):
-            after = component.score(attempt)
+            after = score_of(component, attempt)
             expect(
                 after == before,
                 f"{_about(attempt)} was scored {shown(before)} and then {shown(after)}: does the component keep state, "
@@ -91,7 +92,7 @@ def check_nothing_is_changed(component: RewardComponent, tasks: Tasks = None, pa
     """Scoring changes neither the task nor anything that other components will look at."""
     for attempt in _attempts(tasks, parser):
         before = _contents(attempt)
-        component.score(attempt)
+        score_of(component, attempt)
         after = _contents(attempt)
         for what, text in before.items():
             expect(after[what] == text, f"scoring {_about(attempt)} changed the {what}: every component shares them")
@@ -100,11 +101,34 @@ def check_nothing_is_changed(component: RewardComponent, tasks: Tasks = None, pa
 def check_infrastructure(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """If the machinery failed, the score is masked, or is what it would have been: never another number."""
     for healthy, broken in _healthy_and_broken(tasks, parser):
-        expected, found = component.score(healthy), component.score(broken)
+        expected = score_of(component, healthy)
+        try:
+            found = score_of(component, broken)
+        except InfrastructureFailure:  # which masks
+            continue
         expect(
             found.masked is not None or found.value == expected.value,
             f"with a server that is down, {_about(broken)} gets {found.value} instead of {expected.value}: pass "
             "trace.masked on as Score(..., masked=…), so that it never becomes a gradient",
+        )
+
+
+def check_many_at_once(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Many attempts at once get the scores that each gets alone, in their order, and a failure of one stays its own."""
+    _expect_many_at_once(RewardRecipe("alone", (Term(component),), normalise=False), tasks, parser)
+
+
+def _expect_many_at_once(recipe: RewardRecipe, tasks: Tasks, parser: Parser | None) -> None:
+    attempts = list(_attempts(tasks, parser))
+    # The machinery fails for one here and there, as it does.
+    for number, (_, broken) in enumerate(_healthy_and_broken(tasks, parser)):
+        attempts.insert(3 * number, broken)
+    alone = [recipe.score_attempt(attempt) for attempt in attempts]
+    for attempt, expected, found in zip(attempts, alone, recipe.score_attempts(attempts), strict=True):
+        expect(
+            found == expected,
+            f"{_about(attempt)} gets {found.explain()!r} among others at once, and {expected.explain()!r} alone: does "
+            "a score hang on who is scored beside it, or are scores in another order than attempts?",
         )
 
 
@@ -117,7 +141,7 @@ def check_pickles_before_use(component: RewardComponent, tasks: Tasks = None, pa
 def check_pickles_after_use(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """It can be pickled after it has scored, and so can every score and every attempt that it has looked at."""
     for attempt in _attempts(tasks, parser):
-        score = component.score(attempt)
+        score = score_of(component, attempt)
         expect(
             elsewhere(score, "a score") == score, f"the score of {_about(attempt)} is another one after it was pickled"
         )
@@ -128,7 +152,7 @@ def check_pickles_after_use(component: RewardComponent, tasks: Tasks = None, par
 
 def _expect_same_scores(component: RewardComponent, copy: RewardComponent, tasks: Tasks, parser: Parser | None) -> None:
     for attempt in _attempts(tasks, parser):
-        ours, theirs = component.score(attempt), copy.score(attempt)
+        ours, theirs = score_of(component, attempt), score_of(copy, attempt)
         expect(ours == theirs, f"another process scores {_about(attempt)} {shown(theirs)}, and this one {shown(ours)}")
 
 
@@ -140,6 +164,7 @@ REWARD_COMPONENT_CHECKS: Final = (
     check_purity,
     check_nothing_is_changed,
     check_infrastructure,
+    check_many_at_once,
     check_pickles_before_use,
     check_pickles_after_use,
 )
@@ -147,7 +172,7 @@ REWARD_COMPONENT_CHECKS: Final = (
 
 def _scored(component: RewardComponent, attempt: Attempt) -> Score:
     with never_raises(f"scoring {_about(attempt)}"):
-        score = component.score(attempt)
+        score = score_of(component, attempt)
     expect(isinstance(score, Score), f"score() gave {type(score).__name__} for {_about(attempt)}; it must give a Score")
     return score
 
@@ -271,6 +296,11 @@ def check_masks(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None
         )
 
 
+def check_rewards_at_once(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
+    """Many attempts at once get the rewards that each gets alone, in their order, and a mask of one stays its own."""
+    _expect_many_at_once(recipe, tasks, parser)
+
+
 def check_cut_off(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """A completion that was cut off is masked, or earns no more than the same text that ended; the sum still holds."""
     for attempt, whole in _rewards(recipe, tasks, parser):
@@ -323,6 +353,7 @@ REWARD_RECIPE_CHECKS: Final = (
     check_rows,
     check_same_reward,
     check_masks,
+    check_rewards_at_once,
     check_cut_off,
     check_recipe_pickles_before_use,
     check_recipe_pickles_after_use,

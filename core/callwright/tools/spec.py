@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import FunctionType
+from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from attrs import evolve, field, frozen
 
 from callwright.errors import DataError, UsageError
+from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
 
@@ -210,6 +211,8 @@ class FunctionTool:
             raise ArgumentError(f"{self.spec.name}.{place}: {first['msg']}" if place else first["msg"]) from error
         values = {names[field]: getattr(checked, field) for field in checked.model_fields_set}
         result = self.function(state, **values) if self.state else self.function(**values)
+        if type(result) is CoroutineType:
+            result = finished(result)
         if result is None or isinstance(result, str | int | float | bool):
             return result
         return self._result.dump_python(result, mode="json")
@@ -284,8 +287,9 @@ def tool(
 ) -> Any:
     """Turn a typed function into a tool: schemas from the annotations, description from the docstring.
 
-    A positional-only first parameter receives the session's state and is not part of the schema. Raises
-    :class:`callwright.UsageError` for a parameter without annotation.
+    A positional-only first parameter receives the session's state and is not part of the schema. An ``async def``
+    function is awaited in an event loop of its own thread, and cancelled when it is over its time limit. Raises
+    :class:`callwright.UsageError` for a parameter without annotation, and for an async generator.
     """
 
     def wrap(target: Callable[..., Any]) -> FunctionTool:
@@ -293,6 +297,10 @@ def tool(
 
         from callwright.tools.schema_dialects import inline_definitions
 
+        if inspect.isasyncgenfunction(target):
+            raise UsageError(
+                f"tool {target.__name__!r} is an async generator; a call has one result: return it in place of yield"
+            )
         signature = inspect.signature(target, eval_str=True)
         positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
         if len(positional) > 1:

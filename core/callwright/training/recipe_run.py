@@ -105,7 +105,8 @@ def run_pipeline(
         if begun:
             settle(folder, made_of, begun=True, accept=accept_changes, say=reporter.say)
         run = evolve(run, accept_changes=accept_changes)
-        trainer.train(pipeline, run, reporter=reporter)
+        with pipeline:  # its reward may have something to set up and to close
+            trainer.train(pipeline, run, reporter=reporter)
         registry.hook.callwright_run_finished(run=run)
     return run
 

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from callwright.environments.clock import TimedSession, time_limit_for
 from callwright.environments.protocol import EXECUTED, Environment, Outcome, Session
-from callwright.environments.sessions import call_session, lost_call
+from callwright.environments.sessions import call_session, lost_call, open_session
 from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
@@ -131,7 +131,9 @@ def execute(
 
 def _open(environment: Environment, scenario: str, seed: int, rules: ExecutionRules) -> Session:
     limit = time_limit_for(environment, rules.time_limit)
-    return environment.open(scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
+    return (
+        open_session(environment, scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
+    )
 
 
 def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:

@@ -219,7 +219,7 @@ class RewardRecipe:
         Then weighted scores that attempts share: the last full one (``None``), and by gates the closed ones; and how
         the component is asked, if it waits. Those that do not are set up now.
         """
-        if at_once := [component for component in self._lives if not component.waits]:
+        if at_once := [component for component in self.lives if not component.waits]:
             from callwright.machines import lifetimes
 
             lifetimes.need(at_once)
@@ -231,13 +231,14 @@ class RewardRecipe:
                 term.requires,
                 STAGES.index(term.component.stage) if term.component.stage in STAGES else len(STAGES),
                 {},
-                term.component.asked() if term.component.waits else None,
+                term.component.waiting() if term.component.waits else None,
             )
             for term in self.terms
         )
 
     @property
-    def _lives(self) -> list[RewardComponent]:
+    def lives(self) -> list[RewardComponent]:
+        """The components that are to be set up or closed: those with a ``setup`` or a ``close``."""
         return [
             one.component for one in self.terms if hasattr(one.component, "setup") or hasattr(one.component, "close")
         ]
@@ -247,14 +248,14 @@ class RewardRecipe:
 
         Without a block each is set up before its first attempt and closed when the process ends.
         """
-        if lives := self._lives:
+        if lives := self.lives:
             from callwright.machines import lifetimes
 
             lifetimes.hold(lives)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if lives := self._lives:
+        if lives := self.lives:
             from callwright.machines import lifetimes
 
             self.__dict__.pop("_plan", None)  # to be set up again if it is used again
@@ -310,8 +311,10 @@ class RewardRecipe:
         attempt that lacks what it needs; these pass through. :class:`callwright.InfrastructureFailure` masks the
         sample, and so does :class:`callwright.errors.Abstention`. What waits is waited for.
         """
-        walk = self._walk(attempt)
-        return next(_in_order([walk])) if self.waits else next(walk)  # type: ignore[return-value]  # no question
+        if self.waits:
+            return next(_in_order([self._walk(attempt)]))
+        self.check_attempt(attempt)
+        return self._judged(attempt)  # type: ignore[return-value]  # no question
 
     def scoring(self, attempts: Iterable[Attempt]) -> Iterator[Reward]:
         """The rewards of attempts in their order, each when it and those before it are known.
@@ -345,8 +348,24 @@ class RewardRecipe:
         """What a subclass checks of an attempt before any term is asked: it raises what the caller has to mend."""
 
     def _walk(self, attempt: Attempt) -> Generator[Question | Reward, Any, None]:
-        """Asks for the scores of terms that wait, and gives the reward."""
+        """Asks for the scores of terms that wait, one after the other, and gives the reward."""
         self.check_attempt(attempt)
+        known: dict[str, Score | Exception] = {}
+        while not isinstance(found := self._judged(attempt, known), Reward):
+            name, question = found
+            try:
+                known[name] = yield question
+            except Exception as error:
+                known[name] = error
+        yield found
+
+    def _judged(
+        self, attempt: Attempt, known: dict[str, Score | Exception] | None = None
+    ) -> Reward | tuple[str, Question]:
+        """The reward, or what is to be asked for which term before it is known.
+
+        ``known`` are scores of terms by name, and what came in place of one; it is added to. Without it nothing waits.
+        """
         scores: dict[str, WeightedScore] = {}
         shut: dict[str, str | None] = {}
         stage = len(STAGES)
@@ -371,7 +390,12 @@ class RewardRecipe:
                     total += weight * value
                     continue
             try:  # here, not in a method of its own: every term of every attempt is asked
-                score = component.score(attempt) if asked is None else (yield question_of(component, asked, attempt))
+                if known is None:
+                    score = component.score(attempt)
+                elif name in known or asked is None:
+                    score = _told(known, name, component, attempt)
+                else:
+                    return name, question_of(component, asked, attempt)
                 value = score.value
                 within = component.low <= value <= component.high  # False for NaN too
             except Exception as error:
@@ -394,11 +418,10 @@ class RewardRecipe:
             total += weight * value
         reached = STAGES[stage] if stage < len(STAGES) else "done"
         if masked is not None:
-            yield Reward(None, scores, reached, masked)
-        elif attempt.truncated:
-            yield self._cut_off(total, scores, reached)
-        else:
-            yield Reward(total, scores, reached)
+            return Reward(None, scores, reached, masked)
+        if attempt.truncated:
+            return self._cut_off(total, scores, reached)
+        return Reward(total, scores, reached)
 
     def _cut_off(self, total: float, scores: dict[str, WeightedScore], stage: str) -> Reward:
         """The reward of an attempt that was cut off, from that of the same text."""
@@ -435,6 +458,19 @@ class RewardRecipe:
             f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
             f"{attempt.completion.text[:400]!r}"
         )
+
+
+def _told(known: dict[str, Score | Exception], name: str, component: RewardComponent, attempt: Attempt) -> Score:
+    """The score of a term, which is found out once. Raises what stands in place of it."""
+    if name not in known:
+        try:
+            known[name] = component.score(attempt)
+        except Exception as error:
+            known[name] = error
+    found = known[name]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _in_order(walks: Iterable[Generator[Question | Reward, Any, None]], most: int = 1) -> Iterator[Reward]:

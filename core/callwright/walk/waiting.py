@@ -20,7 +20,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
-from callwright.walk.components.component import RewardComponent
+from callwright.walk.components.component import RewardComponent, score_of
 from callwright.walk.components.scores import Score
 
 if TYPE_CHECKING:
@@ -73,15 +73,9 @@ class BatchRewardComponent(RewardComponent):
 
     def score(self, attempt: Attempt) -> Score:
         """The score of one attempt: a batch of one. Raises what stands in place of it."""
-        from callwright.machines import event_loop
+        return score_of(self, attempt)
 
-        (found,) = event_loop.run(self.asked().answers([attempt]))
-        if isinstance(found, Exception):
-            raise found
-        assert isinstance(found, Score)
-        return found
-
-    def asked(self) -> Asked:
+    def waiting(self) -> Asked:
         """How it is asked."""
         from callwright.machines.questions import Asked
 

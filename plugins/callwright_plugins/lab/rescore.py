@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -15,15 +16,16 @@ from attrs import define, evolve, field, frozen
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
-from callwright.commands.jsonl import BadRow, RowFile, chunks_of
+from callwright.commands.jsonl import ROWS, BadRow, RowFile, chunks_of
 from callwright.commands.outputs.provenance import digests_of
 from callwright.commands.outputs.unfinished import SUFFIX, UnfinishedOutput
+from callwright.commands.pace import Pace
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import RewardWriter
 from callwright.commands.tally import Tally
 from callwright.language.long_numbers import json_value
-from callwright.machines.chunk_work import ChunkWork, Salvage
+from callwright.machines.chunk_work import FAREWELL, ChunkWork, Salvage
 from callwright.machines.executors import make_executor
 from callwright.plugins import PluginSource, Registry
 from callwright.training.ledger.ingredients import plugin_digests
@@ -97,7 +99,9 @@ def rescore(
     source = here.source
     _refuse_files_of(source, output)
     opening = replaying.open if elsewhere else partial(replaying.open, app.registry, here)
-    work = ChunkWork(opening, replay_rows, Salvage(halves, merged, set_aside), time_limit=stuck_after)
+    recipes = (here.recipe, source.pipeline.reward)
+    farewell = FAREWELL if any(recipe.lives for recipe in recipes) else 0.0
+    work = ChunkWork(opening, replay_rows, Salvage(halves, merged, set_aside), stuck_after, farewell)
     quarantine = Quarantine(output if output and output != "-" else source.path)
     with ExitStack() as stack:
         rows = stack.enter_context(RowFile(source.path, json_value))
@@ -105,9 +109,14 @@ def rescore(
         out = stack.enter_context(UnfinishedOutput(output, rows, about, overwrite=overwrite, beside=quarantine.path))
         summary = out.read_state(Summary.from_state)
         replay, tally = summary.replay, summary.tally
+        for recipe in recipes if not elsewhere else ():
+            stack.enter_context(recipe)
         workshop = stack.enter_context(make_executor(kind, workers))
+        pace = Pace(ROWS if kind == "serial" else 1)  # what waits does so together, chunk by chunk
         try:
-            for found in workshop.map(work, out.watched(chunks_of(rows))) if not out.finished else ():
+            for found in workshop.map(work, out.watched(chunks_of(rows, pace))) if not out.finished else ():
+                if kind != "serial":
+                    pace.learn(len(found.lines) + len(found.complaints), found.seconds)
                 with out.part():
                     for number, row, reason in found.lost:
                         found.complaints.append((number, quarantine.add(number, row, reason)))
@@ -225,6 +234,8 @@ class Replayed:
     complaints: list[tuple[int, str]] = field(factory=list)
     #: Rows that cost several workers, with how these were lost.
     lost: list[tuple[int, dict[str, Any], str]] = field(factory=list)
+    #: How long it took.
+    seconds: float = 0.0
 
 
 def merged(parts: Sequence[Replayed]) -> Replayed:
@@ -236,6 +247,7 @@ def merged(parts: Sequence[Replayed]) -> Replayed:
         whole.lines += part.lines
         whole.complaints += part.complaints
         whole.lost += part.lost
+        whole.seconds += part.seconds
     return whole
 
 
@@ -248,19 +260,22 @@ def set_aside(rows: Sequence[NumberedRow], reason: str) -> Replayed:
 
 def replay_rows(opened: Opened, rows: Sequence[tuple[int, dict[str, Any] | str]]) -> Replayed:
     """Execute rollouts again, compare them with what is recorded, and score them."""
-    found, source = Replayed(), opened.source
+    found, source, began = Replayed(), opened.source, time.monotonic()
+    samples = []
     for number, row in rows:
         try:
             if isinstance(row, str):
                 raise BadRow(row)
-            sample = source.sample(row, number)
+            samples.append(source.sample(row, number))
         except BadRow as bad:
             found.tally.bad += 1
             found.complaints.append((number, str(bad)))
-            continue
-        scored = opened.recipe.score_attempt(sample.attempt)
-        own = source.pipeline.reward.score_attempt(sample.attempt)
+    attempts = [sample.attempt for sample in samples]
+    under = opened.recipe.scoring(attempts)
+    recorded = source.pipeline.reward.scoring(attempts)
+    for sample, scored, own in zip(samples, under, recorded, strict=True):
         found.replay.check(sample.row_id, sample.row, sample.attempt, own)
         found.tally.add(scored)
         found.lines.append(opened.writer.line(sample.row_id, scored))
+    found.seconds = time.monotonic() - began
     return found

@@ -95,7 +95,7 @@ class Agent:
             rollout = self._start(row, tokenizer, max_length)
             asked = _Asking(engine, sampling_params, self._ends_of(tokenizer), max_length)
             await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
-            reward = await asyncio.to_thread(self.pipeline.score, rollout.attempt)
+            reward = await self.pipeline.ascore(rollout.attempt)
             verdict = await asyncio.to_thread(judge, rollout.attempt)
             self._watch(rollout, reward)
             place = len(group.rewards)

@@ -14,6 +14,7 @@ from callwright.errors import DataError, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.pipeline import Pipeline
+from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.reward import Reward
@@ -55,7 +56,7 @@ class RewardFunction:
         environments = columns.get("environments") or [None] * len(completions)
         episodes = columns.get(ROLLOUT)
         if episodes is not None:
-            return [self._of_rollout(episode, progress) for episode in episodes]
+            return self.pipeline.score_many(self._of_rollout(episode, progress) for episode in episodes)
         ids = columns.get("task_id")
         if ids is None:
             raise UsageError(
@@ -64,25 +65,25 @@ class RewardFunction:
         tokens = completion_ids if self._codec is not None else [None] * len(completions)
         if tokens is None:
             raise UsageError("the reward was given a tokenizer, but TRL gave no completion_ids to read")
-        return [
-            self._score(task_id, completion, own, environment, progress)
+        return self.pipeline.score_many(
+            self._attempt(task_id, completion, own, environment, progress)
             for task_id, completion, own, environment in zip(ids, completions, tokens, environments, strict=True)
-        ]
+        )
 
-    def _of_rollout(self, rollout: Any, progress: Progress | None) -> Reward:
+    def _of_rollout(self, rollout: Any, progress: Progress | None) -> Attempt:
         if not isinstance(rollout, TokenEpisode):
             raise DataError(f"the column {ROLLOUT!r} holds {type(rollout).__name__}, not an episode of rollout_func")
-        return self.pipeline.score(rollout.attempt.at(progress))
+        return rollout.attempt.at(progress)
 
-    def _score(self, task_id: Any, completion: Any, ids: Any, environment: Any, progress: Progress | None) -> Reward:
+    def _attempt(self, task_id: Any, completion: Any, ids: Any, environment: Any, progress: Progress | None) -> Attempt:
         pipeline = self.pipeline
         task = pipeline.task(task_id)
         masked = getattr(environment, "_masked", None)
         if isinstance(completion, str) or _is_plain(completion):
             text = completion if isinstance(completion, str) else Message.from_openai(completion[0]).text
-            return pipeline.score(pipeline.attempt(task, self._completion(text, ids, masked), progress))
+            return pipeline.attempt(task, self._completion(text, ids, masked), progress)
         if self._codec is not None and len(completion) == 1:
-            return pipeline.score(pipeline.attempt(task, self._completion("", ids, masked), progress))
+            return pipeline.attempt(task, self._completion("", ids, masked), progress)
         turns = [
             Completion(turn_text(Message.from_openai(message), pipeline.parser))
             for message in completion
@@ -92,7 +93,7 @@ class RewardFunction:
             turns[-1] = evolve(turns[-1], truncated=not self._ended(ids), masked=masked)
         elif masked is not None:
             turns = [Completion("", masked=masked)]
-        return pipeline.score(pipeline.attempt(task, turns, progress))
+        return pipeline.attempt(task, turns, progress)
 
     def _ended(self, ids: Any) -> bool:
         """Whether the ids end as a model ends; without a tokenizer, which knows how that is, they are taken to."""

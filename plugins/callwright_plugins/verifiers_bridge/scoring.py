@@ -41,6 +41,34 @@ def make_reward(name: str, truncated: TruncationPolicy | None = None, floor: flo
     return made
 
 
+def attempt_of(
+    task: Task,
+    messages: Sequence[Any],
+    *,
+    ir: str | None,
+    truncated: bool = False,
+    masked: str | None = None,
+) -> Attempt:
+    """The messages that a model wrote for a task.
+
+    With a form the last one is the completion. Without, each is a turn of an episode: its calls are executed in a fresh
+    session of the task. Raises :class:`callwright.errors.DataError` if the model wrote nothing.
+    """
+    registry = default_registry()
+    parser: Parser = registry.create("parser", ir or NATIVE_FORM)
+    if not messages and masked is None:
+        raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
+    if ir is not None:
+        text = turn_text(read_message(messages[-1], task), parser) if messages else ""
+        return Attempt(task, Completion(text, truncated=truncated, masked=masked), parser)
+    turns = [Completion(turn_text(read_message(message, task), parser)) for message in messages]
+    if turns:
+        turns[-1] = evolve(turns[-1], truncated=truncated, masked=masked)
+    else:
+        turns = [Completion("", truncated=truncated, masked=masked)]
+    return Attempt(task, turns, parser)
+
+
 def score_messages(
     recipe: str,
     task: Task,
@@ -54,24 +82,10 @@ def score_messages(
 ) -> Reward:
     """The reward of the messages that a model wrote for a task.
 
-    With a form the last one is the completion. Without, each is a turn of an episode: its calls are executed in a fresh
-    session of the task. ``policy`` and ``floor`` are what ``truncated`` ones earn, by default the recipe's own choice.
-    Raises :class:`callwright.errors.DataError` if the model wrote nothing.
+    ``policy`` and ``floor`` are what ``truncated`` ones earn, by default the recipe's own choice.
     """
-    registry = default_registry()
-    reward = make_reward(recipe, policy, floor)
-    parser: Parser = registry.create("parser", ir or NATIVE_FORM)
-    if not messages and masked is None:
-        raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
-    if ir is not None:
-        text = turn_text(read_message(messages[-1], task), parser) if messages else ""
-        return reward.score(task, Completion(text, truncated=truncated, masked=masked), ir=parser)
-    turns = [Completion(turn_text(read_message(message, task), parser)) for message in messages]
-    if turns:
-        turns[-1] = evolve(turns[-1], truncated=truncated, masked=masked)
-    else:
-        turns = [Completion("", truncated=truncated, masked=masked)]
-    return reward.score_attempt(Attempt(task, turns, parser))
+    attempt = attempt_of(task, messages, ir=ir, truncated=truncated, masked=masked)
+    return make_reward(recipe, policy, floor).score_attempt(attempt)
 
 
 def read_message(message: Any, task: Task) -> Message:

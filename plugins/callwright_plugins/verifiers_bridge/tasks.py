@@ -14,9 +14,9 @@ from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TruncationPolicy
 from callwright.walk.prompt import build_messages
-from callwright.walk.reward import Reward
+from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Task
-from callwright_plugins.verifiers_bridge.scoring import make_corpus, make_reward, score_messages
+from callwright_plugins.verifiers_bridge.scoring import attempt_of, make_corpus, make_reward
 from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
 
 
@@ -58,7 +58,7 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
         Raises :class:`callwright.InfrastructureFailure` for a masked sample, so that verifiers records an error in
         place of a number and tries the rollout again as its configuration says; a cut-off one too, where that masks it.
         """
-        reward = self.score_trace(trace)
+        reward = await self._recipe.ascore(self._attempt(trace))
         if reward.total is None:
             raise InfrastructureFailure(f"task {self.data.task_id!r} cannot be scored: {reward.masked}")
         name = self.data.recipe
@@ -68,16 +68,21 @@ class CallwrightTask(vf.Task[CallwrightData, CallwrightState, CallwrightTaskConf
 
     def score_trace(self, trace: Any) -> Reward:
         """The reward of what the model wrote, with everything that made it."""
+        return self._recipe.score_attempt(self._attempt(trace))
+
+    @property
+    def _recipe(self) -> RewardRecipe:
+        """The recipe, with what it says of cut-off completions unless the data says it."""
+        return make_reward(self.data.recipe, self.data.truncated, self.data.floor)
+
+    def _attempt(self, trace: Any) -> Attempt:
         data = self.data
-        return score_messages(
-            data.recipe,
+        return attempt_of(
             data.task,
             trace.assistant_messages,
             ir=data.ir,
             truncated=trace.is_truncated,
             masked=getattr(trace.state, "masked", None),
-            policy=data.truncated,
-            floor=data.floor,
         )
 
     async def validate(self, runtime: Any) -> bool | None:

@@ -83,15 +83,15 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
                 f"the episode of task {task.id!r} failed {rollout.retried + 1} times: {rollout.masked}. verl cannot "
                 "leave a sample out of its group; with on_lost: mask its tokens carry no loss, and it counts as 0"
             )
-        return self._output(pipeline, rollout, server)
+        return await self._output(pipeline, rollout, server)
 
-    def _output(self, pipeline: Any, rollout: TokenEpisode, server: _Server) -> Any:
+    async def _output(self, pipeline: Any, rollout: TokenEpisode, server: _Server) -> Any:
         # verl hands extra fields on to a reward function that scores later: it hears of the cut by this one.
         cut = rollout.attempt.truncated
         extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": [], "truncated": cut}
         total, masked = None, rollout.masked is not None
         if self._score:
-            reward = pipeline.score(rollout.attempt.at(self._progress(server.extra)))
+            reward = await pipeline.ascore(rollout.attempt.at(self._progress(server.extra)))
             total = 0.0 if reward.total is None else float(reward.total)
             masked = masked or reward.masked_cut
             extra["reward_extra_info"] = scores(pipeline, reward, total)

@@ -142,7 +142,7 @@ def test_a_finished_output_is_kept_and_a_stopped_one_gone_on_with(
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.setattr(unfinished, "EVERY", 0.0)
     monkeypatch.setattr(unfinished, "_SHARE", 0.0)
-    monkeypatch.setattr(rescoring, "chunks_of", lambda rows: jsonl.chunks_of(rows, 2))
+    monkeypatch.setattr(rescoring, "chunks_of", lambda rows, size: jsonl.chunks_of(rows, 2))
     words = ("rescore", run_folder, "--recipe", "simple", "-o", out, "--json")
     with monkeypatch.context() as patched:
         real, parts = rescoring.replay_rows, []

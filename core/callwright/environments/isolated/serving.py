@@ -16,7 +16,7 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.sessions import call_session
+from callwright.environments.sessions import call_session, open_session
 from callwright.environments.sizes import size_of
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure
 from callwright.language.program import Call
@@ -81,7 +81,7 @@ class _Sessions:
         return answer
 
     def do_open(self, scenario: str, seed: int) -> Handle:
-        return self._handle(self._environment.open(scenario, seed))
+        return self._handle(open_session(self._environment, scenario, seed))
 
     def do_call(self, number: int, tool: str, arguments: dict[str, Any]) -> Outcome:
         outcome = call_session(self._open[number], Call(0, tool, {}), arguments)

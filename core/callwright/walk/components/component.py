@@ -34,7 +34,7 @@ class RewardComponent(ABC):
         """Whether scores are waited for: ``score`` is a coroutine function, or takes a batch (:mod:`.waiting`)."""
         return iscoroutinefunction(self.score)
 
-    def asked(self) -> Asked:
+    def waiting(self) -> Asked:
         """How it is asked, if it waits."""
         from callwright.machines.questions import Asked
 
@@ -48,6 +48,20 @@ class RewardComponent(ABC):
         executed before, by default.
         """
         _ = attempt.whole_trace
+
+
+def score_of(component: RewardComponent, attempt: Attempt) -> Score:
+    """The score that a component gives an attempt, whether it waits or not. Raises what stands in place of it."""
+    if not component.waits:
+        return component.score(attempt)
+    from callwright.machines import event_loop
+
+    component.prepare(attempt)
+    (found,) = event_loop.run(component.waiting().answers([attempt]))
+    if isinstance(found, Exception):
+        raise found
+    score: Score = found
+    return score
 
 
 def question_of(component: RewardComponent, asked: Asked, attempt: Attempt) -> Question:

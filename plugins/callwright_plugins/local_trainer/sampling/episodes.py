@@ -126,30 +126,38 @@ def sample_groups(
     )
     drive([one for group in started for one in group], engine, retries=options.retries)
     lap("sampling")
+    known = iter(_scored(pipeline, [one.attempt for group in started for one in group], options.retries))
     groups = []
     for task, group in zip(tasks, started, strict=True):
         samples = []
         for one in group:
-            attempt, reward = _scored(pipeline, one.attempt, options.retries)
+            attempt, reward = next(known)
             sampled = Sampled(one.response_ids, one.logprobs, attempt.truncated, one.mask)
             samples.append(ScoredSample(sampled, one, attempt, reward, judge(attempt)))
         groups.append(Group(task, group[0].prompt_ids, tuple(samples)))
     return groups
 
 
-def _scored(pipeline: Pipeline, attempt: Attempt, retries: int) -> tuple[Attempt, Reward]:
-    """The reward, with the attempt that it is of.
+def _scored(pipeline: Pipeline, attempts: Sequence[Attempt], retries: int) -> list[tuple[Attempt, Reward]]:
+    """The rewards, each with the attempt that it is of; components that wait do so for all of them together.
 
     Where a component could not find out, because a session of its own failed say, it is asked again.
     """
-    reward = pipeline.score(attempt)
+    found = list(pipeline.scoring(attempts))
     for _ in range(retries):
-        if reward.total is not None or attempt.stop == "machinery" or reward.masked_cut:
-            break
-        # What it remembers of sessions that other rules were executed in is forgotten.
-        attempt = Attempt.of(attempt.task, attempt.parser, attempt.turns, attempt.conditions, stop=attempt.stop)
-        reward = pipeline.score(attempt)
-    return attempt, reward
+        again = [
+            number
+            for number, (attempt, reward) in enumerate(found)
+            if reward.total is None and attempt.stop != "machinery" and not reward.masked_cut
+        ]
+        # What they remember of sessions that other rules were executed in is forgotten.
+        made = [
+            Attempt.of(one.task, one.parser, one.turns, one.conditions, stop=one.stop)
+            for one, _ in (found[number] for number in again)
+        ]
+        for number, scored in zip(again, pipeline.scoring(made), strict=True):
+            found[number] = scored
+    return found
 
 
 def describe_turns(groups: Sequence[Group]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ DEMONSTRATIONS: Final = "demonstrations.json"
 #: Among the checkpoints of a run: the model of its best evaluation, where the recipe asks for it.
 BEST: Final = "best"
 FILES: Final = (METRICS, ROLLOUTS, TIMINGS)
+#: Attempts that are kept until they are scored: what waits does so for as many together.
+_AT_ONCE: Final = 256
 
 
 class SupervisedTraining:
@@ -157,19 +159,29 @@ class SupervisedTraining:
         count = min(self.options.rollouts_per_evaluation, len(self.tasks))
         logged = set(python_generator(self.seed, "evaluation sample", step).sample(range(len(self.tasks)), count))
         seen = 0
+        kept: list[tuple[Attempt, Verdict]] = []
+
+        def score() -> None:
+            nonlocal seen
+            for (attempt, verdict), reward in zip(
+                kept, self.pipeline.score_many(attempt for attempt, _ in kept), strict=True
+            ):
+                if reward.total is not None:
+                    totals.append(reward.total)
+                if seen in logged:
+                    rows.append(self._row(attempt, verdict, step) | reward.to_json())
+                seen += 1
+            kept.clear()
 
         def keep(attempt: Attempt, verdict: Verdict) -> None:
-            nonlocal seen
-            reward = self.pipeline.score(attempt)
-            if reward.total is not None:
-                totals.append(reward.total)
-            if seen in logged:
-                rows.append(self._row(attempt, verdict, step) | reward.to_json())
-            seen += 1
+            kept.append((attempt, verdict))
+            if len(kept) >= _AT_ONCE:
+                score()
 
         result = evaluate_policy(
             self.pipeline, self.policy, self.tasks, self.options, self.limits, self.reporter, stage, keep
         )
+        score()
         result["reward"] = sum(totals) / len(totals) if totals else None
         at_once = -(-self.options.batch // self.options.micro_batches)
         result["loss"] = mean_loss(self.policy, self._held_out, at_once)

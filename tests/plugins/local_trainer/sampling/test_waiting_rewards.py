@@ -1,0 +1,103 @@
+"""Training with a reward that waits: the samples of a step wait together, and the run is that of one that does not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callwright import InfrastructureFailure
+from callwright.pipeline import build_pipeline
+from callwright.plugins import Registry
+from callwright.recipe_file import parse_recipe
+from callwright.training.run_folder import Run
+from callwright.walk.attempt import Attempt
+from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright.walk.waiting import AsyncRewardComponent, BatchRewardComponent
+from callwright_plugins.local_trainer.trainer import LocalTrainer
+
+STEP = ("trainer.prompts=8", "trainer.group=4", "trainer.steps=2")
+
+
+def variety(attempt: Attempt) -> Score:
+    """How many different tokens there are; of some nobody knows."""
+    kinds = len(set(attempt.completion.token_ids))
+    if sum(attempt.completion.token_ids) % 5 == 0:
+        raise InfrastructureFailure("the judge is down")
+    value = kinds / 12
+    return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
+
+
+class AtOnce(RewardComponent):
+    """The oracle."""
+
+    name = "variety"
+
+    def score(self, attempt: Attempt) -> Score:
+        return variety(attempt)
+
+
+class Waits(AsyncRewardComponent):
+    """Waits the longer the less there is to say."""
+
+    name = "variety"
+    concurrency = 64
+
+    def __init__(self) -> None:
+        self.at_once = self.most_at_once = 0
+        self.said: list[str] = []
+
+    def setup(self) -> None:
+        self.said.append("setup")
+
+    async def score(self, attempt: Attempt) -> Score:  # type: ignore[override]
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.05 - 0.002 * len(set(attempt.completion.token_ids)))
+        self.at_once -= 1
+        return variety(attempt)
+
+    def close(self) -> None:
+        self.said.append("close")
+
+
+class Batches(BatchRewardComponent):
+    """Seven at a time."""
+
+    name = "variety"
+    batch_size = 7
+
+    def score_many(self, attempts: Sequence[Attempt]) -> list[Score | Exception]:
+        found: list[Score | Exception] = []
+        for attempt in attempts:
+            try:
+                found.append(variety(attempt))
+            except InfrastructureFailure as error:
+                found.append(error)
+        return found
+
+
+def train(folder: Path, component: RewardComponent, recipe: str, registry: Registry, corpus: Any) -> dict[str, bytes]:
+    loaded = parse_recipe(recipe, "small.toml", STEP)
+    pipeline = build_pipeline(loaded, registry, corpus=corpus, extra_rewards=[component])
+    run = Run.create(folder, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    with pipeline:
+        LocalTrainer(**loaded.recipe.trainer.options).train(pipeline, run)
+    return {name: (folder / name).read_bytes() for name in ("metrics.jsonl", "rollouts.jsonl", "evaluation.json")}
+
+
+@pytest.mark.parametrize("make", [Waits, Batches])
+def test_a_run_is_that_of_a_reward_that_does_not_wait(
+    tmp_path: Path, small_recipe: str, small_corpus: Any, registry: Registry, make: type[Any]
+) -> None:
+    expected = train(tmp_path / "expected", AtOnce(), small_recipe, registry, small_corpus)
+    component = make()
+    assert train(tmp_path / "found", component, small_recipe, registry, small_corpus) == expected
+    assert all(0 < json.loads(row)["masked"] for row in expected["metrics.jsonl"].splitlines())
+    if isinstance(component, Waits):
+        assert component.most_at_once == 32  # all of a step
+        assert component.said == ["setup", "close"]
