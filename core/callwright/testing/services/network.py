@@ -10,8 +10,7 @@ from typing import Any, Final
 from attrs import evolve
 
 from callwright.conformance import NeedsNetwork
-from callwright.walk.attempt import Attempt
-from callwright.walk.reward import RewardComponent, RewardRecipe, Score, Term
+from callwright.walk.reward import RewardRecipe
 
 
 def checked_as(component: Any, check: str) -> Any | None:
@@ -35,23 +34,8 @@ def checked_as(component: Any, check: str) -> Any | None:
 
 def _placed(component: Any, check: str) -> Any | None:
     if isinstance(component, NeedsNetwork) and not {"*", check}.isdisjoint(component.network_checks):
-        component = component.stand_in()
-    if isinstance(component, RewardComponent) and component.waits and check in _SCORE_AT_ONCE:
-        return AtOnce(component)
+        return component.stand_in()
     return component
-
-
-class AtOnce(RewardComponent):
-    """A component that waits as one that does not, for checks that call ``score`` themselves."""
-
-    def __init__(self, component: RewardComponent) -> None:
-        self.name, self.stage = component.name, component.stage  # type: ignore[misc]
-        self.low, self.high = component.low, component.high
-        self._recipe = RewardRecipe("checked", (Term(component, name="checked"),), normalise=False)
-
-    def score(self, attempt: Attempt) -> Score:
-        """The score that the walk would get; what masks the sample there is masked here."""
-        return self._recipe.score_attempt(attempt).scores["checked"].score
 
 
 class WouldConnect(BaseException):
@@ -59,20 +43,6 @@ class WouldConnect(BaseException):
 
 
 _AUDITED: Final = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
-#: Checks that call ``score`` of a component.
-_SCORE_AT_ONCE: Final = frozenset(
-    {
-        "check_never_raises",
-        "check_range",
-        "check_evidence",
-        "check_purity",
-        "check_nothing_is_changed",
-        "check_infrastructure",
-        "check_pickles_before_use",
-        "check_pickles_after_use",
-        "check_terms",
-    }
-)
 #: Lists of those who refuse now; the hook is added once and stays, since hooks cannot be taken away.
 _refusing: Final[list[list[str]]] = []
 _hooked: Final[list[bool]] = []
