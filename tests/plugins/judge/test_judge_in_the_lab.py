@@ -81,3 +81,25 @@ def test_options_go_to_the_recipe_that_they_name(rows: Path) -> None:
     done = lab(*common, "--probe-tasks", "0")
     assert done.exit_code == 0
     assert "tier-judged is left out: the judge needs a 'model'" in done.output
+
+
+def test_score_gives_the_judge_its_options_and_keeps_no_secret(rows: Path, tmp_path: Path) -> None:
+    def four(asked: Asked) -> Any:
+        wanted = asked.body["response_format"]["json_schema"]["schema"]["properties"]
+        criteria = {name: {"reason": "So.", "score": 4} for name in wanted["criteria"]["properties"]}
+        return chat(json.dumps({"word": wanted["word"]["enum"][0], "criteria": criteria}))
+
+    out = tmp_path / "out.jsonl"
+    with StandIn(four, latency=(0.02, 0.02)) as server:
+        url = server.url.replace("http://", "http://someone:hidden-word@")
+        given = {"model": "m", "base_url": url, "server": "{ concurrency = 8 }"}
+        options = [word for key, value in given.items() for word in ("--recipe-option", f"{key}={value}")]
+        command = ["score", str(rows), "--corpus", "toolworld-mini-v1", "--recipe", "judge", "-o", str(out)]
+        done = CliRunner().invoke(root, [*command, *options], obj=App(registry=cw.default_registry()))
+        assert done.exit_code == 0, done.output
+        assert len(server.asked) == 32
+        assert server.most > 1
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {row["total"] for row in found} == {0.75}
+    assert all("hidden-word" not in path.read_text() for path in tmp_path.iterdir())
+    assert "--recipe-option" in CliRunner().invoke(root, ["rescore", "--help"]).output
