@@ -102,7 +102,7 @@ def callwright_synthesizers() -> Iterable[Lazy]:
 
 @hookspec
 def callwright_teachers() -> Iterable[Lazy]:
-    """Register what plays user and assistant. Factories return a :class:`callwright.training.Teacher`."""
+    """Register what plans, speaks, answers and judges. Factories return a :class:`callwright.training.Teacher`."""
     return ()
 
 

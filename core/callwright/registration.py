@@ -47,11 +47,14 @@ class Lazy:
     #: What it would reach for, given the options of a recipe: a function (or where it is), called before anything of a
     #: recipe that is not trusted is made. Nothing may be started to find out.
     reaches: str | Callable[[Mapping[str, Any]], Iterable[Reach]] | None = field(default=None, repr=False)
+    #: Makes, without options, the component with a recording in place of the live service that it asks: what
+    #: ``callwright plugins check`` looks at then. A function, or where it is.
+    stand_in: str | Callable[[], Any] | None = field(default=None, repr=False)
     #: Filled in by the registry: the plugin that registered it.
     plugin: str = ""
 
     def __attrs_post_init__(self) -> None:
-        for what in (self.target, self.reaches):
+        for what in (self.target, self.reaches, self.stand_in):
             if isinstance(what, str) and not _TARGET.fullmatch(what):
                 raise PluginError(f"{self.name!r}: the target {what!r} is not of the form 'package.module:name'")
 
@@ -61,6 +64,13 @@ class Lazy:
         Raises :class:`callwright.errors.MissingExtra` or :class:`callwright.errors.PluginError`.
         """
         return self._found(self.target)
+
+    def make_stand_in(self) -> Any | None:
+        """The component with a recording in place of its live service; ``None`` where the plugin names none.
+
+        Raises as :meth:`load` does.
+        """
+        return None if self.stand_in is None else self._found(self.stand_in)()
 
     def reach(self, options: Mapping[str, Any]) -> tuple[Reach, ...]:
         """What the component would reach for with these options; nothing where its plugin declares nothing.

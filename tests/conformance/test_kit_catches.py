@@ -24,6 +24,7 @@ from callwright.plugins import KINDS
 from callwright.testing import check_component, checks_for
 from callwright.testing.sample import SHOP, SampleForm, sample_tasks
 from callwright.tools.spec import FunctionTool
+from callwright.training import TeacherFailure, TeacherReply
 from callwright.walk import answers_match
 
 #: ``(kind, check, message, component)``: the check must fail on it, saying this.
@@ -1480,9 +1481,120 @@ def synthesizer_without_synthesis() -> Any:
     return SimpleNamespace(name="t")
 
 
+class Echo:
+    """A sound teacher, to be broken in one place at a time."""
+
+    name = "echo"
+
+    def settings(self, role: str) -> Any:
+        return {"model": "echo"}
+
+    def ask(self, requests: Any) -> Any:
+        return [self.reply(request) for request in requests]
+
+    def reply(self, request: Any) -> Any:
+        if request.role == "planner":
+            return TeacherFailure("an echo has no plan")
+        return TeacherReply(f"{request.first_words} ({request.seed})", usage={"prompt_tokens": 3})
+
+
+def echo(**changed: Any) -> Any:
+    return type("Changed", (Echo,), changed)()
+
+
 @case("teacher", "check_teacher", "name must be a string")
 def teacher_without_a_name() -> Any:
-    return SimpleNamespace(name="", reply=lambda messages, seed=0: "")
+    return echo(name="")
+
+
+@case("teacher", "check_teacher", "lacks ask of callwright.training.Teacher")
+def teacher_that_cannot_be_asked() -> Any:
+    return SimpleNamespace(name="t", settings=lambda role: {"model": ""})
+
+
+@case("teacher", "check_settings", "are no JSON")
+def teacher_with_settings_that_are_no_json() -> Any:
+    return echo(settings=lambda self, role: {"model": "m", "stop": {1, 2}})
+
+
+@case("teacher", "check_settings", "must be an object with 'model'")
+def teacher_without_a_model() -> Any:
+    return echo(settings=lambda self, role: {})
+
+
+@case("teacher", "check_settings", "are others when they are asked for again")
+def teacher_whose_settings_count() -> Any:
+    numbers = iter(range(100))
+    return echo(settings=lambda self, role: {"model": "m", "asked": next(numbers)})
+
+
+@case("teacher", "check_settings", "hold a secret")
+def teacher_that_tells_its_key() -> Any:
+    return echo(settings=lambda self, role: {"model": "m", "api_key": "sk-abcdefghijklmnop"})
+
+
+@case("teacher", "check_shape", "one answer each")
+def teacher_that_drops_failures() -> Any:
+    return echo(ask=lambda self, requests: [one for one in Echo.ask(self, requests) if isinstance(one, TeacherReply)])
+
+
+@case("teacher", "check_shape", "raised ValueError")
+def teacher_that_raises_for_one() -> Any:
+    return echo(reply=lambda self, request: [][0] if request.role == "none" else int(request.role))
+
+
+@case("teacher", "check_answers", "must be a TeacherReply or a TeacherFailure")
+def teacher_that_answers_with_text() -> Any:
+    return echo(reply=lambda self, request: "yes")
+
+
+@case("teacher", "check_answers", "has no reason")
+def teacher_that_fails_without_a_reason() -> Any:
+    return echo(reply=lambda self, request: TeacherFailure(" "))
+
+
+@case("teacher", "check_answers", "finish is 'stopped'")
+def teacher_that_ends_in_words_of_its_own() -> Any:
+    return echo(reply=lambda self, request: TeacherReply("x", finish="stopped"))
+
+
+@case("teacher", "check_answers", "finite numbers, 0 or more")
+def teacher_that_counts_below_zero() -> Any:
+    return echo(reply=lambda self, request: TeacherReply("x", usage={"cost": -1.0}))
+
+
+@case("teacher", "check_answers", "calls are ToolCalls")
+def teacher_with_calls_of_another_kind() -> Any:
+    return echo(reply=lambda self, request: TeacherReply("x", calls=({"name": "f"},)))
+
+
+@case("teacher", "check_order", "does the teacher keep something")
+def teacher_that_remembers() -> Any:
+    def ask(self: Any, requests: Any) -> Any:
+        return [TeacherReply(str(number)) for number, _ in enumerate(requests)]
+
+    return echo(ask=ask)
+
+
+class SendsALock(Echo):
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+@case("teacher", "check_pickles_before_use", "pickling the teacher raised TypeError")
+def teacher_with_a_lock() -> Any:
+    return SendsALock()
+
+
+class KeepsALock(Echo):
+    def reply(self, request: Any) -> Any:
+        self.lock = threading.Lock()
+        return super().reply(request)
+
+
+@case("teacher", "check_pickles_after_use", "pickling the teacher raised TypeError")
+def teacher_that_keeps_a_lock() -> Any:
+    return KeepsALock()
 
 
 @case("model check", "check_model_check", "lacks examine of callwright.training.ModelCheck")
@@ -1517,7 +1629,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("toolset", lambda: [TOOL]),
     ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
     ("synthesizer", lambda: SimpleNamespace(name="s", synthesize=lambda *a, **k: iter(()))),
-    ("teacher", lambda: SimpleNamespace(name="t", reply=lambda messages, seed=0: "")),
+    ("teacher", Echo),
     ("model check", lambda: SimpleNamespace(name="m", examine=lambda folder: None)),
     ("command", lambda: click.Command("loud", help="Be loud.")),
 ]

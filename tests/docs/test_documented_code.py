@@ -42,6 +42,8 @@ PAGES = [
     "docs/model-servers.md",
     "docs/intermediate-representations.md",
     "docs/toolrl-and-prove.md",
+    "docs/teachers.md",
+    "docs/judges.md",
     pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",

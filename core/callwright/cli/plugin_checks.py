@@ -122,8 +122,34 @@ def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> 
 
 
 def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[PluginFinding]:
+    """Make a component and check it, with no connection to anything: what would ask a live service has a stand-in."""
+    from callwright.testing.services.network import WouldConnect, no_connections
+
+    with no_connections() as tried:
+        found: list[PluginFinding] = []
+        try:
+            found.extend(_check_without_network(registry, kind, lazy, what))
+        except (WouldConnect, BaseExceptionGroup):
+            if not tried:
+                raise
+    if not tried:
+        yield from found
+        return
+    places = ", ".join(dict.fromkeys(tried[:4]))
+    yield PluginFinding(
+        "error",
+        lazy.plugin,
+        what,
+        f"would connect to {places} while it is checked, which no check may. Declare "
+        "callwright.conformance.NeedsNetwork, and name a stand-in (docs/conformance.md)",
+    )
+
+
+def _check_without_network(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[PluginFinding]:
     try:
-        made = registry.create(kind, lazy.name)
+        made = lazy.make_stand_in()
+        if made is None:
+            made = registry.create(kind, lazy.name)
     except MissingExtra as error:
         yield PluginFinding("skipped", lazy.plugin, what, str(error))
         return
@@ -142,11 +168,14 @@ def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterato
         yield PluginFinding("ok", lazy.plugin, what)
         return
     try:
-        conformance(kind, made)
+        skipped = conformance(kind, made) or ()
     except Exception as error:  # an assertion of the kit, or a bug of the component
         yield from (PluginFinding("error", lazy.plugin, what, line) for line in _lines(error))
     else:
-        yield PluginFinding("ok", lazy.plugin, what)
+        if skipped:
+            yield PluginFinding("skipped", lazy.plugin, what, "; ".join(skipped))
+        else:
+            yield PluginFinding("ok", lazy.plugin, what, "on its stand-in" if lazy.stand_in else "")
 
 
 def _conformance() -> Any:

@@ -33,6 +33,7 @@ from callwright.commands.tally import Tally
 from callwright.errors import DataError, UsageError
 from callwright.machines.chunk_work import FAREWELL, ChunkWork, Salvage
 from callwright.machines.executors import make_executor
+from callwright.machines.redaction import redacted_value
 from callwright.plugins import PluginSource
 from callwright.training.ledger.ingredients import plugin_digests
 from callwright.walk.completion import Completion
@@ -56,6 +57,7 @@ Part = TypeVar("Part")
 @options.corpus_settings
 @options.ir_option
 @options.reward_option
+@options.recipe_settings
 @options.truncation_options
 @click.option(
     "-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz', '.zst': compressed)."
@@ -83,6 +85,7 @@ def score(
     corpus_options: tuple[str, ...],
     ir: str,
     reward: str,
+    recipe_options: tuple[str, ...],
     truncated: str | None,
     floor: float | None,
     output: str | None,
@@ -123,7 +126,7 @@ def score(
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
-    terms = options.truncation_keys(truncated, floor)
+    terms = options.reward_keys(recipe_options, truncated, floor)
     scoring = ScoringRequest(described, corpus, keys, ir, reward, terms, seed, time_limit, isolation, evidence)
     pipeline = make_scoring_pipeline(app.registry, scoring)  # here too: what is wrong with the request is said at once
     opening = scoring.open if elsewhere else partial(Scorer, pipeline, evidence, counts=False)
@@ -231,7 +234,7 @@ class ScoringRequest:
             "files of the corpus": digests_of(self.options),
             "form": self.ir,
             "reward": self.reward,
-            "reward options": self.reward_options,
+            "reward options": redacted_value(self.reward_options),
             "seed": self.seed,
             "time limit": self.time_limit,
             "isolation": self.isolation,

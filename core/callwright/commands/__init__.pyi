@@ -19,6 +19,8 @@ from callwright.commands.options import executor_options as executor_options
 from callwright.commands.options import ir_option as ir_option
 from callwright.commands.options import json_option as json_option
 from callwright.commands.options import key_values as key_values
+from callwright.commands.options import recipe_settings as recipe_settings
+from callwright.commands.options import reward_keys as reward_keys
 from callwright.commands.options import reward_option as reward_option
 from callwright.commands.options import seed_option as seed_option
 from callwright.commands.options import stack as stack

@@ -55,6 +55,9 @@ ir_option = click.option("--ir", default="json", show_default=True, metavar="NAM
 reward_option = click.option(
     "--recipe", "reward", default="tier", show_default=True, metavar="NAME", help="The reward recipe."
 )
+recipe_settings = click.option(
+    "--recipe-option", "recipe_options", multiple=True, metavar="K=V", help="An option of the recipe. May be repeated."
+)
 truncation_options = stack(
     click.option(
         "--truncated",
@@ -127,6 +130,11 @@ def truncation_keys(truncated: str | None, floor: float | None) -> dict[str, Any
     """The options of a reward from ``--truncated`` and ``--floor``."""
     given = {"truncated": truncated, "floor": floor}
     return {key: value for key, value in given.items() if value is not None}
+
+
+def reward_keys(pairs: Sequence[str], truncated: str | None, floor: float | None) -> dict[str, Any]:
+    """The options of a reward from ``--recipe-option``, ``--truncated`` and ``--floor``."""
+    return {**key_values(pairs, "--recipe-option"), **truncation_keys(truncated, floor)}
 
 
 def corpus_keys(data: str | None, pairs: Sequence[str]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from callwright.testing.checks import (
     Check,
+    CheckSkipped,
     check_algorithm,
     check_component,
     check_corpus,
@@ -28,12 +29,14 @@ from callwright.testing.checks import (
     check_reward_component,
     check_reward_recipe,
     check_sampler,
+    check_teacher,
     checks_for,
     parametrize_with_checks,
 )
 
 __all__ = [
     "Check",
+    "CheckSkipped",
     "check_algorithm",
     "check_component",
     "check_corpus",
@@ -42,6 +45,7 @@ __all__ = [
     "check_reward_component",
     "check_reward_recipe",
     "check_sampler",
+    "check_teacher",
     "checks_for",
     "parametrize_with_checks",
 ]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import unittest
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from attrs import field, frozen
 
+from callwright.conformance import ExpectsFailures
 from callwright.errors import UnknownName, UsageError
 from callwright.plugins import KINDS
+from callwright.testing.services.network import checked_as
 
 #: Where the checks of a kind are: ``module:tuple of functions``.
 _PLACES: Final[Mapping[str, str]] = {
@@ -26,15 +29,23 @@ _PLACES: Final[Mapping[str, str]] = {
     "corpus": "callwright.testing.corpora:CORPUS_CHECKS",
     "benchmark": "callwright.testing.corpora:CORPUS_CHECKS",
     "synthesizer": "callwright.testing.others:SYNTHESIZER_CHECKS",
-    "teacher": "callwright.testing.others:TEACHER_CHECKS",
+    "teacher": "callwright.testing.services.teachers:TEACHER_CHECKS",
     "model check": "callwright.testing.others:MODEL_CHECK_CHECKS",
     "command": "callwright.testing.others:COMMAND_CHECKS",
 }
 
 
+class CheckSkipped(unittest.SkipTest):
+    """A check was not made, or failed as the component declares; the message says why. pytest shows it as a skip."""
+
+
 @frozen
 class Check:
-    """One named check. Called with a component it returns nothing or raises, in words, :class:`AssertionError`."""
+    """One named check. Called with a component it returns nothing or raises, in words, :class:`AssertionError`.
+
+    A component that declares :class:`callwright.conformance.NeedsNetwork` is replaced by its stand-in where the check
+    would ask its service; without one, and where it declares that the check fails, :class:`CheckSkipped` is raised.
+    """
 
     name: str
     summary: str
@@ -49,7 +60,18 @@ class Check:
 
     def __call__(self, component: Any) -> None:
         """Check a component."""
-        self.function(component)
+        known = component.expected_failures.get(self.name) if isinstance(component, ExpectsFailures) else None
+        placed = checked_as(component, self.name)
+        if placed is None:
+            raise CheckSkipped(f"{self.name} would ask a live service, and the component names no stand-in for it")
+        if known is None:
+            self.function(placed)
+            return
+        try:
+            self.function(placed)
+        except AssertionError as error:
+            raise CheckSkipped(f"{self.name} fails, as the component declares: {known}") from error
+        raise AssertionError(f"{self.name} passes, though the component declares that it fails: {known}")
 
 
 def checks_for(kind: str, **context: Any) -> list[Check]:
@@ -78,18 +100,22 @@ def checks_for(kind: str, **context: Any) -> list[Check]:
 
 def check_component(
     kind: str, component: Any, /, *, expected_failures: Mapping[str, str] | None = None, **context: Any
-) -> None:
-    """Run every check of a kind.
+) -> tuple[str, ...]:
+    """Run every check of a kind. Returns why checks were skipped, a sentence each; mostly nothing is.
 
     Raises an :class:`ExceptionGroup` of every failure, each with a note that names the check. ``expected_failures``
-    (check name -> reason) are run too: one that no longer fails is a failure, so that the list stays true.
+    (check name -> reason) are run too: one that no longer fails is a failure, so that the list stays true. A component
+    may declare its own (:mod:`callwright.conformance`).
     """
     checks = checks_for(kind, **context)
     expected = _known_failures(checks, expected_failures)
     failures: list[Exception] = []
+    skipped: list[str] = []
     for check in checks:
         try:
             check(component)
+        except CheckSkipped as why:
+            skipped.append(str(why))
         except Exception as error:
             if check.name not in expected:
                 error.add_note(f"in {check.name}: {check.summary}")
@@ -100,6 +126,7 @@ def check_component(
                 failures.append(AssertionError(f"{check.name} passes, though it is expected to fail: {reason}"))
     if failures:
         raise ExceptionGroup(f"{kind} {getattr(component, 'name', component)!r} does not conform", failures)
+    return tuple(skipped)
 
 
 def parametrize_with_checks(kind: str, *, expected_failures: Mapping[str, str] | None = None, **context: Any) -> Any:
@@ -163,6 +190,11 @@ def check_corpus(corpus: Any, **context: Any) -> None:
 def check_sampler(sampler: Any, **context: Any) -> None:
     """Every check of a :class:`callwright.Sampler`. ``tasks``: what it is asked about."""
     check_component("sampler", sampler, **context)
+
+
+def check_teacher(teacher: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.training.Teacher`."""
+    check_component("teacher", teacher, **context)
 
 
 def check_algorithm(algorithm: Any, **context: Any) -> None:

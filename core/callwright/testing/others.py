@@ -10,7 +10,7 @@ from callwright.testing.pickling import elsewhere
 from callwright.tools.spec import FunctionTool
 from callwright.tools.validation import check_arguments
 from callwright.training.model_check import ModelCheck
-from callwright.training.synthesizer import Synthesizer, Teacher
+from callwright.training.synthesizer import Synthesizer
 from callwright.training.trainer import Trainer
 
 
@@ -59,12 +59,6 @@ def check_synthesizer(synthesizer: Synthesizer) -> None:
     expect_name(synthesizer)
 
 
-def check_teacher(teacher: Teacher) -> None:
-    """It has the members of :class:`callwright.training.Teacher` and a name."""
-    expect_members(teacher, Teacher)
-    expect_name(teacher)
-
-
 def check_model_check(check: ModelCheck) -> None:
     """It has the members of :class:`callwright.training.ModelCheck` and a name."""
     expect_members(check, ModelCheck)
@@ -82,6 +76,5 @@ def check_command(command: Any) -> None:
 TOOLSET_CHECKS: Final = (check_toolset, check_pickles_before_use, check_pickles_after_use)
 TRAINER_CHECKS: Final = (check_trainer,)
 SYNTHESIZER_CHECKS: Final = (check_synthesizer,)
-TEACHER_CHECKS: Final = (check_teacher,)
 MODEL_CHECK_CHECKS: Final = (check_model_check,)
 COMMAND_CHECKS: Final = (check_command,)

@@ -21,5 +21,11 @@ from callwright.training.model_check import ModelFinding as ModelFinding
 from callwright.training.model_check import ModelReport as ModelReport
 from callwright.training.run_folder import Run as Run
 from callwright.training.synthesizer import Synthesizer as Synthesizer
-from callwright.training.synthesizer import Teacher as Teacher
+from callwright.training.teacher import AsksConcurrently as AsksConcurrently
+from callwright.training.teacher import Teacher as Teacher
+from callwright.training.teacher import TeacherFailure as TeacherFailure
+from callwright.training.teacher import TeacherReply as TeacherReply
+from callwright.training.teacher import TeacherRequest as TeacherRequest
+from callwright.training.teacher_cache import MissingReply as MissingReply
+from callwright.training.teacher_cache import cached as cached
 from callwright.training.trainer import Trainer as Trainer

@@ -1,25 +1,13 @@
-"""Synthesizers and teachers: where new tasks come from."""
+"""Synthesizers: where new tasks come from. Their words come from teachers (:mod:`callwright.training.teacher`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
 from callwright.environments.protocol import Environment
-from callwright.language.messages import Message
+from callwright.training.teacher import Teacher
 from callwright.walk.tasks import Task
-
-
-@runtime_checkable
-class Teacher(Protocol):
-    """The language model, or the script, that plays user and assistant during synthesis."""
-
-    @property
-    def name(self) -> str:
-        """The registered name."""
-
-    def reply(self, messages: Sequence[Message], *, seed: int = 0) -> str:
-        """The next message, reproducibly for a seed where the model allows it."""
 
 
 @runtime_checkable

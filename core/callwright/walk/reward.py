@@ -15,6 +15,7 @@ from callwright.errors import (
     DataError,
     InfrastructureFailure,
     PluginError,
+    RunError,
     UnknownName,
     UsageError,
 )
@@ -445,7 +446,9 @@ class RewardRecipe:
             if isinstance(error, kind):
                 reason = f"{component.name or type(component).__name__} {verb}: {error}"
                 return Score(component.low, component.low, component.high, (Evidence(code, reason),), reason)
-        if isinstance(error, ComponentError | DataError | PluginError | UsageError):  # says itself whose fault it is
+        if isinstance(
+            error, ComponentError | DataError | PluginError | RunError | UsageError
+        ):  # says itself whose fault it is
             raise error
         raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +36,13 @@ _LONG: Final = 2_000
 @click.command("lab")
 @click.argument("source", metavar="[ROLLOUTS|RUN]", required=False)
 @click.option("--recipes", default=DEFAULT, show_default=True, metavar="A,B,…", help="The rewards to compare.")
+@click.option(
+    "--recipe-option",
+    "recipe_options",
+    multiple=True,
+    metavar="RECIPE.K=V",
+    help="An option of one of them (tier-judged.model=…). May be repeated.",
+)
 @click.option("--corpus", metavar="NAME", help="The corpus that the rows' tasks are of; without rows, that is probed.")
 @click.option("--split", metavar="NAME", help="Without rows: the split that is probed. Default: all.")
 @options.data_option
@@ -62,6 +69,7 @@ def lab(
     app: App,
     source: str | None,
     recipes: str,
+    recipe_options: tuple[str, ...],
     corpus: str | None,
     split: str | None,
     data: str | None,
@@ -111,7 +119,9 @@ def lab(
     if source is not None:
         allow_run(app.registry, source, yes=yes)
     opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)
-    asked = Asked(names, probe_tasks, chosen(probe_names), split if source is None else None)
+    asked = Asked(
+        names, probe_tasks, chosen(probe_names), split if source is None else None, _by_recipe(recipe_options, names)
+    )
     found, probing = examine(opened, asked, recording, quiet=as_json)
     found["warnings"] = remarks(found, probing)
     page = output or (str(opened.run.path / "lab.html") if opened.run is not None else None)
@@ -141,12 +151,29 @@ def _holds_something(path: Path) -> bool:
 
 @frozen
 class Asked:
-    """What to look at: recipes, how many tasks to probe with what, and the split of a corpus without rollouts."""
+    """What to look at: recipes, how many tasks to probe with what, and the split of a corpus without rollouts.
+
+    ``options`` are those of the recipes, by name.
+    """
 
     names: Sequence[str]
     count: int = 200
     probes: Sequence[Probe] = PROBES
     split: str | None = None
+    options: Mapping[str, Mapping[str, Any]] = {}
+
+
+def _by_recipe(pairs: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """``["tier-judged.model=m"]`` as ``{"tier-judged": {"model": "m"}}``; a name of a recipe holds no dot."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in options.key_values(pairs, "--recipe-option").items():
+        recipe, dot, option = key.partition(".")
+        if not dot or not option:
+            raise click.UsageError(f"--recipe-option {key}: expected RECIPE.OPTION=VALUE")
+        if recipe not in names:
+            raise UnknownName("recipe of --recipes", recipe, names)
+        found.setdefault(recipe, {})[option] = value
+    return found
 
 
 def examine(
@@ -156,7 +183,7 @@ def examine(
 
     Raises :class:`callwright.UsageError` if no recipe can score the corpus, or there is nothing to score.
     """
-    ledger = open_ledger(opened.pipeline.registry, asked.names)
+    ledger = open_ledger(opened.pipeline.registry, asked.names, asked.options)
     skipping, dropping = Skipping(), Dropping(asked.count)
     with ExitStack() as stack, reporter() as bars:
         for account in ledger.accounts:

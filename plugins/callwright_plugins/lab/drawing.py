@@ -77,6 +77,7 @@ def _rollouts(console: Console, found: Mapping[str, Any]) -> None:
                 percent(cell["closed"]),
             )
     console.print(parts)
+    _judged(console, recipes)
     agreement = table("rank agreement (tau-b)", "", "in groups", "overall", right=(2, 3))
     for pair in found["agreement"]:
         first, second = pair["recipes"]
@@ -84,6 +85,22 @@ def _rollouts(console: Console, found: Mapping[str, Any]) -> None:
         agreement.add_row(text(first), text(second if second != TRUTH else "whether the answer is right"), inner, outer)
     console.print(agreement)
     _fewer_calls(console, found)
+
+
+def _judged(console: Console, recipes: Mapping[str, Any]) -> None:
+    """Beside the components: whether those that give a verdict agree with what execution says."""
+    rows = [(name, part, cell) for name, row in recipes.items() for part, cell in row.get("judged", {}).items()]
+    if not rows:
+        return
+    shown = table(
+        "verdicts beside execution", "asked about", "right", "AUC", "accuracy", "kappa", right=(1, 2, 3, 4, 5)
+    )
+    for name, part, cell in rows:
+        figures = ("–" if cell[key] is None else f"{cell[key]:.3f}" for key in ("auc", "accuracy", "kappa"))
+        shown.add_row(
+            text(f"{name}: {part}, a yes from {cell['threshold']:g}"), f"{cell['n']:,}", f"{cell['right']:,}", *figures
+        )
+    console.print(shown)
 
 
 def _probed(console: Console, found: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from callwright.training.agreement import truth_agreement
 from callwright_plugins.lab.agreement import compare, compare_within
 from callwright_plugins.lab.ledger import STAGES, Account, Ledger
 from callwright_plugins.lab.probing import Probing
@@ -34,6 +35,7 @@ def figures(ledger: Ledger, probing: Probing) -> dict[str, Any]:
                 **_distribution(account, probing),
                 "groups": _signal(groups, account),
                 "components": _components(account),
+                **_judged(ledger.stages, account),
                 "stages": _by_stage(ledger.stages, account),
             }
             for account in ledger.accounts
@@ -113,6 +115,20 @@ def _components(account: Account) -> dict[str, Any]:
             "closed": account.closed[name] / count if count else None,
         }
     return found
+
+
+def _judged(stages: Sequence[str], account: Account) -> dict[str, Any]:
+    """Per term that waits for somebody's verdict, how well that tells right answers from wrong ones; often nothing.
+
+    Only samples that it was asked about count. The threshold is the middle of its range.
+    """
+    components = {term.name: term.component for term in account.recipe.terms}
+    found = {}
+    for name, said in account.said.items():
+        middle = (components[name].low + components[name].high) / 2
+        truths = [stages[position] == "right" for position, _ in said]
+        found[name] = truth_agreement([value for _, value in said], truths, middle).to_json()
+    return {"judged": found} if found else {}
 
 
 def _by_stage(stages: Sequence[str], account: Account) -> dict[str, float]:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
@@ -64,8 +64,11 @@ class Account:
     contributions: dict[str, array[float]] = field(factory=dict)
     full: dict[str, int] = field(factory=dict)
     closed: dict[str, int] = field(factory=dict)
+    #: Of terms that wait (a judge): what they said, with the position of the sample; nothing of one behind a gate.
+    said: dict[str, list[tuple[int, float]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
+        self.said = {term.name: [] for term in self.recipe.terms if term.component.waits}
         for name in (*(term.name for term in self.recipe.terms), TRUNCATED):
             self.contributions[name] = array("d")
             self.full[name] = self.closed[name] = 0
@@ -86,6 +89,10 @@ class Account:
     def add(self, reward: Reward) -> None:
         """Enter one reward that is not masked."""
         assert reward.total is not None
+        for name, said in self.said.items():
+            weighted = reward.scores[name]
+            if not weighted.closed:
+                said.append((len(self.totals), weighted.score.value))
         self.totals.append(reward.total)
         if TRUNCATED not in reward.scores:  # it ended by itself, or that is all the same here
             self.contributions[TRUNCATED].append(0.0)
@@ -181,13 +188,18 @@ class Ledger:
         return [group for group in found.values() if len(group) > 1]
 
 
-def open_ledger(registry: Registry, names: Sequence[str]) -> Ledger:
-    """An empty ledger. Raises :class:`callwright.errors.UnknownName` for a recipe that nobody registered."""
+def open_ledger(
+    registry: Registry, names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None
+) -> Ledger:
+    """An empty ledger; ``options`` are those of recipes, by name.
+
+    Raises :class:`callwright.errors.UnknownName` for a recipe that nobody registered.
+    """
     accounts, skipped = [], {}
     for name in dict.fromkeys(names):
         registry.spec("reward recipe", name)
         try:
-            accounts.append(Account(registry.create("reward recipe", name), name))
+            accounts.append(Account(registry.create("reward recipe", name, **(options or {}).get(name, {})), name))
         except (UsageError, RecipeError) as error:
             skipped[name] = str(error)
     return Ledger(accounts, skipped)

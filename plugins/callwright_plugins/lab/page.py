@@ -29,7 +29,7 @@ def render(found: Mapping[str, Any]) -> str:
     parts = [_header(found), _notices(found), _probes(found)]
     if found["attempts"]:
         parts += [_distributions(found), _signal(found), _stages(found), _fewer_calls(found), _agreement(found)]
-        parts += [_components(found), _sensitivity(found)]
+        parts += [_components(found), _judged(found), _sensitivity(found)]
     body = "\n".join(part for part in (*parts, _left_out(found)) if part)
     return f"""<!doctype html>
 <html lang="en">
@@ -259,6 +259,23 @@ def _components(found: Mapping[str, Any]) -> str:
         )
     lead = "Which terms make the differences between rollouts: each term’s share of the variance of the total."
     return _section("Components", lead, body)
+
+
+def _judged(found: Mapping[str, Any]) -> str:
+    rows = ""
+    for name, row in found["recipes"].items():
+        for term, cell in row.get("judged", {}).items():
+            cells = "".join(_cell(_number(cell[key], 3), cell[key]) for key in ("auc", "accuracy", "kappa"))
+            about = f"{cell['n']:,} verdicts, {cell['right']:,} on right answers; a yes from {cell['threshold']:g}"
+            rows += f'<tr><th scope="row">{_safe(name)}: {_safe(term)}<small>{_safe(about)}</small></th>{cells}</tr>'
+    if not rows:
+        return ""
+    lead = (
+        "Whether verdicts agree with what execution says of the same rollouts. AUC: the chance that a right answer has "
+        "the higher verdict of a right and a wrong one. Kappa: the agreement beyond chance. A verdict on what "
+        "execution cannot see may rightly differ."
+    )
+    return _section("Verdicts beside execution", lead, _heat(["AUC", "accuracy", "kappa"], rows))
 
 
 def _fewer_calls(found: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ from callwright.commands.tally import Tally
 from callwright.language.long_numbers import json_value
 from callwright.machines.chunk_work import FAREWELL, ChunkWork, Salvage
 from callwright.machines.executors import make_executor
+from callwright.machines.redaction import redacted_value
 from callwright.plugins import PluginSource, Registry
 from callwright.training.ledger.ingredients import plugin_digests
 from callwright.training.run_folder import METRICS, ROLLOUTS
@@ -52,6 +53,7 @@ _OWN = (
 @click.command("rescore")
 @click.argument("run", metavar="RUN")
 @options.reward_option
+@options.recipe_settings
 @options.truncation_options
 @click.option(
     "-o", "--output", metavar="OUT.jsonl", help="Write the rewards here ('-': stdout, '.gz', '.zst': compressed)."
@@ -67,6 +69,7 @@ def rescore(
     app: App,
     run: str,
     reward: str,
+    recipe_options: tuple[str, ...],
     truncated: str | None,
     floor: float | None,
     output: str | None,
@@ -94,7 +97,8 @@ def rescore(
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
-    replaying = Replaying(described, run, reward, options.truncation_keys(truncated, floor), time_limit)
+    keys = options.reward_keys(recipe_options, truncated, floor)
+    replaying = Replaying(described, run, reward, keys, time_limit)
     here = replaying.open(app.registry)
     source = here.source
     _refuse_files_of(source, output)
@@ -168,7 +172,7 @@ class Replaying:
             "command": "rescore",
             "files": digests_of({**options, **files}),
             "reward": self.reward,
-            "reward options": self.reward_options,
+            "reward options": redacted_value(self.reward_options),
             "plugins": plugin_digests(registry),
         }
 

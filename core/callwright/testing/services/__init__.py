@@ -1,0 +1,1 @@
+"""Components that ask services: checks of teachers, and live services kept out of every check."""
