@@ -178,7 +178,7 @@ class Evaluation:
 
     def paid(self, rows: list[Row]) -> float:
         """What is known to be paid: rows say it, and kept answers whose rows are not there yet."""
-        costs = [float(usage.get("cost", 0.0)) for row in rows if isinstance(usage := row.get("usage"), Mapping)]
+        costs = [(total_of_rows(rows) or {}).get("cost", 0.0)]
         replies, sampler = self.here.asked.replies, self.here.sampler
         if replies is not None and isinstance(sampler, KeepsReplies):
             done = {row["task"] for row in rows}
