@@ -44,6 +44,8 @@ from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from callwright.environments.isolated.environment import IsolatedEnvironment
     from callwright.training.algorithm import Algorithm
 
@@ -176,7 +178,7 @@ class Pipeline:
 
     def score(self, attempt: Attempt) -> Reward:
         """Attempt -> reward."""
-        return self._told(attempt, self.reward.score_attempt(attempt))
+        return self.tell(attempt, self.reward.score_attempt(attempt))
 
     def scoring(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:
         """Attempts with their rewards, in their order; those that wait for something wait together.
@@ -193,7 +195,7 @@ class Pipeline:
 
         for reward in self.reward.scoring(each()):
             attempt = taken.popleft()
-            yield attempt, self._told(attempt, reward)
+            yield attempt, self.tell(attempt, reward)
 
     def score_many(self, attempts: Iterable[Attempt]) -> list[Reward]:
         """Attempts -> rewards, as one by one; those that wait for something wait together."""
@@ -205,7 +207,7 @@ class Pipeline:
         if self.registry.listens("callwright_attempt_scored"):
             from callwright.machines import event_loop
 
-            await event_loop.in_thread(self._told, attempt, reward)
+            await event_loop.in_thread(self.tell, attempt, reward)
         return reward
 
     def __enter__(self) -> Self:
@@ -216,7 +218,17 @@ class Pipeline:
     def __exit__(self, *_: object) -> None:
         self.reward.__exit__()
 
-    def _told(self, attempt: Attempt, reward: Reward) -> Reward:
+    def begin(self, attempt: Attempt) -> Future[Reward]:
+        """Begin to score an attempt while the caller does something else. The hook is not told; :meth:`tell` does that.
+
+        Cancelling the future cancels what waits.
+        """
+        from callwright.machines import event_loop
+
+        return event_loop.submit(self.reward.ascore(attempt))
+
+    def tell(self, attempt: Attempt, reward: Reward) -> Reward:
+        """Tell the hook ``callwright_attempt_scored`` of a reward, which is returned."""
         if self.registry.listens("callwright_attempt_scored"):
             self.registry.hook.callwright_attempt_scored(attempt=attempt, reward=reward)
         return reward

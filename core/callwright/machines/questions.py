@@ -25,6 +25,9 @@ from callwright.machines import event_loop, lifetimes
 T = TypeVar("T")
 #: Walks that are under way at once, at least; where more questions may wait, more.
 _LEAST_WINDOW: Final = 64
+#: How long one that is asked in batches waits for others to join, in seconds.
+_JOINING: Final = 0.002
+_leading: Final[set[asyncio.Task[None]]] = set()
 
 
 @frozen(eq=False)
@@ -42,19 +45,48 @@ class Asked:
     batch_size: int | None = None
     time_limit: float | None = None
 
+    _joining: list[tuple[Any, asyncio.Future[Any]]] = field(factory=list, init=False, repr=False)
+
     async def answers(self, subjects: Sequence[Any]) -> list[Any]:
         """An answer for each, or the exception that stands in its place. To be run in the background loop."""
+        async with lifetimes.slots(self.owner, self.concurrency):
+            return await self._answers(subjects)
+
+    async def answer(self, subject: Any) -> Any:
+        """The same for one, which joins a batch with others that come at about the same time."""
+        if self.batch_size is None or self.batch_size == 1:
+            return (await self.answers([subject]))[0]
+        coming = asyncio.get_running_loop().create_future()
+        self._joining.append((subject, coming))
+        leading = asyncio.create_task(self._lead(self.batch_size))
+        _leading.add(leading)  # not the caller's: if that is cancelled, the others of its batch go on
+        leading.add_done_callback(_leading.discard)
+        return await coming
+
+    async def _lead(self, most: int) -> None:
+        async with lifetimes.slots(self.owner, self.concurrency):
+            if len(self._joining) < most:
+                await asyncio.sleep(_JOINING)
+            taken = [(subject, coming) for subject, coming in self._joining[:most] if not coming.done()]
+            del self._joining[:most]
+            if not taken:  # an earlier batch took all
+                return
+            found = await self._answers([subject for subject, _ in taken])
+            for (_, coming), answer in zip(taken, found, strict=True):
+                if not coming.done():
+                    coming.set_result(answer)
+
+    async def _answers(self, subjects: Sequence[Any]) -> list[Any]:
         try:
-            async with lifetimes.slots(self.owner, self.concurrency):
-                await lifetimes.opened(self.owner)
-                limit = asyncio.timeout(self.time_limit)
-                try:
-                    async with limit:
-                        found = await lifetimes.call(self.ask, subjects[0] if self.batch_size is None else subjects)
-                except TimeoutError as error:
-                    if not limit.expired():
-                        raise
-                    raise InfrastructureFailure(f"there is no answer after {self.time_limit:g} s") from error
+            await lifetimes.opened(self.owner)
+            limit = asyncio.timeout(self.time_limit)
+            try:
+                async with limit:
+                    found = await lifetimes.call(self.ask, subjects[0] if self.batch_size is None else subjects)
+            except TimeoutError as error:
+                if not limit.expired():
+                    raise
+                raise InfrastructureFailure(f"there is no answer after {self.time_limit:g} s") from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -210,5 +242,5 @@ async def finished(walk: Walk[T]) -> T:
         if not isinstance(found, Question):
             walk.close()
             return found
-        (answer,) = await event_loop.arun(found.asked.answers([found.subject]))
+        answer = await event_loop.arun(found.asked.answer(found.subject))
         step = _going_on(walk, answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -184,10 +185,11 @@ def examine(
     """
     ledger = open_ledger(opened.pipeline.registry, asked.names, asked.options)
     skipping, dropping = Skipping(), Dropping(asked.count)
-    with reporter() as bars:
+    with ExitStack() as stack, reporter() as bars:
+        for account in ledger.accounts:
+            stack.enter_context(account.recipe)
         if opened.path:
-            for position, sample in enumerate(opened.samples(bars.say)):
-                entry = ledger.enter(sample)
+            for position, (sample, entry) in enumerate(ledger.entering(opened.samples(bars.say))):
                 if not ledger.accounts:
                     break
                 if entry is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
@@ -17,6 +19,9 @@ from callwright.walk.reward import TRUNCATED, Reward, RewardRecipe
 from callwright.walk.tasks import Task
 from callwright_plugins.lab.reading import Sample
 
+#: Attempts that wait for their rewards together.
+AT_ONCE: Final = 256
+_NOTHING: Final[Mapping[str, Iterator[Reward]]] = MappingProxyType({})
 #: What went wrong first, whatever the recipe; in the order in which a completion is judged.
 STAGES = {
     "format": "no program",
@@ -127,11 +132,18 @@ class Ledger:
     progress: Progress | None = None
     _numbers: dict[Hashable, int] = field(factory=dict)
 
-    def enter(self, sample: Sample) -> Entry | None:
-        """Score a sample under every recipe; ``None`` for one that is masked."""
+    def entering(self, samples: Iterable[Sample]) -> Iterator[tuple[Sample, Entry | None]]:
+        """Samples, each with what :meth:`enter` makes of it; those whose rewards wait do so together."""
+        rest = iter(samples)
+        while taken := list(islice(rest, AT_ONCE if any(account.recipe.waits for account in self.accounts) else 1)):
+            for sample, rewards in zip(taken, self.scoring([sample.attempt for sample in taken]), strict=True):
+                yield sample, self.enter(sample, rewards)
+
+    def enter(self, sample: Sample, rewards: Sequence[Reward] | None = None) -> Entry | None:
+        """Score a sample under every recipe, unless that was done; ``None`` for one that is masked."""
         attempt = sample.attempt
         self.progress = attempt.progress or self.progress
-        rewards = self.score(attempt)
+        rewards = self.score(attempt) if rewards is None else rewards
         verdict = judge(attempt)
         self.tasks.setdefault(attempt.task.id, attempt.task)
         if verdict.masked or any(reward.total is None for reward in rewards):
@@ -144,12 +156,23 @@ class Ledger:
         named = {account.name: reward for account, reward in zip(self.accounts, rewards, strict=True)}
         return Entry(sample, verdict, named)
 
-    def score(self, attempt: Attempt) -> list[Reward]:
-        """The reward under each recipe, in order; a recipe that cannot score the task is taken out first."""
+    def scoring(self, attempts: Sequence[Attempt]) -> Iterator[list[Reward]]:
+        """What :meth:`score` gives for each attempt; components that wait do so for all of them together."""
+        waiting = [account for account in self.accounts if account.recipe.waits]
+        under_way = {account.name: account.recipe.scoring(attempts) for account in waiting}
+        for attempt in attempts:
+            yield self.score(attempt, under_way)
+
+    def score(self, attempt: Attempt, under_way: Mapping[str, Iterator[Reward]] = _NOTHING) -> list[Reward]:
+        """The reward under each recipe, in order; a recipe that cannot score the task is taken out first.
+
+        ``under_way`` are rewards that are being made, by recipe; the next of each is that of this attempt.
+        """
         rewards = []
         for account in list(self.accounts):
+            coming = under_way.get(account.name)
             try:
-                rewards.append(account.recipe.score_attempt(attempt))
+                rewards.append(account.recipe.score_attempt(attempt) if coming is None else next(coming))
             except ComponentError:
                 raise
             except (DataError, UsageError) as error:

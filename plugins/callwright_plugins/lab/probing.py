@@ -12,8 +12,9 @@ from attrs import define, field
 from callwright.errors import CannotExpress
 from callwright.pipeline import Pipeline
 from callwright.training.evaluation import judge
+from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
-from callwright_plugins.lab.ledger import Ledger
+from callwright_plugins.lab.ledger import AT_ONCE, Ledger
 from callwright_plugins.lab.probes import PROBES, Pool, Probe, variants
 
 #: So many different totals of a probe are told.
@@ -89,6 +90,17 @@ def probe_tasks(
     """Make, execute and score the probes of some tasks. A recipe that cannot score them is taken out of the ledger."""
     made = Probing(len(tasks), probes=probes)
     pool = Pool.of([task.program for task in tasks if task.program is not None])
+    waiting: list[tuple[Task, Probe, Attempt]] = []
+    at_once = AT_ONCE if any(account.recipe.waits for account in ledger.accounts) else 1
+
+    def score() -> None:
+        each = ledger.scoring([attempt for _, _, attempt in waiting])
+        for (task, probe, _), rewards in zip(waiting, each, strict=True):
+            for account, reward in zip(ledger.accounts, rewards, strict=True):
+                if reward.total is not None:
+                    made.rewards.setdefault(account.name, {}).setdefault(probe.name, {})[task.id] = reward.total
+        waiting.clear()
+
     for task in tasks:
         for probe, program in variants(task, pool, probes):
             try:
@@ -105,9 +117,9 @@ def probe_tasks(
             elif probe.name == "one safe call" and verdict.failure not in ("answer:wrong", "answer:should_abstain"):
                 made.leave_out(probe, "its call does not execute")
             else:
-                rewards = ledger.score(attempt)
-                for account, reward in zip(ledger.accounts, rewards, strict=True):
-                    if reward.total is not None:
-                        made.rewards.setdefault(account.name, {}).setdefault(probe.name, {})[task.id] = reward.total
+                waiting.append((task, probe, attempt))
+                if len(waiting) >= at_once:
+                    score()
         advance()
+    score()
     return made

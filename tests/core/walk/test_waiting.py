@@ -229,6 +229,24 @@ def test_batches_are_filled(attempt_with: MakeAttempt) -> None:
     assert sorted(batch.sizes) == [4, 8, 8]
 
 
+def test_services_that_ask_at_the_same_time_share_batches(attempt_with: MakeAttempt) -> None:
+    """One of them gives up, which does nothing to those that are asked with it."""
+    batch = AsyncBatch("a", 8)
+    recipe = cw.RewardRecipe("batched", (cw.Term(batch),))
+
+    async def services() -> list[Any]:
+        asked = [asyncio.create_task(recipe.ascore(attempt_with(f"a={number / 40};"))) for number in range(40)]
+        await asyncio.sleep(0)
+        asked[7].cancel()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    found = asyncio.run(services())
+    assert isinstance(found.pop(7), asyncio.CancelledError)
+    assert [reward.total for reward in found] == [number / 40 for number in range(40) if number != 7]
+    assert len(batch.sizes) < 30
+    assert max(batch.sizes) <= 8
+
+
 def test_an_exception_in_a_batch_is_one_attempts_own(attempt_with: MakeAttempt) -> None:
     recipe = cw.RewardRecipe("batched", (cw.Term(Batch("a", 8)),))
     texts = ["a=1;", "a=fails;", "a=0.5;", "a=abstains;", "a=1;"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from callwright.episodes.driving import drive
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode, describe_episodes
@@ -124,9 +125,16 @@ def sample_groups(
         rows,
         limits.turn_tokens or options.max_new_tokens,
     )
-    drive([one for group in started for one in group], engine, retries=options.retries)
-    lap("sampling")
-    known = iter(_scored(pipeline, [one.attempt for group in started for one in group], options.retries))
+    episodes = [one for group in started for one in group]
+    with _Scoring(pipeline, episodes) as scoring:
+        # A reward that waits does so while others are sampled: where episodes have one turn, those of the next batch.
+        at_once = rows if limits.single and pipeline.reward.waits else len(episodes)
+        for start in range(0, len(episodes), at_once):
+            scoring.driven = start + at_once
+            drive(episodes[start : scoring.driven], scoring.while_asking(engine), retries=options.retries)
+            scoring.begin()
+        lap("sampling")
+        known = iter(scoring.results(options.retries))
     groups = []
     for task, group in zip(tasks, started, strict=True):
         samples = []
@@ -138,26 +146,65 @@ def sample_groups(
     return groups
 
 
-def _scored(pipeline: Pipeline, attempts: Sequence[Attempt], retries: int) -> list[tuple[Attempt, Reward]]:
-    """The rewards, each with the attempt that it is of; components that wait do so for all of them together.
+@define(eq=False)
+class _Scoring:
+    """The rewards of episodes. One that waits is begun as soon as its episode has ended, while others are sampled."""
 
-    Where a component could not find out, because a session of its own failed say, it is asked again.
-    """
-    found = list(pipeline.scoring(attempts))
-    for _ in range(retries):
-        again = [
-            number
-            for number, (attempt, reward) in enumerate(found)
-            if reward.total is None and attempt.stop != "machinery" and not reward.masked_cut
-        ]
-        # What they remember of sessions that other rules were executed in is forgotten.
-        made = [
-            Attempt.of(one.task, one.parser, one.turns, one.conditions, stop=one.stop)
-            for one, _ in (found[number] for number in again)
-        ]
-        for number, scored in zip(again, pipeline.scoring(made), strict=True):
-            found[number] = scored
-    return found
+    pipeline: Pipeline
+    episodes: Sequence[TokenEpisode]
+    #: How many of them are driven by now, to their end or to where the engine is asked.
+    driven: int = 0
+    begun: dict[int, tuple[Attempt, Future[Reward]]] = field(factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _, future in self.begun.values():  # those that are done stay as they are
+            future.cancel()
+
+    def while_asking(self, engine: Engine) -> Callable[[Sequence[TokenEpisode]], list[EngineOutput]]:
+        """The engine. Whatever is not asked about any more has ended."""
+
+        def ask(live: Sequence[TokenEpisode]) -> list[EngineOutput]:
+            self.begin()
+            return engine(live)
+
+        return ask
+
+    def begin(self) -> None:
+        """Begin with the episodes that have ended, if the reward waits at all."""
+        if self.pipeline.reward.waits:
+            for number, one in enumerate(self.episodes[: self.driven]):
+                if number not in self.begun and one.over:
+                    attempt = one.attempt
+                    self.begun[number] = attempt, self.pipeline.begin(attempt)
+
+    def results(self, retries: int) -> list[tuple[Attempt, Reward]]:
+        """The rewards, each with the attempt that it is of.
+
+        Where a component could not find out, because a session of its own failed say, it is asked again.
+        """
+        pipeline = self.pipeline
+        if self.begun:
+            known = (self.begun[number] for number in range(len(self.episodes)))
+            found = [(attempt, pipeline.tell(attempt, future.result())) for attempt, future in known]
+        else:
+            found = list(pipeline.scoring(one.attempt for one in self.episodes))
+        for _ in range(retries):
+            again = [
+                number
+                for number, (attempt, reward) in enumerate(found)
+                if reward.total is None and attempt.stop != "machinery" and not reward.masked_cut
+            ]
+            # What they remember of sessions that other rules were executed in is forgotten.
+            made = [
+                Attempt.of(one.task, one.parser, one.turns, one.conditions, stop=one.stop)
+                for one, _ in (found[number] for number in again)
+            ]
+            for number, scored in zip(again, pipeline.scoring(made), strict=True):
+                found[number] = scored
+        return found
 
 
 def describe_turns(groups: Sequence[Group]) -> dict[str, Any]:

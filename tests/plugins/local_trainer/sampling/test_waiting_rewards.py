@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from callwright.training.run_folder import Run
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.waiting import AsyncRewardComponent, BatchRewardComponent
+from callwright_plugins.local_trainer.sampling import episodes
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
 STEP = ("trainer.prompts=8", "trainer.group=4", "trainer.steps=2")
@@ -97,7 +99,43 @@ def test_a_run_is_that_of_a_reward_that_does_not_wait(
     expected = train(tmp_path / "expected", AtOnce(), small_recipe, registry, small_corpus)
     component = make()
     assert train(tmp_path / "found", component, small_recipe, registry, small_corpus) == expected
-    assert all(0 < json.loads(row)["masked"] for row in expected["metrics.jsonl"].splitlines())
+    assert all(json.loads(row)["masked"] > 0 for row in expected["metrics.jsonl"].splitlines())
     if isinstance(component, Waits):
-        assert component.most_at_once == 32  # all of a step
+        assert component.most_at_once > 1
         assert component.said == ["setup", "close"]
+
+
+class Hears(AsyncRewardComponent):
+    """Holds what was sampled by the time that it was asked."""
+
+    name = "hears"
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.sampled = 0
+
+    async def score(self, attempt: Attempt) -> Score:  # type: ignore[override]
+        self.batches.append(self.sampled)
+        return Score(1.0)
+
+
+def test_what_has_ended_is_scored_while_others_are_sampled(
+    tmp_path: Path, small_recipe: str, small_corpus: Any, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third batch of a step is not begun before the reward of the first was asked for."""
+    component = Hears()
+    real = episodes.continue_contexts
+
+    def sampling(*given: Any, **more: Any) -> Any:
+        for _ in range(2000 if component.sampled == 2 and not component.batches else 0):
+            time.sleep(0.005)
+        component.sampled += 1
+        return real(*given, **more)
+
+    monkeypatch.setattr(episodes, "continue_contexts", sampling)
+    loaded = parse_recipe(small_recipe, "small.toml", (*STEP, "trainer.steps=1", "trainer.sampling_rows=8"))
+    pipeline = build_pipeline(loaded, registry, corpus=small_corpus, extra_rewards=[component])
+    run = Run.create(tmp_path, recipe_text=pipeline.recipe.effective_text(), manifest={})
+    LocalTrainer(**loaded.recipe.trainer.options).train(pipeline, run)
+    assert len(component.batches) == 32
+    assert min(component.batches) < 3
