@@ -39,6 +39,7 @@ PAGES = [
     "docs/episodes.md",
     "docs/executors.md",
     "docs/mcp.md",
+    "docs/model-servers.md",
     "docs/intermediate-representations.md",
     "docs/toolrl-and-prove.md",
     "docs/teachers.md",

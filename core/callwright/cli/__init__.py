@@ -12,8 +12,10 @@ from __future__ import annotations
 def main() -> None:
     """Run the command line on ``sys.argv`` and leave the process with its exit status."""
     from callwright.cli.streams import make_usable
+    from callwright.machines.command_folder import begin_command
 
     make_usable()
+    begin_command()
     from callwright.cli.root import root
 
     root.main(prog_name="callwright")

@@ -1,7 +1,8 @@
 """What the processes of one command have in common: a folder, whose path they inherit in an environment variable.
 
-The first process that needs it names it; workers that are started later find the name in their environment. Whoever
-named it removes it when it ends. Nothing in it outlives a command, and nothing in it is secret.
+The first process that needs it names it; workers that are started later find the name in their environment, and so do
+commands that a command starts. A command that another program starts (a script, a notebook) has a folder of its own.
+Whoever named a folder removes it when it ends. Nothing in it outlives a command, and nothing in it is secret.
 """
 
 from __future__ import annotations
@@ -9,10 +10,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import os
-import secrets
-import shutil
 import struct
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,13 +23,26 @@ SHARE: Final = "CALLWRIGHT_COMMAND_SHARE"
 
 #: The process that named the folder, if it is this one.
 _named_here: list[int] = []
+#: How folders begin that commands name, and those of other programs.
+_COMMAND, _PROGRAM = "callwright-command-", "callwright-program-"
+_kind: list[str] = [_PROGRAM]
+
+
+def begin_command() -> None:
+    """This process is a command. It has a folder of its own, unless it is part of another command."""
+    _kind[:] = [_COMMAND]
+    if not Path(os.environ.get(FOLDER, "")).name.startswith(_COMMAND):
+        os.environ.pop(FOLDER, None)
 
 
 def name_folder() -> str:
     """The path of the folder; it is made when something is kept there. Call before workers are started."""
     named = os.environ.get(FOLDER)
     if not named:
-        named = str(Path(tempfile.gettempdir()) / f"callwright-{secrets.token_hex(16)}")
+        import secrets
+        import tempfile
+
+        named = str(Path(tempfile.gettempdir()) / f"{_kind[0]}{secrets.token_hex(16)}")
         os.environ[FOLDER] = named
         _named_here.append(os.getpid())
         atexit.register(_remove, named, os.getpid())
@@ -59,6 +70,8 @@ def for_workers(workers: int, *, same_machine: bool) -> dict[str, str]:
 
 
 def _remove(folder: str, process: int) -> None:
+    import shutil
+
     if os.getpid() == process:  # and not in a fork of it
         shutil.rmtree(folder, ignore_errors=True)
 

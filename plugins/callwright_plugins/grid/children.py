@@ -17,6 +17,7 @@ from typing import Any, Final
 from attrs import define, frozen
 
 from callwright.errors import RunError
+from callwright.machines.command_folder import name_folder
 from callwright_plugins.grid.child import PATIENCE
 from callwright_plugins.grid.plan import GridRun
 
@@ -116,6 +117,7 @@ def carry_out(
 def _start(run: GridRun, folder: Path, words: Callable[[GridRun], Sequence[str]]) -> _Child:
     log = folder / f"{run.key}.log"
     command = [sys.executable, "-m", "callwright_plugins.grid.child", *words(run)]
+    name_folder()  # the limits of a grid hold for its runs together
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as file:

@@ -97,6 +97,30 @@ def test_answers_come_in_the_order_of_the_requests(stand_in: Any) -> None:
     assert there.most == 8
 
 
+def test_whatever_a_model_wrote_can_be_sent_back(stand_in: Any) -> None:
+    there = stand_in()
+    server = Server(model="m", base_url=there.url)
+    for text, sent in (("a\ud800b", "a\ufffdb"), ("\ud83d\ude42", "🙂"), ("\x00\u2028", "\x00\u2028")):
+        ask(server, lambda one, text=text: one.chat([{"role": "user", "content": [text]}]))
+        assert there.asked[-1].body["messages"][0]["content"] == [sent]
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("there", "begins with http"), ("ftp://x/v1", "begins with http"), ("http://[::1", "no address")],
+)
+def test_an_address_that_is_none_is_said(address: str, words: str) -> None:
+    with pytest.raises(cw.UsageError, match=words):
+        ask(Server(model="m", base_url=address), chatted)
+
+
+def test_a_request_that_is_no_json_is_the_callers_mistake(stand_in: Any) -> None:
+    server = Server(model="m", base_url=stand_in().url)
+    for wrong in (object(), float("nan")):
+        with pytest.raises(cw.UsageError, match="cannot be written as JSON"):
+            ask(server, lambda one, wrong=wrong: one.chat(MESSAGES, temperature=wrong))
+
+
 # Failures -------------------------------------------------------------------------------------------------------------
 
 
