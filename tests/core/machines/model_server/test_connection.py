@@ -159,7 +159,7 @@ def test_many_requests_of_which_a_third_fails(stand_in: Any, quick: None) -> Non
 def test_retry_after_is_kept(stand_in: Any) -> None:
     there = stand_in(lambda asked: fault("429", 0.6) if asked.number == 1 else chat("fine"))
     ask(Server(model="m", base_url=there.url), chatted)
-    assert 0.6 <= there.asked[1].at - there.asked[0].at < 1.5
+    assert 0.6 <= there.asked[1].at - there.asked[0].at < 10
 
 
 def test_retry_after_in_each_of_its_forms() -> None:
@@ -187,7 +187,7 @@ def test_a_request_has_one_time_limit_for_all_of_it(stand_in: Any) -> None:
     began = time.monotonic()
     with pytest.raises(cw.InfrastructureFailure, match=r"does not answer 2 times: no answer in 0\.2 s"):
         ask(Server(model="m", base_url=there.url, timeout=0.2, retries=1), chatted)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_too_many_failures_in_a_row_end_the_run(stand_in: Any, quick: None) -> None:
