@@ -160,8 +160,8 @@ class _Scoring:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _, future in self.begun.values():  # those that are done stay as they are
-            future.cancel()
+        for begun in self.begun.values():  # those that are done stay as they are
+            begun[1].cancel()
 
     def while_asking(self, engine: Engine) -> Callable[[Sequence[TokenEpisode]], list[EngineOutput]]:
         """The engine. Whatever is not asked about any more has ended."""
