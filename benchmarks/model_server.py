@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--failures", type=float, default=0.3, help="share of HTTP requests that fail")
     parser.add_argument("--workers", type=int, default=4, help="client processes")
     parser.add_argument("--rate", type=float, default=9000.0, help="HTTP requests a minute, for the runs with a limit")
+    parser.add_argument("--limited", action="store_true", help="only the runs with a limit")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--worker", metavar="JSON", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -56,8 +57,9 @@ def table(options: Any) -> None:
     print("| run | requests | answered | retries | arrived | lost | twice | uncounted | of the limit | seconds |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     once = {"total": options.requests, "failures": options.failures, "seed": options.seed}
-    row("no limit, 1 process", **once, workers=1)
-    row(f"no limit, {options.workers} processes", **once, workers=options.workers)
+    if not options.limited:
+        row("no limit, 1 process", **once, workers=1)
+        row(f"no limit, {options.workers} processes", **once, workers=options.workers)
     row(f"{options.rate:,.0f} a minute, 1 process", **once, workers=1, rate=options.rate)
     row(
         f"{options.rate:,.0f} a minute, {options.workers} processes", **once, workers=options.workers, rate=options.rate

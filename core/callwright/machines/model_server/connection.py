@@ -56,14 +56,23 @@ class Connection:
             raise MissingExtra("OpenAI-compatible servers", "openai", error.name or "openai") from error
         server = self.server
         self._openai: Any = openai
-        self._client: Any = openai.AsyncOpenAI(
-            base_url=server.address,
-            api_key=os.environ.get(server.api_key_env) or "none",
-            max_retries=0,
-            timeout=server.timeout,
-            # A redirect would be a request that nobody counts.
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
-        )
+        if not server.address.startswith(("http://", "https://")):
+            raise UsageError(f"{server.label} is no address of a server: it begins with http:// or https://")
+        # A redirect would be a request that nobody counts.
+        http = openai.DefaultAsyncHttpxClient(follow_redirects=False)
+        try:
+            self._client: Any = openai.AsyncOpenAI(
+                base_url=server.address,
+                api_key=os.environ.get(server.api_key_env) or "none",
+                max_retries=0,
+                timeout=server.timeout,
+                http_client=http,
+            )
+        except Exception as error:  # of a class that differs between versions of the package
+            await http.aclose()
+            raise UsageError(
+                f"{server.label} is no address of a server: {server.without_secrets(str(error))}"
+            ) from None
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -99,7 +108,7 @@ class Connection:
         whole = self._whole(
             {"messages": list(messages), "stream_options": {"include_usage": True}, **body, "stream": True}
         )
-        async with self._under_way(expected(whole)) as paid:
+        async with self._under_way(whole) as paid:
             stream, first = await self._sent("/chat/completions", whole, self._opened, paid)
             finished: dict[int, bool] = {}
             chunk: dict[str, Any] | None = first
@@ -132,7 +141,7 @@ class Connection:
 
     async def _paid(self, path: str, whole: dict[str, Any], key: str) -> dict[str, Any]:
         server = self.server
-        async with self._under_way(expected(whole)) as paid:
+        async with self._under_way(whole) as paid:
             answer = await self._sent(path, whole, self._answered, paid, key)
             paid.counted = usage_of(answer, server.prices)
             paid.has_usage = isinstance(answer.get("usage"), Mapping)
@@ -150,9 +159,11 @@ class Connection:
     # One request, from before it is sent until it is paid for -----------------------------------------------------
 
     @asynccontextmanager
-    async def _under_way(self, tokens: Expected) -> AsyncIterator[_Paid]:
+    async def _under_way(self, body: Mapping[str, Any]) -> AsyncIterator[_Paid]:
         """A slot and a reservation for a request; what its end means for the row of failures and for the budget."""
         server = self.server
+        asks = self._limiter is not None or server.budget is not None
+        tokens = expected(body) if asks else Expected(0, 0, None)
         paid = _Paid(tokens, self._worst(tokens))
         async with self._slots:
             if self._stopped is not None:
@@ -274,6 +285,12 @@ class Connection:
         try:
             async with asyncio.timeout(server.timeout):
                 return await send(path, body)
+        except UnicodeEncodeError:  # half of a pair of surrogates, as a model may write
+            if _written(body) == body:
+                raise
+            return await self._tried(send, path, _written(body))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the request cannot be written as JSON: {error}") from error
         except openai.APIStatusError as error:
             status, headers, text = error.status_code, error.response.headers, error.response.text
         except (TimeoutError, openai.APITimeoutError) as error:
@@ -373,6 +390,15 @@ class Connection:
         if self._limiter is not None and paid.has_usage:
             used = paid.counted.prompt_tokens + paid.counted.completion_tokens
             self._limiter.correct(used - paid.tokens.tokens)
+
+
+def _written(value: Any) -> Any:
+    """JSON data as it can be sent: halves of surrogate pairs, which no encoding has, become U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {_written(key): _written(inner) for key, inner in value.items()}
+    return [_written(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 @define

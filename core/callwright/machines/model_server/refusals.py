@@ -13,10 +13,12 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
+from callwright.errors import CallwrightError, InfrastructureFailure
+
 Kind = Literal["overflow", "filter"]
 
 
-class Refused(Exception):
+class Refused(CallwrightError):
     """The server refuses this one sample. The message is what it says, without secrets."""
 
 
@@ -24,8 +26,11 @@ class ContextExceeded(Refused):
     """The server says that the prompt does not fit into the model's context: a truncated, empty completion."""
 
 
-class ContentFiltered(Refused):
-    """A filter of the server took the prompt or the answer for unwanted: the sample is masked, nothing is scored."""
+class ContentFiltered(Refused, InfrastructureFailure):
+    """A filter of the server took the prompt or the answer for unwanted: the sample is masked, nothing is scored.
+
+    Whoever masks what failed masks this, too: it says nothing of what the model can do.
+    """
 
 
 @frozen

@@ -97,6 +97,30 @@ def test_answers_come_in_the_order_of_the_requests(stand_in: Any) -> None:
     assert there.most == 8
 
 
+def test_whatever_a_model_wrote_can_be_sent_back(stand_in: Any) -> None:
+    there = stand_in()
+    server = Server(model="m", base_url=there.url)
+    for text, sent in (("a\ud800b", "a\ufffdb"), ("\ud83d\ude42", "🙂"), ("\x00\u2028", "\x00\u2028")):
+        ask(server, lambda one, text=text: one.chat([{"role": "user", "content": [text]}]))
+        assert there.asked[-1].body["messages"][0]["content"] == [sent]
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("there", "begins with http"), ("ftp://x/v1", "begins with http"), ("http://[::1", "no address")],
+)
+def test_an_address_that_is_none_is_said(address: str, words: str) -> None:
+    with pytest.raises(cw.UsageError, match=words):
+        ask(Server(model="m", base_url=address), chatted)
+
+
+def test_a_request_that_is_no_json_is_the_callers_mistake(stand_in: Any) -> None:
+    server = Server(model="m", base_url=stand_in().url)
+    for wrong in (object(), float("nan")):
+        with pytest.raises(cw.UsageError, match="cannot be written as JSON"):
+            ask(server, lambda one, wrong=wrong: one.chat(MESSAGES, temperature=wrong))
+
+
 # Failures -------------------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +159,7 @@ def test_many_requests_of_which_a_third_fails(stand_in: Any, quick: None) -> Non
 def test_retry_after_is_kept(stand_in: Any) -> None:
     there = stand_in(lambda asked: fault("429", 0.6) if asked.number == 1 else chat("fine"))
     ask(Server(model="m", base_url=there.url), chatted)
-    assert 0.6 <= there.asked[1].at - there.asked[0].at < 1.5
+    assert 0.6 <= there.asked[1].at - there.asked[0].at < 10
 
 
 def test_retry_after_in_each_of_its_forms() -> None:
@@ -163,7 +187,7 @@ def test_a_request_has_one_time_limit_for_all_of_it(stand_in: Any) -> None:
     began = time.monotonic()
     with pytest.raises(cw.InfrastructureFailure, match=r"does not answer 2 times: no answer in 0\.2 s"):
         ask(Server(model="m", base_url=there.url, timeout=0.2, retries=1), chatted)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_too_many_failures_in_a_row_end_the_run(stand_in: Any, quick: None) -> None:
