@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import json
 import random
@@ -1395,6 +1396,35 @@ class EditsMessages(Script):
     def completion(self, request: Any, *drawn: Any) -> Any:
         object.__setattr__(request.messages[0], "content", f"{request.messages[0].content}!")
         return super().completion(request, *drawn)
+
+
+class Asked(Script):
+    """One that can be asked for each request by itself."""
+
+    concurrency: Any = 2
+
+    def connected(self) -> Any:
+        return contextlib.nullcontext(self)
+
+    async def sample_one(self, request: Any, **more: Any) -> Any:
+        return self.sample([request], **more)[0]
+
+
+@case("sampler", "check_one_by_one", "by itself gives .* with others")
+class CountsRequests(Asked):
+    async def sample_one(self, request: Any, *, seed: int, **more: Any) -> Any:
+        return self.sample([request], seed=seed + 1, **more)[0]
+
+
+@case("sampler", "check_one_by_one", "a whole number, 1 or more")
+class NoneAtATime(Asked):
+    concurrency = 0
+
+
+@case("sampler", "check_one_by_one", "sample_one.. of .* at a time with n=1 raised ValueError")
+class Refuses(Asked):
+    async def sample_one(self, request: Any, **more: Any) -> Any:
+        raise ValueError("not now")
 
 
 @case("sampler", "check_pickles_before_use", "pickling the sampler raised")

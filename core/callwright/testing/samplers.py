@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from callwright.machines.model_server import run_to_end
 from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere, refuses
 from callwright.testing.sample import SampleForm, sample_tasks
 from callwright.walk.completion import Completion
 from callwright.walk.prompt import build_messages
-from callwright.walk.sampling import Sampler, SamplingRequest
+from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest
 from callwright.walk.tasks import Task
 
 
@@ -101,6 +103,34 @@ def check_requests(sampler: Sampler, tasks: Sequence[Task] | None = None) -> Non
         )
 
 
+def check_one_by_one(sampler: Sampler, tasks: Sequence[Task] | None = None) -> None:
+    """One that can be asked for each request by itself, many at a time, gives what it gives for all together."""
+    if not isinstance(sampler, SamplesConcurrently):
+        return
+    expect(
+        type(sampler.concurrency) is int and sampler.concurrency >= 1,
+        f"concurrency is {sampler.concurrency!r}; it must be a whole number, 1 or more",
+    )
+    requests = _requests(tasks)
+
+    async def ask(n: int) -> list[list[Completion]]:
+        async with sampler.connected() as connection:
+            asked = (connection.sample_one(one, n=n, seed=9, temperature=1.0) for one in requests)
+            return list(await asyncio.gather(*asked))
+
+    for n in (1, 2):
+        with never_raises(f"sample_one() of {len(requests)} requests at a time with n={n}"):
+            found = run_to_end(ask(n))
+        expected = sampler.sample(requests, n=n, seed=9, temperature=1.0)
+        for request, alone, together in zip(requests, found, expected, strict=True):
+            texts, others = ([completion.text for completion in some] for some in (alone, together))
+            expect(
+                texts == others,
+                f"the request of task {request.task.id!r} by itself gives {shown(texts)}, and {shown(others)} with "
+                "others: does what is drawn hang on the seed, the task and the turns alone?",
+            )
+
+
 def check_pickles_before_use(sampler: Sampler, tasks: Sequence[Task] | None = None) -> None:
     """It can be pickled as it was made, and completes the same there, or it says in words why it cannot be."""
     _expect_same(sampler, tasks)
@@ -133,6 +163,7 @@ SAMPLER_CHECKS: Final = (
     check_seed,
     check_greedy,
     check_requests,
+    check_one_by_one,
     check_pickles_before_use,
     check_pickles_after_use,
 )
