@@ -85,7 +85,7 @@ def evaluate(
     executor: str,
     stuck_after: float,
     time_limit: float | None,
-    isolation: Isolation,
+    isolation: Isolation | None,
     batch: int,
     output: str | None,
     yes: bool,
@@ -210,7 +210,7 @@ class EvaluationRequest:
     seed: int
     batch: int
     time_limit: float | None = None
-    isolation: Isolation = "none"
+    isolation: Isolation | None = None
 
     def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
         """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
@@ -235,7 +235,7 @@ class EvaluationRequest:
             split = split or "validation"
         if self.time_limit is not None:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, time_limit=self.time_limit))
-        if self.isolation != "none":
+        if self.isolation is not None:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, isolation=self.isolation))
         if name is None:
             raise click.UsageError("name what makes the completions: --sampler NAME")
