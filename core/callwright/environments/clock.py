@@ -12,6 +12,7 @@ import math
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -170,6 +171,14 @@ def too_many_stuck() -> bool:
     if _stuck:
         _stuck[:] = [(thread, what) for thread, what in _stuck if thread.is_alive()]
     return len(_stuck) >= MOST_STUCK
+
+
+def all_ended(seconds: float) -> bool:
+    """Whether all threads that were left behind end within so many seconds."""
+    until = time.monotonic() + seconds
+    for thread, _ in [*_stuck]:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread, _ in _stuck)
 
 
 def _worker() -> _Worker:
