@@ -19,7 +19,7 @@ class SessionPool:
 
     def __init__(self, limits: SessionLimits, *, spread: bool) -> None:
         self.limits, self._spread = limits, spread
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # the garbage collector may forget an environment at any moment
         self._processes: list[SessionProcess] = []
         weakref.finalize(self, _kill, self._processes)
 
