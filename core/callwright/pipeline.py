@@ -9,10 +9,8 @@ own, so scoring may run anywhere. It needs no file:
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -46,7 +44,6 @@ from callwright.walk.tasks import Corpus, Task
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from callwright.environments.isolated.environment import IsolatedEnvironment
     from callwright.training.algorithm import Algorithm
 
 _Part = TypeVar("_Part")
@@ -115,7 +112,7 @@ class Pipeline:
         """The tasks of a split. Raises :class:`callwright.errors.UnknownName` for one that the corpus does not have."""
         tasks = self.corpus[split]
         tasks = tasks if limit is None else tasks[:limit]
-        if self.environment is None and self.conditions.isolation == "none":
+        if self.environment is None:
             return tasks
         return [self.placed(task) for task in tasks]
 
@@ -126,10 +123,8 @@ class Pipeline:
         return self.placed(self.corpus.task(task_id))
 
     def placed(self, task: Task) -> Task:
-        """The task in the environment of this pipeline, with its sessions where the conditions say."""
+        """The task in the environment of this pipeline."""
         environment = self.environment or task.environment
-        if self.conditions.isolation == "process":
-            environment = _in_processes(environment, self.conditions.time_limit)  # type: ignore[arg-type]  # by identity
         return task if environment is task.environment else evolve(task, environment=environment)
 
     def messages(self, task: Task, shots: Sequence[Task] = (), *, native: bool = False) -> tuple[Message, ...]:
@@ -301,17 +296,6 @@ def under_algorithm(reward: RewardRecipe, algorithm: Algorithm | None) -> Reward
     return reward
 
 
-@lru_cache(maxsize=16)
-def _in_processes(environment: Environment, time_limit: float | None) -> IsolatedEnvironment:
-    """The isolated form of an environment under a time limit: one, whatever task asks for it."""
-    from callwright.environments.isolated.environment import DEFAULT_LIMITS, isolated
-
-    limits = DEFAULT_LIMITS
-    if time_limit is not None:
-        limits = evolve(limits, time=None if time_limit == math.inf else time_limit)
-    return isolated(environment, limits)
-
-
 # From a recipe --------------------------------------------------------------------------------------------------------
 
 
@@ -395,7 +379,7 @@ def open_pipeline(
     registry = registry or default_registry()
     if corpus is not None:
         reward = str(recipe) if isinstance(recipe, Path) else recipe
-        return Pipeline(corpus, reward, ir, conditions=Conditions(seed=seed), registry=registry)
+        return Pipeline(corpus, reward, ir, conditions=Conditions(seed=seed, isolation="auto"), registry=registry)
     if isinstance(recipe, RewardRecipe):
         raise UsageError(f"the reward recipe {recipe.name!r} needs a corpus: pass corpus='…' with it")
     if str(recipe) in registry.names("reward recipe"):

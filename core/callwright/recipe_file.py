@@ -118,8 +118,9 @@ class PipelineRecipe(BaseModel):
     sampler: Choice | None = Field(default=None, description="For evaluation without training.")
     model: dict[str, Any] = Field(default_factory=dict, description="The policy; its keys belong to the trainer.")
     time_limit: float | None = Field(default=None, gt=0, description="Seconds for each thing asked of a session.")
-    isolation: Literal["none", "process"] = Field(
-        default="none", description="Where sessions live: in this process, or in processes that can be killed."
+    isolation: Literal["auto", "process", "none"] = Field(
+        default="auto",
+        description="Where sessions live: in processes that can be killed, or here; auto: by whose it is.",
     )
     turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
 

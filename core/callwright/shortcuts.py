@@ -46,7 +46,8 @@ def environment(
 ) -> Environment:
     """A registered environment, or a new one made of plain functions: ``environment("mine", tools=[f, g])``.
 
-    With ``isolation="process"`` its sessions live in processes that can be killed (:func:`callwright.isolated`).
+    With ``isolation="process"`` its sessions live in processes that can be killed (:func:`callwright.isolated`), with
+    ``"auto"`` if its tools are foreign and can be made again there.
     """
     made: Environment
     if tools is not None:
@@ -57,8 +58,12 @@ def environment(
         made = _create("environment", name, registry, options)
     if isolation == "none":
         return made
+    if isolation == "auto":
+        from callwright.environments.isolated.placing import place
+
+        return place(made, isolation, None) or made
     if isolation != "process":
-        raise UsageError(f'isolation is "none" or "process", not {isolation!r:.40}')
+        raise UsageError(f'isolation is "auto", "process" or "none", not {isolation!r:.40}')
     from callwright.environments.isolated.environment import isolated
 
     return isolated(made)

@@ -26,7 +26,7 @@ def test_a_row_that_costs_its_workers_is_set_aside_and_the_others_are_scored(
     rows = [{"id": n, "task": "train-1", "completion": text(tool if n == 300 else "double")} for n in range(600)]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ("--corpus", "lethal-sums-v1", "--recipe", "sums", "-o", target, "--workers", "2", "--stuck-after", "2")
-    process = start("score", source, *options)
+    process = start("score", source, *options, "--isolation", "none")
     _, errors = process.communicate()
     assert process.returncode == 1
     aside = tmp_path / "out.quarantine.jsonl"

@@ -799,6 +799,13 @@ class Remembers(World):
         return outcome
 
 
+@case("environment", "check_limits", "standard output belongs to commands")
+class Prints(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        print("noise")
+        return inner.call(tool, arguments)
+
+
 @case("environment", "check_unknown_tool", "calling 'no_such_tool', which is no tool, came to 'ok'")
 class AnswersEverything(World):
     def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:

@@ -195,5 +195,5 @@ def test_seed_time_limit_and_progress_reach_the_attempt(
     attempt = pipeline.attempt(task, '[["double", {}]]', Progress(1, 2))
     assert attempt.trace is not None
     assert opened == [4]  # a task fixes its world; the recipe's seed draws samples
-    assert attempt.conditions == cw.Conditions(seed=11, time_limit=5.0, progress=Progress(1, 2))
+    assert attempt.conditions == cw.Conditions(seed=11, time_limit=5.0, progress=Progress(1, 2), isolation="auto")
     assert attempt.progress == Progress(1, 2)

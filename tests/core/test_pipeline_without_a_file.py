@@ -66,7 +66,7 @@ def test_a_recipe_in_memory_is_what_the_file_would_say(tmp_path: Path) -> None:
     path.write_text(loaded.effective_text(), encoding="utf-8")
     assert load_recipe(path).recipe == loaded.recipe
     pipeline = build_pipeline(loaded)
-    assert pipeline.conditions == cw.Conditions(seed=3, limits=cw.TurnLimits(assistant_turns=2))
+    assert pipeline.conditions == cw.Conditions(seed=3, limits=cw.TurnLimits(assistant_turns=2), isolation="auto")
     assert pipeline.recipe is loaded
     assert SMALL["corpus"] == "toolworld-mini-v1"  # what was given is left as it is
 

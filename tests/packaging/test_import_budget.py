@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +75,27 @@ def test_logging_is_not_configured_by_importing() -> None:
         "assert not structlog.is_configured()"
     )
     imported_by(code)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "dapo-small.toml", "--dry-run"],
+        ["plugins", "show", "grpo"],
+        ["plugins", "show", "ppo"],
+        ["plugins", "show", "local"],
+    ],
+)
+def test_options_are_read_without_torch(words: list[str], tmp_path: Path) -> None:
+    recipe = tmp_path / "dapo-small.toml"
+    recipe.write_text(
+        'corpus = "toolworld-mini-v1"\nalgorithm = "dapo"\n[trainer]\nname = "local"\nsteps = 1\n[model.tiny]\n'
+    )
+    given = [str(recipe) if word == recipe.name else word for word in words]
+    code = (
+        f"import sys; sys.argv = ['callwright', *{given!r}]\n"
+        "from callwright.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code"
+    )
+    assert not imported_by(code) & {"torch", "transformers", "tokenizers", "safetensors"}

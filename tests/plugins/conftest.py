@@ -29,7 +29,8 @@ class VaultCorpus:
 
     def __init__(self) -> None:
         self.opened: list[int] = []
-        self.environment: Any = cw.environment("vault", tools=[turn], state=self._vault)
+        # Not a function of a module: its sessions stay in this process, where they are counted.
+        self.environment: Any = cw.environment("vault", tools=[turn], state=lambda name, seed: self._vault(name, seed))
         self.splits = {split: len(seeds) for split, seeds in self.seeds.items()}
 
     def _vault(self, scenario: str, seed: int) -> dict[str, int]:

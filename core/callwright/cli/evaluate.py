@@ -81,7 +81,7 @@ def evaluate(
     executor: str,
     stuck_after: float,
     time_limit: float | None,
-    isolation: Isolation,
+    isolation: Isolation | None,
     batch: int,
     max_cost: float | None,
     keep_replies: bool,

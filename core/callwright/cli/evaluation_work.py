@@ -63,7 +63,7 @@ class EvaluationRequest:
     seed: int
     batch: int
     time_limit: float | None = None
-    isolation: Isolation = "none"
+    isolation: Isolation | None = None
     #: Where answers of a server are kept, if they are.
     replies: ReplyCache | None = None
 
@@ -85,7 +85,7 @@ class EvaluationRequest:
             split = split or "validation"
         if self.time_limit is not None:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, time_limit=self.time_limit))
-        if self.isolation != "none":
+        if self.isolation is not None:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, isolation=self.isolation))
         if name is None:
             raise click.UsageError("name what makes the completions: --sampler NAME")

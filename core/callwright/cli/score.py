@@ -96,7 +96,7 @@ def score(
     executor: str,
     stuck_after: float,
     time_limit: float | None,
-    isolation: Isolation,
+    isolation: Isolation | None,
     as_json: bool,
 ) -> None:
     """Score completions.
@@ -222,7 +222,7 @@ class ScoringRequest:
     reward_options: Mapping[str, Any]
     seed: int
     time_limit: float | None = None
-    isolation: Isolation = "none"
+    isolation: Isolation | None = None
     evidence: EvidenceKept = "all"
 
     def about(self, registry: Registry) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class ScoringRequest:
             "reward options": redacted_value(self.reward_options),
             "seed": self.seed,
             "time limit": self.time_limit,
-            "isolation": self.isolation,
+            "isolation": self.isolation or "auto",
             "evidence": self.evidence,
             "plugins": plugin_digests(registry),
         }

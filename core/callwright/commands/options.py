@@ -102,10 +102,9 @@ time_limit_option = click.option(
 
 isolation_option = click.option(
     "--isolation",
-    type=click.Choice(["none", "process"]),
-    default="none",
-    show_default=True,
-    help="Where sessions of tools live: here, or in processes that are killed where they go over their limits.",
+    type=click.Choice(["auto", "process", "none"]),
+    help="Where sessions of tools live: in processes that are killed where they go over their limits, or here (none). "
+    "Default: auto, in processes where code of plugins runs that did not come with this package.",
 )
 
 

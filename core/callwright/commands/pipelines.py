@@ -35,7 +35,7 @@ def make_pipeline(
     reward_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    isolation: Isolation = "none",
+    isolation: Isolation | None = None,
 ) -> Pipeline:
     """A pipeline of registered components, as the options of a command name them, without an algorithm.
 
@@ -49,7 +49,7 @@ def make_pipeline(
 
     made: Corpus = registry.create("corpus", corpus, **options)
     first = next(iter(made.splits), "train")
-    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation)
+    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation or "auto")
     scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
     return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
 
@@ -57,8 +57,7 @@ def make_pipeline(
 def find_task(pipeline: Pipeline, task_id: str) -> Task:
     """The task of this id. Raises :class:`callwright.UsageError`, in one line even where a corpus has thousands."""
     try:
-        task = pipeline.corpus.task(task_id)
-        return task if pipeline.conditions.isolation == "none" else pipeline.placed(task)
+        return pipeline.placed(pipeline.corpus.task(task_id))
     except UnknownName as error:
         whole = str(error)
         if len(whole) <= _LONGEST:

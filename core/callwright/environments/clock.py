@@ -12,19 +12,23 @@ import math
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.protocol import Environment, KeepsTime, Outcome, Session, declares
 from callwright.environments.sessions import is_foreign, open_session
 from callwright.errors import ComponentError, InfrastructureFailure
 from callwright.language.program import Call
+from callwright.machines.footprints import Footprint
 
 T = TypeVar("T")
 #: Seconds for opening, a call, a digest or closing where code of somebody else runs and nobody says otherwise.
 TIME_LIMIT: Final = 30.0
 #: How many threads may be left behind that still run.
 MOST_STUCK: Final = 2
+#: The threads of a process in which nothing but tools runs: one waits for the other.
+_WAITING_AND_WORKING: Final = 2
 
 
 def time_limit_for(environment: Environment, stated: float | None) -> float | None:
@@ -34,7 +38,7 @@ def time_limit_for(environment: Environment, stated: float | None) -> float | No
     """
     if stated is None:
         return TIME_LIMIT if is_foreign(environment) else None
-    if stated == math.inf or hasattr(environment, "keeps_time"):  # which kills what takes too long
+    if stated == math.inf or declares(environment, KeepsTime):  # which kills what takes too long
         return None
     return stated
 
@@ -78,14 +82,13 @@ class TimedSession(Session):
         self.inner = self._within(
             f"opening a session of {environment.name!r}", lambda: open_session(environment, scenario, seed)
         )
-        self.bounds_results = getattr(self.inner, "bounds_results", False)
 
     def caller(self, inner: Callable[[Session, Call, dict[str, Any]], Outcome]) -> Callable[..., Outcome]:
         """How calls reach the session: as before, but in time."""
 
         def call(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
             try:
-                return self._within(call.tool, lambda: inner(self.inner, call, arguments))
+                return self._within(call.tool, lambda: _watched(call, lambda: inner(self.inner, call, arguments)))
             except TookTooLong as late:
                 return Outcome("infrastructure_error", None, "timeout", str(late))
 
@@ -156,13 +159,43 @@ def _let_go(thread: threading.Thread) -> threading.Thread | None:
     return event_loop.TOOLS.let_go(thread)
 
 
+def _watched(call: Call, work: Callable[[], Outcome]) -> Outcome:
+    """A call, and what it did to this process (:mod:`callwright.machines.footprints`).
+
+    Other threads may change the folder and the variables for good reasons: these are only held against a tool where
+    nobody else can have done it.
+    """
+    before = Footprint(alone=threading.active_count() <= _WAITING_AND_WORKING)
+    try:
+        outcome = work()
+    finally:
+        changed = before.undone()
+    if changed is None:
+        return outcome
+    return Outcome("infrastructure_error", None, changed[0], f"{call.tool} {changed[1]}; this process is not its own")
+
+
+def too_many_stuck() -> bool:
+    """Whether so many threads were left behind and still run that no further one is risked."""
+    if _stuck:
+        _stuck[:] = [(thread, what) for thread, what in _stuck if thread.is_alive()]
+    return len(_stuck) >= MOST_STUCK
+
+
+def all_ended(seconds: float) -> bool:
+    """Whether all threads that were left behind end within so many seconds."""
+    until = time.monotonic() + seconds
+    for thread, _ in [*_stuck]:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread, _ in _stuck)
+
+
 def _worker() -> _Worker:
     """The worker of this thread, which is kept from session to session unless something hangs in it."""
     worker: _Worker | None = getattr(_here, "worker", None)
     if worker is not None and worker.process == os.getpid():
         return worker
-    _stuck[:] = [(thread, what) for thread, what in _stuck if thread.is_alive()]
-    if len(_stuck) >= MOST_STUCK:
+    if too_many_stuck():
         named = ", ".join(what for _, what in _stuck)
         raise ComponentError(
             f"{len(_stuck)} threads still run that went over their time limit ({named}), and no thread can be stopped: "

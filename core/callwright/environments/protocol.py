@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -120,3 +120,65 @@ class TakesAnything(Protocol):
     @property
     def takes_anything(self) -> Literal[True]:
         """True: the schemas of its tools are for models and validation; calls are not held against them."""
+
+
+@runtime_checkable
+class BoundsResults(Protocol):
+    """A session whose results are within :data:`callwright.environments.sizes.MOST_VALUE`.
+
+    It bounds them itself, or can answer nothing larger; they are not measured again.
+    """
+
+    __slots__ = ()
+
+    @property
+    def bounds_results(self) -> Literal[True]:
+        """True: no result is larger than that."""
+
+
+@runtime_checkable
+class KeepsTime(Protocol):
+    """An environment that ends by itself what takes longer than its own limits: no clock is put around its sessions."""
+
+    __slots__ = ()
+
+    @property
+    def keeps_time(self) -> Literal[True]:
+        """True: whatever is asked of its sessions has an answer in time."""
+
+
+@runtime_checkable
+class OutOfProcess(Protocol):
+    """An environment whose sessions live outside of this process already: in others, or on a server."""
+
+    __slots__ = ()
+
+    @property
+    def out_of_process(self) -> Literal[True]:
+        """True: isolation leaves it as it is."""
+
+
+@runtime_checkable
+class HoldsTools(Protocol):
+    """An environment of tools that are given to it: whose code runs there is their matter, not that of its own class.
+
+    Any other one is as foreign as its class: not part of this distribution.
+    """
+
+    __slots__ = ()
+
+    @property
+    def foreign(self) -> bool:
+        """Whether a tool is code that is not part of this distribution."""
+
+
+_declared: Final[dict[tuple[type[Any], type[Any]], bool]] = {}
+
+
+def declares(value: Environment | Session, capability: type[Any]) -> bool:
+    """Whether a value has a capability, one of the protocols above. Its class declares it, so it is looked for once."""
+    key = type(value), capability
+    known = _declared.get(key)
+    if known is None:
+        known = _declared[key] = isinstance(value, capability)
+    return known

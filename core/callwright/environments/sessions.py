@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import CoroutineType
 from typing import Any, Final
 
-from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
+from callwright.environments.protocol import Environment, HoldsTools, Outcome, OutcomeKind, Session, declares
 from callwright.environments.undeclared import Undeclared, account_of, is_of_the_tool, is_shipped, message_of
 from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.language.program import Call
 from callwright.machines.awaiting import finished, is_async
 
-#: By type: whether an environment of it runs foreign code; ``None`` where its tools say so.
-_KINDS: Final[dict[type[Any], bool | None]] = {}
+#: By type: whether it is foreign.
+_KINDS: Final[dict[type[Any], bool]] = {}
 #: By type: whether a session of it has methods that are to be awaited.
 _WAITING: Final[dict[type[Any], bool]] = {}
 
@@ -22,13 +22,13 @@ def is_foreign(environment: Environment) -> bool:
 
     Environments of functions or of rows are as foreign as their tools.
     """
+    if declares(environment, HoldsTools):
+        return bool(environment.foreign)  # type: ignore[attr-defined]
     kind = type(environment)
-    if kind in _KINDS:
-        known = _KINDS[kind]
-    else:
-        known = None if hasattr(kind, "foreign") else not is_shipped(kind.__module__)
-        _KINDS[kind] = known
-    return known if known is not None else bool(environment.foreign)  # type: ignore[attr-defined]
+    known = _KINDS.get(kind)
+    if known is None:
+        known = _KINDS[kind] = not is_shipped(kind.__module__)
+    return known
 
 
 def open_session(environment: Environment, scenario: str, seed: int) -> Session:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dis import opmap
+from functools import cache
+from importlib import metadata
 from types import TracebackType
 from typing import Any, Final, Literal
 
@@ -24,16 +27,22 @@ _LONGEST_ACCOUNT: Final = 1500
 _MOST_FRAMES: Final = 6
 #: Modules whose frames say nothing of the tool: they are on every way into one.
 _MACHINERY: Final = ("callwright.environments.", "callwright.tools.", "callwright.walk.", "pydantic.", "pydantic_core.")
-
-
-#: Whose modules are shipped: what they do is known, and known to end.
-_SHIPPED: Final = ("callwright.", "callwright_plugins.")
 _RAISE: Final = opmap["RAISE_VARARGS"]
 
 
+@cache
+def _shipped() -> tuple[str, ...]:
+    """The packages of this distribution: its own one, and those that its entry points name."""
+    own = __name__.partition(".")[0]
+    found = {own}
+    with suppress(metadata.PackageNotFoundError):
+        found |= {point.module.partition(".")[0] for point in metadata.distribution(own).entry_points}
+    return tuple(f"{package}." for package in sorted(found))
+
+
 def is_shipped(module: str) -> bool:
-    """Whether a module is part of this distribution."""
-    return module.startswith(_SHIPPED)
+    """Whether a module is part of this distribution: what it does is known, and known to end."""
+    return module.startswith(_shipped())
 
 
 def holds_foreign(tools: Iterable[Any]) -> bool:

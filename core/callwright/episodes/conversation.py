@@ -63,7 +63,7 @@ class Conversation:
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
-            rules=ExecutionRules(time_limit=conditions.time_limit),
+            rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
             caller=conditions.caller,
         )
         self._history: list[tuple[tuple[Message, ...], Completion]] = []

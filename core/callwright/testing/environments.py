@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from copy import deepcopy
+from io import StringIO
 from typing import Any, Final, get_args
 
+from callwright.environments.clock import all_ended
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.environments.sessions import open_session
+from callwright.environments.sizes import MOST_VALUE, size_of
+from callwright.language.program import Call, Program
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.outcomes import check_kinds, check_schema_errors, check_threads
 from callwright.testing.pickling import elsewhere, refuses
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
-from callwright.walk.execution import copy_json
+from callwright.walk.execution import ExecutionRules, copy_json, execute
+from callwright.walk.trace import Trace
+
+#: How many calls are made under limits, the time that they get (seconds), and how long one may go on beyond it.
+_LIMITED: Final = 12
+_NO_TIME: Final = 1e-6
+_PATIENCE: Final = 30.0
 
 
 def check_attributes(environment: Environment) -> None:
@@ -94,6 +106,32 @@ def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), 
             "a session opened after others were used starts with another digest: is the state of the scenario copied?",
         )
         close_all(busy, idle, late)
+
+
+def check_limits(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """Over a time limit it masks the sample and ends soon; results are within their bound; it prints nothing."""
+    printed = StringIO()
+    with redirect_stdout(printed):
+        for scenario in scenarios:
+            drawn = drawn_calls(environment, scenario, calls)
+            program = Program(tuple(Call(at, tool, arguments) for at, (tool, arguments) in enumerate(drawn[:_LIMITED])))
+            for limit in (math.inf, _NO_TIME):
+                rules = ExecutionRules(time_limit=limit, isolation="none")
+                trace = execute(program, environment, environment.tools, scenario=scenario, seed=1, rules=rules)
+                _expect_bounded(trace)
+                expect(all_ended(_PATIENCE), f"a call went on for {_PATIENCE:g} s after it was given up")
+    expect(not printed.getvalue(), f"it printed {shown(printed.getvalue())}; standard output belongs to commands")
+
+
+def _expect_bounded(trace: Trace) -> None:
+    for record in trace.records:
+        outcome = record.outcome
+        expect(outcome.kind in get_args(OutcomeKind), f"{record.tool} came to {outcome.kind!r}, which is no kind")
+        expect(
+            size_of(outcome.value, MOST_VALUE) <= MOST_VALUE,
+            f"the result of {record.tool} is larger than {MOST_VALUE:,} characters: its session declares "
+            "bounds_results, so it has to see to that itself",
+        )
 
 
 def check_unknown_tool(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
@@ -291,6 +329,7 @@ ENVIRONMENT_CHECKS: Final = (
     check_sessions,
     check_same_seed,
     check_isolation,
+    check_limits,
     check_unknown_tool,
     check_outcomes,
     check_schema_errors,

@@ -21,7 +21,7 @@ from callwright.training.ledger.owner import owned
 from callwright.training.ledger.weights import weight_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
-from callwright.training.trainer import Checking, SamplesGroups
+from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
 from callwright.training.truncation import cut_off_terms
 
 if TYPE_CHECKING:
@@ -137,10 +137,19 @@ def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer
     if isinstance(trainer, Checking):
         checking = trainer
         together.mistakes += together.made(lambda: list(checking.check(loaded, pipeline))) or []
+    elif trainer is None:
+        together.mistakes += together.made(lambda: _mistakes_of_model(loaded, registry, pipeline)) or []
     together.check()
     assert pipeline is not None
     assert trainer is not None
     return pipeline, trainer
+
+
+def _mistakes_of_model(loaded: LoadedRecipe, registry: Registry, pipeline: Pipeline | None) -> list[UsageError]:
+    """What the class of a trainer has to say of ``[model]`` where there is no trainer."""
+    name = loaded.recipe.trainer.name
+    kind = registry.spec("trainer", name).load() if name in registry.names("trainer") else None
+    return list(kind.model_mistakes(loaded, pipeline)) if isinstance(kind, ChecksModel) else []
 
 
 def kept_text(loaded: LoadedRecipe) -> str:

@@ -64,3 +64,14 @@ class Checking(Protocol):
         ``pipeline`` is ``None`` where the other components cannot be made. Raises
         :class:`callwright.errors.MissingExtra` where nothing is wrong but a package is missing that training needs.
         """
+
+
+@runtime_checkable
+class ChecksModel(Protocol):
+    """What the class of a trainer offers in addition if it can tell the mistakes of ``[model]`` without its options.
+
+    It is asked where the options of the trainer are wrong, so that no :class:`Checking` trainer is there to be asked.
+    """
+
+    def model_mistakes(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> Iterable[UsageError]:
+        """Every mistake of the table ``[model]``; a static method. ``pipeline`` is as in :meth:`Checking.check`."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -29,6 +30,9 @@ from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
 
 _NOTHING = Completion("")
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
@@ -350,19 +354,14 @@ class Attempt:
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
-            rules=self._limited(rules) if conditions.time_limit else rules,
+            rules=_under(rules, conditions.time_limit, conditions.isolation),
             caller=conditions.caller,
         )
-
-    def _limited(self, rules: ExecutionRules) -> ExecutionRules:
-        limit = self.conditions.time_limit
-        return evolve(rules, time_limit=limit) if limit and not rules.time_limit else rules
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
         task, conditions = self.task, self.conditions
-        if conditions.time_limit and not rules.time_limit:
-            rules = evolve(rules, time_limit=conditions.time_limit)
+        rules = _under(rules, conditions.time_limit, conditions.isolation)
         scenario, seed, caller = task.scenario, task.seed, conditions.caller
         programs = self._programs
         if len(programs) == 1:
@@ -380,6 +379,12 @@ class Attempt:
         finally:
             execution.close()
         return traces
+
+
+@lru_cache(maxsize=256)
+def _under(rules: ExecutionRules, time_limit: float | None, isolation: Isolation | None) -> ExecutionRules:
+    """The rules, with the limits of the conditions where they state none themselves."""
+    return evolve(rules, time_limit=rules.time_limit or time_limit, isolation=rules.isolation or isolation)
 
 
 def _came_to_nothing(record: CallRecord) -> bool:

@@ -34,8 +34,10 @@ class Conditions:
     ``seed`` draws what is sampled. ``time_limit`` (seconds) is how long a session may take over each thing that is
     asked of it; ``None`` is 30 for foreign code and no limit for shipped worlds, ``inf`` no limit at all. ``limits``
     say how many turns and tokens an attempt may have. ``progress`` is known in training. ``caller`` is how calls reach
-    a session where a plugin listens to them. ``isolation`` is where a pipeline has its sessions: in this process, or in
-    processes that can be killed (:func:`callwright.isolated`), under the same ``time_limit``.
+    a session where a plugin listens to them. ``isolation`` is where sessions live, under the same ``time_limit``:
+    ``auto`` has foreign code in processes that can be killed (:func:`callwright.isolated`), where another process can
+    make it, ``process`` all, ``none`` nothing. ``None`` is for objects of the process that
+    asks, as they are there: in this process, until two of its threads hang for ever; from then on it is ``auto``.
     """
 
     seed: int = 0
@@ -43,7 +45,7 @@ class Conditions:
     limits: TurnLimits = SINGLE_TURN
     progress: Progress | None = None
     caller: Caller | None = field(default=None, repr=False)
-    isolation: Isolation = field(default="none", kw_only=True)
+    isolation: Isolation | None = field(default=None, kw_only=True)
 
 
 DEFAULT_CONDITIONS = Conditions()

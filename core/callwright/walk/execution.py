@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import frozen
 
-from callwright.environments.clock import TimedSession, time_limit_for
-from callwright.environments.protocol import EXECUTED, Environment, Outcome, Session
-from callwright.environments.sessions import call_session, lost_call, open_session
+from callwright.environments.clock import TimedSession, time_limit_for, too_many_stuck
+from callwright.environments.protocol import (
+    EXECUTED,
+    BoundsResults,
+    Environment,
+    Outcome,
+    OutOfProcess,
+    Session,
+    declares,
+)
+from callwright.environments.sessions import call_session, is_foreign, lost_call, open_session
 from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.tools.spec import ToolSpec
 from callwright.walk.trace import CallRecord, Trace
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession, Isolation
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
@@ -30,13 +41,15 @@ class ExecutionRules:
     the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
     ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
     infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
-    ``inf`` no limit at all (:mod:`callwright.environments.clock`).
+    ``inf`` no limit at all (:mod:`callwright.environments.clock`). ``isolation`` is where sessions live
+    (:func:`callwright.environments.isolated.placing.place`).
     """
 
     unresolved: Literal["fail", "literal"] = "fail"
     missing_field: Literal["fail", "whole"] = "fail"
     after_failure: Literal["fail", "pass"] = "fail"
     time_limit: float | None = None
+    isolation: Isolation | None = None
 
 
 STRICT: Final = ExecutionRules()
@@ -66,7 +79,7 @@ class Execution:
     that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last record.
     """
 
-    __slots__ = ("_caller", "_closed", "_environment", "_opens", "_rules", "_session", "_tools")
+    __slots__ = ("_caller", "_closed", "_environment", "_opens", "_rules", "_session", "_there", "_tools")
 
     def __init__(
         self,
@@ -81,6 +94,7 @@ class Execution:
         self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
         self._caller = caller or call_session
         self._session: Session | None = None
+        self._there: IsolatedEnvironment | None = None
         self._closed = False
 
     def run(self, program: Program) -> Trace:
@@ -92,8 +106,14 @@ class Execution:
         try:
             session = self._session
             if session is None:
-                session = self._session = _open(self._environment, *self._opens, self._rules)
-            return _run(program, session, self._tools, self._rules, self._caller, not self._environment.pure)
+                self._there = elsewhere(self._environment, self._rules)
+                session = self._session = _open(self._there or self._environment, *self._opens, self._rules)
+            environment = self._environment
+            if self._there is not None and self._caller is call_session:
+                there: IsolatedSession = session  # type: ignore[assignment]
+                given = _given(program, self._tools, environment, self._rules)
+                return _gathered(program, there.stream(_named(program), records_there, *given))
+            return _run(program, session, self._tools, self._rules, self._caller, not environment.pure)
         except InfrastructureFailure as error:
             return _never_begun(program, error)
 
@@ -118,7 +138,11 @@ def execute(
     if not program.calls:
         return Trace((), program.returns)
     try:
-        session = _open(environment, scenario, seed, rules)
+        there = elsewhere(environment, rules)
+        if there is not None and (caller is None or caller is call_session):
+            given = _given(program, tools, environment, rules)
+            return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
+        session = _open(there or environment, scenario, seed, rules)
     except InfrastructureFailure as error:
         return _never_begun(program, error)
     try:
@@ -127,6 +151,20 @@ def execute(
         return _never_begun(program, error)
     finally:
         _close(session)
+
+
+def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnvironment | None:
+    """The environment with its sessions in processes, where the rules say so; ``None`` for sessions in this process."""
+    if not declares(environment, OutOfProcess):
+        isolation = rules.isolation
+        if isolation != "process" and (
+            isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
+        ):
+            return None
+    # Nothing is imported for worlds that stay here.
+    from callwright.environments.isolated.placing import place
+
+    return place(environment, rules.isolation, rules.time_limit)
 
 
 def _open(environment: Environment, scenario: str, seed: int, rules: ExecutionRules) -> Session:
@@ -157,16 +195,26 @@ def _run(
     copied: bool,
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
-    digest = session.digest
-    before = digest()
+    before = session.digest()
     if type(session) is TimedSession:
         caller = session.caller(caller)
+    return Trace(tuple(_records(program, session, tools, rules, caller, copied)), program.returns, before)
+
+
+def _records(
+    program: Program,
+    session: Session,
+    tools: Mapping[str, ToolSpec],
+    rules: ExecutionRules,
+    caller: Caller,
+    copied: bool,
+) -> Iterator[CallRecord]:
+    digest = session.digest
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
-    bounded = getattr(session, "bounds_results", False)
+    bounded = declares(session.inner if type(session) is TimedSession else session, BoundsResults)
     results_size = 0
-    records: list[CallRecord] = []
     for call in program.calls:
         spec = tools.get(call.tool)
         arguments: dict[str, Any] = {}
@@ -219,10 +267,66 @@ def _run(
             held[call.id] = holding
         if spec is not None:
             specs[call.id] = spec
-        records.append(CallRecord(call.id, call.tool, arguments, outcome, state))
+        yield CallRecord(call.id, call.tool, arguments, outcome, state)
         if outcome.kind == "infrastructure_error":
-            break
+            return
+
+
+# In other processes ---------------------------------------------------------------------------------------------------
+
+
+def records_there(
+    session: Any, program: Program, specs: Mapping[str, ToolSpec | None], rules: ExecutionRules, copied: bool
+) -> Iterator[Any]:
+    """In the process of a session: the digest before the first call, then the record of every call.
+
+    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has.
+    """
+    yield session.digest()
+    tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
+    yield from _records(program, session, tools, rules, _call_watched, copied)
+
+
+def _call_watched(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    return session.call(call.tool, arguments)  # what it raises is an outcome already
+
+
+def _named(program: Program) -> Iterator[str]:
+    return iter([call.tool for call in program.calls])
+
+
+def _given(
+    program: Program, tools: Mapping[str, ToolSpec], environment: Environment, rules: ExecutionRules
+) -> tuple[Program, dict[str, ToolSpec | None], ExecutionRules, bool]:
+    theirs = environment.tools
+    specs: dict[str, ToolSpec | None] = {}
+    for call in program.calls:
+        name = call.tool
+        spec = tools.get(name)
+        if spec is not None and name not in specs:
+            own = theirs.get(name)
+            specs[name] = None if own is spec or own == spec else spec
+    return program, specs, rules, not environment.pure
+
+
+def _gathered(program: Program, found: Iterator[Any]) -> Trace:
+    """The trace of what :func:`records_there` sends, up to where its process was lost."""
+    before = ""
+    records: list[CallRecord] = []
+    try:
+        before = next(found)
+        records.extend(found)
+    except InfrastructureFailure as error:
+        if not before:
+            return _never_begun(program, error)
+        if len(records) < len(program.calls) and not (records and records[-1].outcome.kind == "infrastructure_error"):
+            call = program.calls[len(records)]
+            code = getattr(error, "code", "session")
+            records.append(CallRecord(call.id, call.tool, {}, Outcome("infrastructure_error", None, code, str(error))))
     return Trace(tuple(records), program.returns, before)
+
+
+# Sizes and references -------------------------------------------------------------------------------------------------
 
 
 def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int]) -> int:

@@ -73,7 +73,7 @@ def replay(attempt: Attempt) -> Replay:
         task.tools,
         scenario=task.scenario,
         seed=task.seed,
-        rules=ExecutionRules(time_limit=conditions.time_limit),
+        rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
         caller=conditions.caller,
     )
     try:

@@ -33,6 +33,7 @@ from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import TRUNCATION_POLICIES, TruncationPolicy
 
 if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
     from callwright.language.parser import Parser
     from callwright.machines.questions import Asked, Question
     from callwright.walk.completion import Completion
@@ -291,17 +292,19 @@ class RewardRecipe:
         ir: str | Parser = "json",
         progress: Progress | None = None,
         time_limit: float | None = None,
+        isolation: Isolation | None = None,
         registry: Registry | None = None,
     ) -> Reward:
         """Score one completion of a task. ``ir`` is a parser or the name of a registered one.
 
-        ``time_limit`` is that of :class:`Conditions`. Several turns or an attempt that was made elsewhere:
-        :meth:`score_attempt`.
+        ``time_limit`` and ``isolation`` are those of :class:`Conditions`. Without ``isolation`` tools run in this
+        process, whose objects they are, and in others once two threads hang for ever. Several turns or an attempt that
+        was made elsewhere: :meth:`score_attempt`.
         """
         parser: Parser = (registry or default_registry()).create("parser", ir) if isinstance(ir, str) else ir
         conditions = DEFAULT_CONDITIONS
-        if progress is not None or time_limit is not None:
-            conditions = Conditions(progress=progress, time_limit=time_limit)
+        if progress is not None or time_limit is not None or isolation is not None:
+            conditions = Conditions(progress=progress, time_limit=time_limit, isolation=isolation)
         return self.score_attempt(Attempt(task, completion, parser, conditions))
 
     def score_attempt(self, attempt: Attempt) -> Reward:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from attrs import frozen
@@ -27,6 +27,9 @@ from callwright_plugins.lab.remarks import remarks
 from callwright_plugins.lab.weighting.comparing import compare_schemes
 from callwright_plugins.lab.weighting.recording import Recording
 from callwright_plugins.lab.weighting.schemes import make_schemes, read_penalties, read_weights
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
 
 DEFAULT = "tier,toolrl,prove,simple"
 #: Work of at least so many pieces has a bar of its own.
@@ -62,6 +65,8 @@ _LONG: Final = 2_000
 @click.option("-o", "--output", metavar="FILE.html", help="Write the page here. Default for a run: lab.html in it.")
 @click.option("--overwrite", is_flag=True, help="Replace a page that -o names. A run's own lab.html always is.")
 @click.option("--open/--no-open", "show", default=False, help="Show the page in the browser.")
+@options.time_limit_option
+@options.isolation_option
 @options.yes_option
 @options.json_option
 @click.pass_obj
@@ -83,6 +88,8 @@ def lab(
     output: str | None,
     overwrite: bool,
     show: bool,
+    time_limit: float | None,
+    isolation: Isolation | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -119,6 +126,7 @@ def lab(
     if source is not None:
         allow_run(app.registry, source, yes=yes)
     opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)
+    opened.under(time_limit, isolation)
     asked = Asked(
         names, probe_tasks, chosen(probe_names), split if source is None else None, _by_recipe(recipe_options, names)
     )

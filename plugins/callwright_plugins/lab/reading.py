@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import define, evolve, field, frozen
@@ -22,6 +22,9 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.tasks import Task
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
 
 
 @frozen
@@ -77,6 +80,13 @@ class Source:
             group = row.get("step")
         key = (name, group) if isinstance(group, str | int | None) else (name, repr(group))
         return Sample(row_id, self.pipeline.attempt(task, text, progress), key, row)
+
+    def under(self, time_limit: float | None, isolation: Isolation | None) -> None:
+        """Execute under these limits, where they are stated, in place of the recipe's."""
+        limits = {"time_limit": time_limit, "isolation": isolation}
+        stated: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+        if stated:
+            self.pipeline = evolve(self.pipeline, conditions=evolve(self.pipeline.conditions, **stated))
 
     def _step(self, step: Any) -> Any:
         """The step as rewards are told it. Trainers count it from 0, and a run's rows from 1, like its metrics."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
@@ -34,6 +34,9 @@ from callwright.training.run_folder import METRICS, ROLLOUTS
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, allow_run, open_run
 from callwright_plugins.lab.replay import Replay
+
+if TYPE_CHECKING:
+    from callwright.environments.isolated.environment import Isolation
 
 #: Differences that are said one by one; --json has all of them.
 _SHOWN = 5
@@ -63,6 +66,7 @@ _OWN = (
 @options.stuck_after_option(STUCK_AFTER)
 @options.yes_option
 @options.time_limit_option
+@options.isolation_option
 @options.json_option
 @click.pass_obj
 def rescore(
@@ -79,6 +83,7 @@ def rescore(
     stuck_after: float,
     yes: bool,
     time_limit: float | None,
+    isolation: Isolation | None,
     as_json: bool,
 ) -> None:
     """Execute a run's rollouts again and score them.
@@ -98,7 +103,7 @@ def rescore(
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)
     keys = options.reward_keys(recipe_options, truncated, floor)
-    replaying = Replaying(described, run, reward, keys, time_limit)
+    replaying = Replaying(described, run, reward, keys, time_limit, isolation)
     here = replaying.open(app.registry)
     source = here.source
     _refuse_files_of(source, output)
@@ -162,6 +167,7 @@ class Replaying:
     reward: str
     reward_options: Mapping[str, Any]
     time_limit: float | None = None
+    isolation: Isolation | None = None
 
     def about(self, registry: Registry, source: Source) -> dict[str, Any]:
         """What the rewards and the comparison hang on besides the rollouts."""
@@ -173,6 +179,8 @@ class Replaying:
             "files": digests_of({**options, **files}),
             "reward": self.reward,
             "reward options": redacted_value(self.reward_options),
+            "time limit": self.time_limit,
+            "isolation": self.isolation or "auto",
             "plugins": plugin_digests(registry),
         }
 
@@ -183,9 +191,7 @@ class Replaying:
         registry = registry or self.plugins.load()
         recipe = registry.create("reward recipe", self.reward, **self.reward_options)
         source = open_run(registry, self.run)
-        if self.time_limit is not None:
-            conditions = evolve(source.pipeline.conditions, time_limit=self.time_limit)
-            source.pipeline = evolve(source.pipeline, conditions=conditions)
+        source.under(self.time_limit, self.isolation)
         return Opened(source, recipe)
 
 

@@ -25,20 +25,23 @@ def mistakes(
 
     Raises :class:`callwright.errors.MissingExtra` where there is none and torch or transformers is missing.
     """
-    found: list[UsageError] = []
-    try:
-        model = read_options(Model, loaded.recipe.model, "the table [model]")
-    except UsageError as error:
-        for one in error.each if isinstance(error, SeveralMistakes) else (error,):
-            found.append(loaded.error(str(one), "model", *getattr(one, "path", ())))
-    else:
-        found += _of_model(model, loaded, pipeline.corpus if pipeline is not None else None)
+    found = model_mistakes(loaded, pipeline)
     if pipeline is not None and isinstance(options, Options):
         found += _of_depths(options, loaded, pipeline)
     for package in ("torch", "transformers"):
         if not found and find_spec(package) is None:
             raise MissingExtra(f"the trainer {name!r}", "train", package)
     return found
+
+
+def model_mistakes(loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
+    """Every mistake in the table ``[model]``, with file and line."""
+    try:
+        model = read_options(Model, loaded.recipe.model, "the table [model]")
+    except UsageError as error:
+        each = error.each if isinstance(error, SeveralMistakes) else (error,)
+        return [loaded.error(str(one), "model", *getattr(one, "path", ())) for one in each]
+    return list(_of_model(model, loaded, pipeline.corpus if pipeline is not None else None))
 
 
 def _of_model(model: Model, loaded: LoadedRecipe, corpus: Corpus | None) -> Iterator[UsageError]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
-from callwright_plugins.local_trainer.checking import mistakes
+from callwright_plugins.local_trainer.checking import mistakes, model_mistakes
 from callwright_plugins.local_trainer.options import Options
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class LocalTrainer:
     def group(self) -> int:
         """Completions a prompt: :class:`callwright.training.trainer.SamplesGroups`."""
         return self.options.group
+
+    model_mistakes = staticmethod(model_mistakes)
 
     def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
         """The mistakes that training would end with, told without torch."""

@@ -18,15 +18,19 @@ to each micro-batch, else each micro-batch by itself.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
-from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @frozen(kw_only=True)

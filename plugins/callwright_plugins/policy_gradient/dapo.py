@@ -21,15 +21,19 @@ There is no KL term; a weight above 0 adds the k3 estimate, as in GRPO.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 from attrs.validators import optional
-from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
 from callwright_plugins.policy_gradient.options import count, number, one_of, real, switch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @frozen(kw_only=True)

@@ -24,17 +24,19 @@ Its mean and deviation are those of a population: the divisor is n, where the de
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
-from torch import Tensor
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @frozen(kw_only=True)

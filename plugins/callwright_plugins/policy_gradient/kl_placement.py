@@ -14,14 +14,17 @@ becomes an advantage of unit size, however small its weight. Groups are therefor
 from __future__ import annotations
 
 import inspect
-from typing import Any, Literal, Protocol, Self
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience
 from callwright_plugins.policy_gradient import loss_terms
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from callwright_plugins.policy_gradient.lazy_torch import torch
 
 KLIn = Literal["loss", "reward"]
 

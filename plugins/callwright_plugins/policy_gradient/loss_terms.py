@@ -7,14 +7,19 @@ nats. What stands in inactive positions is never read: it may be NaN or infinite
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import torch
 from attrs import frozen
-from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, TokenBatch, ValueBatch
+from callwright_plugins.policy_gradient.lazy_torch import without_gradient
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from callwright_plugins.policy_gradient.lazy_torch import torch
 
 #: What the deviation of rewards is taken over: each prompt's group with the divisor ``n - 1`` or, as that of a whole
 #: ``"population"``, with ``n``; all rewards of the batch (``n - 1``); or none (no division).
@@ -324,7 +329,7 @@ def whiten(values: Tensor, active: Tensor, *, unbiased: bool) -> Tensor:
 # What is seen ---------------------------------------------------------------------------------------------------------
 
 
-@torch.no_grad()
+@without_gradient
 def diagnostics(batch: TokenBatch, active: Tensor, ratio: Tensor, low: float, high: float) -> Mapping[str, float]:
     """What a person wants to see of a step; all means are over active tokens, and 0 where there is none.
 
@@ -359,7 +364,7 @@ def diagnostics(batch: TokenBatch, active: Tensor, ratio: Tensor, low: float, hi
     return dict(zip(values, torch.stack([value.to(ratio) for value in values.values()]).tolist(), strict=True))
 
 
-@torch.no_grad()
+@without_gradient
 def value_diagnostics(values: Tensor, returns: Tensor, clipped: Tensor, active: Tensor) -> Mapping[str, float]:
     """What a person wants to see of a critic; means over active tokens, 0 where there is none.
 

@@ -26,18 +26,22 @@ T being the active tokens of the batch. The weight beta may follow the divergenc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
-from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch, ValueBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from callwright_plugins.policy_gradient.lazy_torch import torch
 
 _above_zero_or_none: Any = optional(number(above=0))  # attrs types it by the default, which is not None
 

@@ -18,18 +18,22 @@ clipped loss of PPO, as one mean over the tokens of the batch:
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
-from torch import Tensor
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from callwright_plugins.policy_gradient.lazy_torch import torch
 
 
 @frozen(kw_only=True)

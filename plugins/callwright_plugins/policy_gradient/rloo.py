@@ -18,17 +18,21 @@ matters only with more. ``ratio="token"`` takes the ratios of tokens and their m
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
 from attrs import field, frozen
 from attrs.converters import optional as optional_conversion
 from attrs.validators import optional
-from torch import Tensor
 
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.options import number, one_of, real
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from callwright_plugins.policy_gradient.lazy_torch import torch
 
 
 @frozen(kw_only=True)

@@ -15,7 +15,7 @@ from callwright.pipeline import event_caller
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
-from callwright.walk.execution import Execution
+from callwright.walk.execution import Execution, ExecutionRules
 from callwright.walk.reward import RewardRecipe
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright.walk.turn import Turn
@@ -25,6 +25,8 @@ from callwright_plugins.trl_bridge.signatures import tool_method
 _FREE: Final = "free"
 #: TRL has parsed the calls already; a form is named for rewards that ask, and reads nothing.
 _NATIVE: Final = "hermes"
+#: As every trainer has it: foreign tools in processes that can be killed.
+_RULES: Final = ExecutionRules(isolation="auto")
 
 
 class ToolEnvironment:
@@ -56,6 +58,7 @@ class ToolEnvironment:
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
+            rules=_RULES,
             caller=event_caller(self._registry),
         )
 

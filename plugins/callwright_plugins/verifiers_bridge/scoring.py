@@ -16,9 +16,13 @@ from callwright.language.parser import Parser
 from callwright.plugins import default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
+from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TruncationPolicy
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
+
+#: As every trainer has it: foreign tools in processes that can be killed.
+_CONDITIONS = Conditions(isolation="auto")
 
 
 def make_corpus(name: str, options: Mapping[str, Any]) -> Corpus:
@@ -60,13 +64,13 @@ def attempt_of(
         raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
     if ir is not None:
         text = turn_text(read_message(messages[-1], task), parser) if messages else ""
-        return Attempt(task, Completion(text, truncated=truncated, masked=masked), parser)
+        return Attempt(task, Completion(text, truncated=truncated, masked=masked), parser, _CONDITIONS)
     turns = [Completion(turn_text(read_message(message, task), parser)) for message in messages]
     if turns:
         turns[-1] = evolve(turns[-1], truncated=truncated, masked=masked)
     else:
         turns = [Completion("", truncated=truncated, masked=masked)]
-    return Attempt(task, turns, parser)
+    return Attempt(task, turns, parser, _CONDITIONS)
 
 
 def score_messages(

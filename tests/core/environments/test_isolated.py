@@ -55,18 +55,32 @@ def test_a_session_does_what_it_does_in_this_process(wild: IsolatedEnvironment) 
         ("spin", {}, "cpu", "spin used more than 1.5 s of processor time"),
         ("fork", {}, "forked", "started a copy of its process"),
         ("move", {}, "chdir", "changed the working folder"),
+        ("vary", {}, "environ", "changed the environment variables"),
+        ("shut", {"what": "output"}, "closed", "closed the standard streams"),
+        ("shut", {"what": "handles"}, "closed", "closed the standard streams"),
+        ("shut", {"what": "everything"}, "closed", "closed files of its process"),
     ],
 )
 def test_what_breaks_a_process_is_named_masked_and_survived(
     wild: IsolatedEnvironment, tool: str, arguments: dict[str, object], code: str, words: str
 ) -> None:
     folder = str(Path.cwd())
-    trace = execute(Program((Call(0, tool, arguments),)), wild, wild.tools)
+    trace = execute(Program((Call(0, tool, arguments), Call(1, "where", {}))), wild, wild.tools)
+    assert len(trace.records) == 1
     assert trace.records[0].outcome.kind == "infrastructure_error"
     assert trace.records[0].outcome.code == code
     assert words in str(trace.masked)
-    after = execute(Program((Call(0, "where", {}),)), wild, wild.tools)
-    assert after.returned == (folder,)
+    after = execute(
+        Program(tuple(Call(at, name, {}) for at, name in enumerate(("shout", "variables", "where")))), wild, wild.tools
+    )
+    assert [record.outcome.value for record in after.records] == [1, [None, os.environ.get("HOME")], folder]
+
+
+def test_opening_that_does_such_things_masks_too(wild: IsolatedEnvironment) -> None:
+    trace = execute(Program((Call(0, "where", {}),)), wild, wild.tools, scenario="moves")
+    assert "opening a session of 'wild' changed the working folder" in str(trace.masked)
+    with pytest.raises(cw.InfrastructureFailure, match="changed the working folder"):
+        wild.open("moves")
 
 
 def test_a_call_that_hangs_is_killed() -> None:

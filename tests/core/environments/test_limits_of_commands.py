@@ -36,7 +36,7 @@ def score(tmp_path: Path, *words: str, tools: list[str]) -> tuple[int, list[dict
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
-@pytest.mark.parametrize("words", [(), ("--isolation", "process"), ("--workers", "2")])
+@pytest.mark.parametrize("words", [(), ("--isolation", "none"), ("--workers", "2")])
 def test_what_tools_print_is_not_among_the_rows(tmp_path: Path, words: tuple[str, ...]) -> None:
     status, rows, said = score(tmp_path, *words, tools=["loud"] * 3)
     assert (status, [row["id"] for row in rows]) == (0, [0, 1, 2])
@@ -45,14 +45,14 @@ def test_what_tools_print_is_not_among_the_rows(tmp_path: Path, words: tuple[str
 
 
 def test_a_command_survives_tools_that_end_their_process(tmp_path: Path) -> None:
-    status, rows, _ = score(tmp_path, "--isolation", "process", tools=["loud", "lethal", "loud"])
+    status, rows, _ = score(tmp_path, tools=["loud", "lethal", "loud"])
     assert status == 0
     assert [row["total"] for row in rows] == [1.0, None, 1.0]
     assert "lethal ended its process with status 9" in rows[1]["masked"]
 
 
 def test_a_command_kills_what_hangs(tmp_path: Path) -> None:
-    words = ("--isolation", "process", "--time-limit", "1")
+    words = ("--time-limit", "1")
     status, rows, _ = score(tmp_path, *words, tools=["loud", "endless", "endless", "endless", "loud"])
     assert status == 0
     assert [row["total"] for row in rows] == [1.0, None, None, None, 1.0]
@@ -60,7 +60,8 @@ def test_a_command_kills_what_hangs(tmp_path: Path) -> None:
 
 
 def test_in_process_a_command_stops_in_words_after_two_overruns(tmp_path: Path) -> None:
-    status, rows, said = score(tmp_path, "--time-limit", "0.3", tools=["loud", "endless", "endless", "loud"])
+    words = ("--isolation", "none", "--time-limit", "0.3")
+    status, rows, said = score(tmp_path, *words, tools=["loud", "endless", "endless", "loud"])
     assert status == 5
     assert [row["total"] for row in rows] == [1.0, None, None]
     assert "2 threads still run that went over their time limit (endless, endless)" in said
@@ -68,7 +69,7 @@ def test_in_process_a_command_stops_in_words_after_two_overruns(tmp_path: Path) 
 
 
 def test_an_evaluation_survives_them_too() -> None:
-    words = ["--corpus", "wild-v1", "--split", "train", "--sampler", "gold", "--isolation", "process", "--json"]
+    words = ["--corpus", "wild-v1", "--split", "train", "--sampler", "gold", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "callwright", "-p", "wild_plugin", "evaluate", *words, "--time-limit", "1"],
         capture_output=True,

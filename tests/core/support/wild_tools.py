@@ -61,6 +61,39 @@ def move() -> str:
 
 
 @cw.tool
+def vary() -> str:
+    """Other variables."""
+    os.environ["WILD_TOOL"] = "1"
+    os.environ.pop("HOME", None)
+    return os.environ["WILD_TOOL"]
+
+
+@cw.tool
+def variables() -> list[str | None]:
+    """What the tool above changes, as programs that are started here would see it."""
+    return [os.environ.get("WILD_TOOL"), os.environ.get("HOME")]
+
+
+@cw.tool
+def shut(what: str) -> int:
+    """Close files that belong to everybody."""
+    if what == "output":
+        sys.stdout.close()
+    elif what == "handles":
+        os.close(1)
+        os.close(2)
+    else:
+        os.closerange(3, 1024)
+    return 1
+
+
+@cw.tool
+def twice(values: list[int]) -> list[int]:
+    """The numbers, and once more."""
+    return [*values, *values]
+
+
+@cw.tool
 def where() -> str:
     """This folder."""
     return str(Path.cwd())
@@ -93,11 +126,15 @@ def wide(n: int) -> str:
     return "x" * n
 
 
-TOOLS = [add, leave, sleep, spin, fill, fork, move, where, shout, interrupt, process, wide]
+TOOLS = [
+    add, leave, sleep, spin, fill, fork, move, vary, variables, shut, twice, where, shout, interrupt, process, wide,
+]  # fmt: skip
 
 
 def numbers(scenario: str, seed: int) -> list[Any]:
-    """The state: nothing yet. One scenario hangs, and one is not there."""
+    """The state: nothing yet. One scenario hangs, one is not there, and one has moved."""
+    if scenario == "moves":
+        os.chdir("/")
     if scenario == "hangs":
         time.sleep(60)
     if scenario == "gone":

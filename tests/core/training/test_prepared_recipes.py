@@ -46,6 +46,13 @@ def test_the_table_of_the_model_is_read_before_training() -> None:
     assert any("Did you mean 'width'?" in line for line in lines)
 
 
+@pytest.mark.parametrize("trainer", ["sft", "local"])
+def test_the_table_of_the_model_is_read_where_the_options_of_the_trainer_are_wrong(trainer: str) -> None:
+    bad = GOOD.replace("sft", trainer).replace("limit = 5", "limt = 5").replace("width = 64", "widht = 64")
+    assert places(bad) == ["r.toml:6", "r.toml:9"]
+    assert places(bad.replace('name = "local"', 'name = "localy"').replace('"sft"', '"sfft"')) == ["r.toml:5"]
+
+
 @pytest.mark.parametrize(("content", "said"), [("", "it has no config.json"), ("recipe.toml", "that has not ended")])
 def test_a_model_folder_that_is_none_is_found(tmp_path: Path, content: str, said: str) -> None:
     if content:

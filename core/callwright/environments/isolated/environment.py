@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import pickle
-import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, count, repeat
 from typing import Any, Final, Literal
 
-from callwright.environments.isolated.process import ProcessLost, SessionLimits, SessionProcess
+from callwright.environments.isolated.pool import SessionPool
+from callwright.environments.isolated.process import CannotMoveThere, ProcessLost, SessionLimits, SessionProcess
 from callwright.environments.isolated.serving import Handle
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.tools.spec import ToolSpec
 
-#: Where the sessions of an environment live.
-Isolation = Literal["none", "process"]
+#: Where sessions of tools live: foreign code in processes where it can (``auto``), all in them, or none.
+Isolation = Literal["auto", "process", "none"]
 DEFAULT_LIMITS: Final = SessionLimits()
+#: Seconds in which a process has to start, and to make an environment: it imports the tools, and what they import.
+_MAKE: Final = 120.0
+_MAINS: Final = (b"__main__", b"__mp_main__")
+_numbers: Final = count()
+_CLOSING: Final = "closing a session"
 
 
 def isolated(environment: Environment, limits: SessionLimits = DEFAULT_LIMITS) -> IsolatedEnvironment:
@@ -26,31 +32,57 @@ def isolated(environment: Environment, limits: SessionLimits = DEFAULT_LIMITS) -
     anything else of it is not at hand. Raises :class:`callwright.UsageError` for an environment that cannot be made
     again in another process: its tools have to be functions of a module.
     """
+    return _isolated(environment, SessionPool(limits, spread=True))
+
+
+def isolated_in(environment: Environment, pool: SessionPool) -> IsolatedEnvironment:
+    """The same environment with its sessions in a pool that it shares with others.
+
+    Raises :class:`.process.CannotMoveThere`, also for tools of the script that runs (``__main__``): to make them again
+    would be to run it again.
+    """
+    return _isolated(environment, pool, again=False)
+
+
+def _isolated(environment: Environment, pool: SessionPool, *, again: bool = True) -> IsolatedEnvironment:
     if isinstance(environment, IsolatedEnvironment):
         return environment
     kind = _IsolatedAnything if getattr(environment, "takes_anything", False) else IsolatedEnvironment
-    return kind(environment, limits)
+    return kind(environment, pool, again=again)
 
 
 class IsolatedEnvironment(Environment):
     """What :func:`isolated` returns."""
 
     keeps_time: Literal[True] = True
+    out_of_process: Literal[True] = True
+    foreign: Literal[False] = False  # nothing of it runs in this process
 
-    def __init__(self, inner: Environment, limits: SessionLimits) -> None:
-        self.inner, self.limits = inner, limits
+    def __init__(self, inner: Environment, pool: SessionPool, *, again: bool = True) -> None:
+        """``again`` allows that the script which runs here is run again there, because its functions are tools."""
+        self.inner, self.pool = inner, pool
         try:
             self._made = pickle.dumps(inner)
-        except UsageError:
-            raise
+        except UsageError as error:
+            raise CannotMoveThere(str(error)) from error
         except Exception as error:
-            raise UsageError(
+            raise CannotMoveThere(
                 f"environment {inner.name!r} cannot run in a process of its own, because it cannot be sent there: "
                 f'{error}. Make its tools functions of a module, or keep it in this process (isolation = "none")'
             ) from error
-        self._guard = threading.Lock()
-        self._processes: list[SessionProcess] = []
-        weakref.finalize(self, _kill, self._processes)
+        self._main: dict[str, Any] | None = None
+        if any(main in self._made for main in _MAINS):
+            if not again:
+                raise CannotMoveThere(
+                    f"environment {inner.name!r} holds functions of the script that runs here, and another process "
+                    "would have to run it again. Define them in a module"
+                )
+            from multiprocessing import spawn
+
+            self._main = spawn.get_preparation_data("callwright sessions")
+        self._number = next(_numbers)
+        self._proved = False
+        weakref.finalize(self, pool.forget, self._number).atexit = False
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return isolated, (self.inner, self.limits)
@@ -73,6 +105,11 @@ class IsolatedEnvironment(Environment):
         """As the environment is."""
         return self.inner.pure
 
+    @property
+    def limits(self) -> SessionLimits:
+        """What its sessions may use."""
+        return self.pool.limits
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "inner":
             raise AttributeError(name)
@@ -80,28 +117,69 @@ class IsolatedEnvironment(Environment):
 
     def open(self, scenario: str = "", seed: int = 0) -> IsolatedSession:
         """A fresh session, in the process that holds the fewest."""
-        with self._guard:
-            process = self._place()
-            process.sessions += 1
+        process = self._take()
         try:
-            handle = process.ask(f"opening a session of {self.name!r}", ("open", scenario, seed))
+            handle = process.ask(f"opening a session of {self.name!r}", ("open", self._number, scenario, seed))
         except BaseException:
-            process.sessions -= 1
+            self.pool.give_back(process)
             raise
-        return IsolatedSession(self.name, process, handle)
+        return IsolatedSession(self, process, handle)
+
+    def once(
+        self, scenario: str, seed: int, what: Iterator[str], work: Callable[..., Iterator[Any]], *given: Any
+    ) -> Iterator[Any]:
+        """What ``work(session, *given)`` yields there with a session that is opened for it and closed after it.
+
+        ``work`` is a function of a module. It yields once when the session is open, then once for each of ``what``,
+        which name what it does meanwhile. All of it is one request, and as fast as that.
+        """
+        process = self._take()
+        opening = f"opening a session of {self.name!r}"
+        try:
+            request = ("once", self._number, scenario, seed, work, given)
+            yield from process.stream(chain((opening, opening), what, repeat(_CLOSING)), request)
+        finally:
+            self.pool.give_back(process)
+
+    def prove(self) -> None:
+        """Make it in a process, as the first session would. Raises :class:`.process.CannotMoveThere`."""
+        self.pool.give_back(self._take())
 
     def close(self) -> None:
-        """End all processes. Sessions that are open are lost; new ones start new processes."""
-        with self._guard:
-            _kill(self._processes)
+        """End all processes of the pool. Sessions that are open are lost; new ones start new processes."""
+        self.pool.close()
 
-    def _place(self) -> SessionProcess:
-        self._processes[:] = [process for process in self._processes if process.lost is None]
-        best = min(self._processes, key=lambda process: process.sessions, default=None)
-        if best is None or (best.sessions and len(self._processes) < self.limits.processes):
-            best = SessionProcess(self._made, self.name, self.limits)
-            self._processes.append(best)
-        return best
+    def _take(self) -> SessionProcess:
+        try:
+            process = self.pool.take()
+            try:
+                if self._number not in process.made:
+                    self._make(process)
+            except BaseException:
+                self.pool.give_back(process)
+                raise
+        except CannotMoveThere as error:
+            if self._proved:  # it could, before: the machine is at its limits
+                raise InfrastructureFailure(str(error)) from error
+            raise
+        self._proved = True
+        return process
+
+    def _make(self, process: SessionProcess) -> None:
+        cannot = f"environment {self.name!r} cannot run in a process of its own"
+        try:
+            made = process.ask(
+                f"making environment {self.name!r}", ("make", self._number, self._made, self._main), _MAKE
+            )
+        except ProcessLost as lost:
+            raise CannotMoveThere(
+                f'{cannot}: {lost}. A script that does this guards what it runs with `if __name__ == "__main__":`'
+            ) from lost
+        except Exception as error:
+            raise CannotMoveThere(f"{cannot}: {error}") from error
+        if made != (self.name, tuple(self.tools)):
+            raise CannotMoveThere(f"{cannot}: what is made there has another name or other tools")
+        process.made.add(self._number)
 
 
 class _IsolatedAnything(IsolatedEnvironment):
@@ -114,8 +192,10 @@ class _IsolatedAnything(IsolatedEnvironment):
 class IsolatedSession(Session):
     """A session that lives in a process of the pool."""
 
-    def __init__(self, environment: str, process: SessionProcess, handle: Handle) -> None:
-        self._environment, self._process, self._handle, self._closed = environment, process, handle, False
+    def __init__(self, environment: IsolatedEnvironment, process: SessionProcess, handle: Handle) -> None:
+        #: The environment as it is here.
+        self.environment = environment
+        self._process, self._handle, self._closed = process, handle, False
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """One call. A tool that ends, blocks or exhausts its process is an ``infrastructure_error``."""
@@ -124,6 +204,12 @@ class IsolatedSession(Session):
         except ProcessLost as lost:
             return Outcome("infrastructure_error", None, lost.code, str(lost))
         return outcome
+
+    def stream(self, what: Iterator[str], work: Callable[..., Iterator[Any]], *given: Any) -> Iterator[Any]:
+        """What ``work(session, *given)`` yields there: as :meth:`IsolatedEnvironment.once`, in this session."""
+        first = "the digest of a session"
+        names = chain((first, first), what, repeat("the session"))
+        return self._process.stream(names, ("stream", self._number, work, given))
 
     def digest(self) -> str:
         """The digest."""
@@ -135,17 +221,17 @@ class IsolatedSession(Session):
         if self._closed:
             return
         self._closed = True
-        self._process.sessions -= 1
+        self.environment.pool.give_back(self._process)
         if self._process.lost is None:
-            self._process.ask("closing a session", ("close", self._handle.number))
+            self._process.ask(_CLOSING, ("close", self._handle.number))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._handle.methods:
             raise AttributeError(
-                f"a session of {self._environment!r} has no method {name!r}, or what it holds is not at hand, because "
-                "it lives in a process of its own"
+                f"a session of {self.environment.name!r} has no method {name!r}, or what it holds is not at hand, "
+                "because it lives in a process of its own"
             )
 
         def method(*given: Any, **named: Any) -> Any:
@@ -153,7 +239,7 @@ class IsolatedSession(Session):
             found = self._process.ask(f"{name!r} of a session", ("method", self._number, name, sent, named))
             if isinstance(found, Handle):
                 self._process.sessions += 1
-                return IsolatedSession(self._environment, self._process, found)
+                return IsolatedSession(self.environment, self._process, found)
             return found
 
         return method
@@ -161,13 +247,8 @@ class IsolatedSession(Session):
     @property
     def _number(self) -> int:
         if self._closed:
-            raise UsageError(f"the session of {self._environment!r} is closed")
+            raise UsageError(f"the session of {self.environment.name!r} is closed")
         return self._handle.number
 
     def __reduce__(self) -> Any:
         raise InfrastructureFailure("a session that lives in a process of its own cannot be sent to another one")
-
-
-def _kill(processes: list[SessionProcess]) -> None:
-    while processes:
-        processes.pop().kill()

@@ -7,11 +7,13 @@ import os
 import pickle
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
@@ -20,11 +22,28 @@ from callwright.environments.sessions import call_session, open_session
 from callwright.environments.sizes import size_of
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure
 from callwright.language.program import Call
+from callwright.machines.footprints import Footprint, Streams
 from callwright.machines.interrupts import leave_signals_to_the_parent
-from callwright.machines.worker_process import die_with_the_parent
+from callwright.tools.spec import ToolSpec
 
-#: How a process leaves that a tool made by forking: it would go on with the work of its parent.
-_FORKED: Final = 1
+T = TypeVar("T")
+#: The status of a process whose pipe a tool has closed.
+LOST_ITS_PIPE: Final = 113
+#: How a process leaves whose parent is gone; nobody is there to read it.
+_ORPHAN: Final = 1
+#: Seconds between two looks at whether the parent is still there.
+_LOOK: Final = 0.5
+
+
+@frozen
+class Greeting:
+    """What a process is told first: who asks, and its limits."""
+
+    parent: int
+    arguments: tuple[str, ...]
+    cpu: float | None
+    memory: int | None
+    result: int
 
 
 @frozen
@@ -35,6 +54,11 @@ class Failed:
 
 
 @frozen
+class Over:
+    """Nothing more comes."""
+
+
+@frozen
 class Handle:
     """A session of the other side, by number, and which methods it has beyond those of the protocol."""
 
@@ -42,53 +66,102 @@ class Handle:
     methods: frozenset[str] = frozenset()
 
 
+class _Watched(Session):
+    """A session as it is asked here: what comes of a call is bounded, and what it did to the process is undone."""
+
+    def __init__(self, environment: Environment, opened: Callable[[], Session], most: int, streams: Streams) -> None:
+        """Open it."""
+        self._most, self._streams = most, streams
+        self.environment = environment
+        self.inner: Session = self.watched(f"opening a session of {environment.name!r}", opened)
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """Those of the environment."""
+        return self.environment.tools
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """One call."""
+        before = Footprint()
+        try:
+            outcome = call_session(self.inner, Call(0, tool, {}), arguments)
+        finally:
+            changed = before.undone() or self._streams.undone()
+        if changed is not None:
+            return Outcome("infrastructure_error", None, changed[0], _shared(tool, changed[1]))
+        if size_of(outcome.value, self._most) > self._most:
+            message = f"the result of {tool} is larger than {self._most:,} characters"
+            return Outcome("execution_error", None, "result_too_large", message)
+        return outcome if type(outcome) is Outcome else evolve(outcome)
+
+    def digest(self) -> str:
+        """The digest."""
+        return self.watched("the digest of a session", self.inner.digest)
+
+    def close(self) -> None:
+        """Give it back."""
+        self.watched("closing a session", self.inner.close)
+
+    def watched(self, what: str, work: Callable[[], T]) -> T:
+        """Do something else. Raises :class:`callwright.InfrastructureFailure` for what that did to the process."""
+        before = Footprint()
+        try:
+            found = work()
+        finally:
+            changed = before.undone() or self._streams.undone()
+        if changed is not None:
+            raise InfrastructureFailure(_shared(what, changed[1]))
+        return found
+
+
+def _shared(what: str, done: str) -> str:
+    return f"{what} {done}; tools share it with other sessions"
+
+
 class _Sessions:
-    def __init__(self, environment: Environment, cpu: float | None, result: int) -> None:
-        self._environment, self._cpu, self._result = environment, cpu, result
-        self._open: dict[int, Session] = {}
+    def __init__(self, connection: Connection[Any, Any], cpu: float | None, result: int, streams: Streams) -> None:
+        self._connection, self._cpu, self._result, self._streams = connection, cpu, result, streams
+        self._environments: dict[int, Environment] = {}
+        self._open: dict[int, _Watched] = {}
         self._numbers = count()
-        self._forked = False
-        os.register_at_fork(after_in_parent=self._note_fork)
 
-    def _note_fork(self) -> None:
-        self._forked = True
-
-    def answer(self, request: tuple[Any, ...]) -> Any:
-        """The answer to a request, under the limits."""
+    def serve(self, request: tuple[Any, ...]) -> None:
+        """Answer a request, under the limits."""
         operation, *given = request
+        if operation == "drop":  # nobody waits for an answer
+            self._environments.pop(given[0], None)
+            return
         _limit_cpu(self._cpu)
-        process, folder = os.getpid(), str(Path.cwd())
-        self._forked = False
+        process = os.getpid()
         try:
             answer = getattr(self, f"do_{operation}")(*given)
         except BaseException as error:
             answer = Failed(_portable(error))
-        if os.getpid() != process:  # a tool has forked, and this is the child
-            os._exit(_FORKED)
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        done = "forked" if self._forked else "chdir" if _moved_from(folder) else ""
-        if done:
-            what = given[1] if operation == "call" else operation
-            why = "started a copy of its process (fork)" if done == "forked" else "changed the working folder"
-            lost = f"{what} {why}; tools share their process with other sessions"
-            return (
-                Outcome("infrastructure_error", None, done, lost)
-                if operation == "call"
-                else Failed(InfrastructureFailure(lost))
-            )
-        return answer
+        if os.getpid() != process:  # made by a tool that forked while an environment was made
+            os._exit(_ORPHAN)
+        self._send(operation, answer)
 
-    def do_open(self, scenario: str, seed: int) -> Handle:
-        return self._handle(open_session(self._environment, scenario, seed))
+    def _send(self, operation: str, answer: Any) -> None:
+        try:
+            sent = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # a value that is not JSON
+            words = f"what {operation!r} returned cannot be sent to another process: {error}"
+            sent = pickle.dumps(Failed(ComponentError(words)))
+        self._connection.send_bytes(sent)
+
+    def do_make(self, number: int, made: bytes, main: dict[str, Any] | None) -> tuple[str, tuple[str, ...]]:
+        if main is not None:
+            from multiprocessing import spawn
+
+            spawn.prepare(main)
+        environment = self._environments[number] = pickle.loads(made)
+        return environment.name, tuple(environment.tools)
+
+    def do_open(self, environment: int, scenario: str, seed: int) -> Handle:
+        return self._handle(self._opened(environment, scenario, seed))
 
     def do_call(self, number: int, tool: str, arguments: dict[str, Any]) -> Outcome:
-        outcome = call_session(self._open[number], Call(0, tool, {}), arguments)
-        if size_of(outcome.value, self._result) > self._result:
-            message = f"the result of {tool} is larger than {self._result:,} characters"
-            outcome = Outcome("execution_error", None, "result_too_large", message)
-        return outcome if type(outcome) is Outcome else evolve(outcome)
+        return self._open[number].call(tool, arguments)
 
     def do_digest(self, number: int) -> str:
         return self._open[number].digest()
@@ -97,48 +170,69 @@ class _Sessions:
         self._open.pop(number).close()
 
     def do_method(self, number: int, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        found = getattr(self._open[number], name)(*map(self._opened, given), **named)
-        return self._handle(found) if hasattr(found, "call") and hasattr(found, "digest") else found
+        session = self._open[number]
+        method = partial(getattr(session.inner, name), *map(self._inner, given), **named)
+        found = session.watched(f"{name!r} of a session", method)
+        if not (hasattr(found, "call") and hasattr(found, "digest")):
+            return found
+        return self._handle(_Watched(session.environment, lambda: found, self._result, self._streams))
 
-    def _opened(self, value: Any) -> Any:
-        return self._open[value.number] if isinstance(value, Handle) else value
+    def do_stream(self, number: int, work: Callable[..., Iterator[Any]], given: tuple[Any, ...]) -> Over:
+        for found in work(self._open[number], *given):
+            self._send("stream", found)
+        return Over()
 
-    def _handle(self, session: Session) -> Handle:
+    def do_once(
+        self, environment: int, scenario: str, seed: int, work: Callable[..., Iterator[Any]], given: tuple[Any, ...]
+    ) -> Over:
+        """Open a session, stream, and close it."""
+        session = self._opened(environment, scenario, seed)
+        try:
+            for found in work(session, *given):
+                self._send("stream", found)
+        finally:
+            session.close()
+        return Over()
+
+    def _opened(self, environment: int, scenario: str, seed: int) -> _Watched:
+        made = self._environments[environment]
+        return _Watched(made, lambda: open_session(made, scenario, seed), self._result, self._streams)
+
+    def _inner(self, value: Any) -> Any:
+        return self._open[value.number].inner if isinstance(value, Handle) else value
+
+    def _handle(self, session: _Watched) -> Handle:
         number = next(self._numbers)
         self._open[number] = session
-        kind = type(session)
+        kind = type(session.inner)
         methods = {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name, None))}
         return Handle(number, frozenset(methods - {"call", "digest", "close"}))
 
 
-def serve(connection: Connection, environment: bytes, cpu: float | None, memory: int | None, result: int) -> None:
+def serve(handle: int) -> None:
     """Answer requests until nobody is there any more."""
     leave_signals_to_the_parent()
-    threading.Thread(target=die_with_the_parent, name="callwright parent", daemon=True).start()
-    # What is printed must not stand in the output of a command.
-    with contextlib.suppress(OSError):
-        os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    connection: Connection[Any, Any] = Connection(handle)
+    streams = Streams()
     try:
-        sessions = _Sessions(pickle.loads(environment), cpu, result)
-        _limit_memory(memory)
-    except BaseException as error:
-        connection.send_bytes(pickle.dumps(Failed(_portable(error))))
-        return
-    connection.send_bytes(pickle.dumps(None))
-    with contextlib.suppress(EOFError, OSError):
+        greeting: Greeting = connection.recv()
+        sys.argv[:] = greeting.arguments
+        threading.Thread(target=_end_with, args=(greeting.parent,), name="callwright parent", daemon=True).start()
+        sessions = _Sessions(connection, greeting.cpu, greeting.result, streams)
+        _limit_memory(greeting.memory)
+        connection.send_bytes(pickle.dumps(None))
         while True:
-            try:
-                request = connection.recv()
-            except (EOFError, OSError):
-                return
-            answer = sessions.answer(request)
-            try:
-                sent = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-            except Exception as error:  # a value that is not JSON
-                words = f"what {request[0]!r} returned cannot be sent to another process: {error}"
-                sent = pickle.dumps(Failed(ComponentError(words)))
-            connection.send_bytes(sent)
+            sessions.serve(connection.recv())
+    except EOFError:
+        return
+    except OSError:  # the pipe is gone: the parent is too, or a tool closed it
+        os._exit(LOST_ITS_PIPE)
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(_ORPHAN)
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -149,17 +243,6 @@ def _portable(error: BaseException) -> BaseException:
             return error
     where = "".join(traceback.format_exception(error)[-2:]).strip()
     return ComponentError(f"{type(error).__name__} in the process of a session: {error}\n{where}")
-
-
-def _moved_from(folder: str) -> bool:
-    try:
-        moved = str(Path.cwd()) != folder
-    except OSError:  # the folder is gone
-        moved = True
-    if moved:
-        with contextlib.suppress(OSError):
-            os.chdir(folder)
-    return moved
 
 
 def _limit_cpu(seconds: float | None) -> None:

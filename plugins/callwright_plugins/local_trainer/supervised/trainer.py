@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
-from callwright_plugins.local_trainer.checking import mistakes
+from callwright_plugins.local_trainer.checking import mistakes, model_mistakes
 from callwright_plugins.local_trainer.options import SupervisedOptions
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class SupervisedTrainer:
 
     def __init__(self, **options: Any) -> None:
         self.options = read_options(SupervisedOptions, options, "the trainer 'sft'")
+
+    model_mistakes = staticmethod(model_mistakes)
 
     def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
         """The mistakes that training would end with, told without torch."""
