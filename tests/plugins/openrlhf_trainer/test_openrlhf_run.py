@@ -74,8 +74,16 @@ def start(
     return run, heard
 
 
-def test_a_run_from_beginning_to_end(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
-    run, heard = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+@pytest.fixture(scope="module")
+def finished(
+    tmp_path_factory: pytest.TempPathFactory, model: Path, make_pipeline: Any, stand_in: str
+) -> tuple[Run, Heard]:
+    """A run that nothing disturbed, and what its reporter heard."""
+    return start(tmp_path_factory.mktemp("finished") / "run", recipe_text(model), make_pipeline, stand_in)
+
+
+def test_a_run_from_beginning_to_end(model: Path, make_pipeline: Any, finished: tuple[Run, Heard]) -> None:
+    run, heard = finished
     metrics = run.rows("metrics.jsonl")
     assert [row["step"] for row in metrics] == [1, 2, 3, 4]
     validate = jsonschema_rs.validator_for(schema_of("metrics")).validate
@@ -110,10 +118,10 @@ def test_a_run_from_beginning_to_end(tmp_path: Path, model: Path, make_pipeline:
     assert again.stages == []
 
 
-def test_exported_prompts(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+def test_exported_prompts(model: Path, make_pipeline: Any, finished: tuple[Run, Heard]) -> None:
     from transformers import AutoTokenizer
 
-    run, _ = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    run, _ = finished
     pipeline = make_pipeline(recipe_text(model))
     tokenizer = AutoTokenizer.from_pretrained(model)
     rows = [json.loads(line) for line in (run.path / "openrlhf" / "train.jsonl").read_text().splitlines()]
@@ -244,12 +252,10 @@ def test_strict_refuses_and_names_everything(tmp_path: Path, model: Path, make_p
     assert not (tmp_path / "run" / "openrlhf").exists()
 
 
-def test_the_generated_files_are_python_and_toml(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
-) -> None:
+def test_the_generated_files_are_python_and_toml(finished: tuple[Run, Heard]) -> None:
     import ast
 
-    run, _ = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    run, _ = finished
     tree = ast.parse((run.path / "openrlhf" / "entry.py").read_text())
     found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     imported = {str(module).split(".")[0] for module in found}

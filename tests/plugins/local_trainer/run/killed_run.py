@@ -2,7 +2,7 @@
 
 Each line of standard input asks for one, ``["RECIPE", "FOLDER", MOMENT]``, and is answered by a line with the wait
 status of its process. ``MOMENT`` is how many writes (rows, checkpoints, evaluations) are let through before it kills
-itself with SIGKILL, in the middle of the next one; negative for never. torch is imported once: the processes are forked.
+itself with SIGKILL, in the middle of the next one; negative for never. The processes are forked, torch imported once.
 """
 
 from __future__ import annotations
