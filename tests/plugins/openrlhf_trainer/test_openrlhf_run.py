@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import threading
 import tomllib
@@ -82,6 +83,16 @@ def finished(
     return start(tmp_path_factory.mktemp("finished") / "run", recipe_text(model), make_pipeline, stand_in)
 
 
+@pytest.fixture
+def exported(tmp_path: Path, finished: tuple[Run, Heard]) -> Path:
+    """The folder of a run for which the prompts are there: those of the finished one, whose recipe is the same."""
+    folder = tmp_path / "run"
+    (folder / "openrlhf").mkdir(parents=True)
+    for name in ("train.jsonl", "evaluation.jsonl", "prompts.json"):
+        shutil.copy(finished[0].path / "openrlhf" / name, folder / "openrlhf" / name)
+    return folder
+
+
 def test_a_run_from_beginning_to_end(model: Path, make_pipeline: Any, finished: tuple[Run, Heard]) -> None:
     run, heard = finished
     metrics = run.rows("metrics.jsonl")
@@ -149,9 +160,9 @@ def test_prompts_that_are_too_long_are_left_out_and_never_cut(
 
 
 def test_a_failure_shows_the_end_of_the_log_and_the_run_goes_on_from_its_checkpoint(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError, match=r"exit status 7(.|\n)*something broke at last"):
         start(folder, text, make_pipeline, stand_in, "fail 3")
     assert [row["step"] for row in Run(folder).rows("metrics.jsonl")] == [1, 2, 3]
@@ -179,9 +190,9 @@ def test_before_the_first_checkpoint_a_run_begins_again(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_signal_reaches_the_program_as_ctrl_c(
-    number: int, tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    number: int, exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     log = folder / "openrlhf" / "log.txt"
     stopper = threading.Thread(target=_interrupt_when, args=(log, "hanging", number), daemon=True)
     stopper.start()
@@ -203,9 +214,9 @@ def _interrupt_when(log: Path, word: str, number: int) -> None:
 
 
 def test_a_bug_in_an_episode_ends_the_run_and_is_named(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError):
         start(folder, text, make_pipeline, stand_in, "fail 1")
     rows = (folder / "openrlhf" / "train.jsonl").read_text()
