@@ -187,14 +187,13 @@ class Registry:
                 )
         for name in sorted(blocked - found.keys()):
             raise UnknownName("plugin", name, found, hint="(after -p no:)")
+        known: dict[metadata.Distribution | None, tuple[str, str]] = {None: ("", "")}
         for name, point in sorted(found.items()):
-            distribution = point.dist
-            info = PluginInfo(
-                name,
-                distribution=distribution.name if distribution else "",
-                version=distribution.version if distribution else "",
-                module=point.value,
-            )
+            if point.dist is not None and point.dist not in known:  # its metadata are parsed each time they are read
+                about = point.dist.metadata
+                known[point.dist] = about["Name"], about["Version"]
+            distribution, version = known[point.dist]
+            info = PluginInfo(name, distribution=distribution, version=version, module=point.value)
             if name in blocked:
                 self._plugins[name] = evolve(info, blocked=True)
                 continue

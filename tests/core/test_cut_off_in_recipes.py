@@ -135,7 +135,11 @@ def registry() -> cw.Registry:
     return load_plugins(extra={"ours": ours})
 
 
-SMALL = {"corpus": "toolworld-mini-v1", "algorithm": "grpo", "trainer": "noted"}
+SMALL = {
+    "corpus": {"name": "toolworld-mini-v1", "train_size": 10, "evaluation_size": 1},
+    "algorithm": "grpo",
+    "trainer": "noted",
+}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from typing import Any
 
 import click
@@ -32,6 +33,12 @@ def _mentioned(page: Any) -> list[tuple[int, str]]:
     return found
 
 
+@cache
+def _app() -> App:
+    """The application of all commands, whose plugins are loaded once."""
+    return App()
+
+
 def _complaint(line: str) -> str:
     """What is wrong with a command line; empty if nothing is."""
     try:
@@ -39,7 +46,7 @@ def _complaint(line: str) -> str:
     except ValueError:
         return "it cannot be read"
     command: click.Command = root
-    with click.Context(root, obj=App(), info_name="callwright") as context:
+    with click.Context(root, obj=_app(), info_name="callwright") as context:
         while words:
             word = words.pop(0)
             if word == "--":
@@ -89,7 +96,7 @@ def test_the_check_finds_what_is_wrong() -> None:
 def test_every_command_is_described(page: Any) -> None:
     """Each command of the command line has a heading of its own in its page."""
     headings = " ".join(page("docs/command-line.md").headings)
-    with click.Context(root, obj=App(), info_name="callwright") as context:
+    with click.Context(root, obj=_app(), info_name="callwright") as context:
         paths = [path for name in root.list_commands(context) for path in _paths(context, root, name)]
     assert [path for path in paths if path not in headings] == []
 

@@ -86,22 +86,30 @@ class ReadyTool:
     whole: Callable[[Any], Any] | None = field(repr=False)
     function: Callable[..., Any] = field(repr=False)
     takes: Takes
+    #: Whether its results are held against the bound of sizes.
+    measured: bool = True
 
 
-def ready(spec: ToolSpec, function: Callable[..., Any], takes: Takes = "state") -> ReadyTool:
+def ready(spec: ToolSpec, function: Callable[..., Any], takes: Takes = "state", *, measured: bool = True) -> ReadyTool:
     """A tool made ready for calls of ``function``, which takes what ``takes`` says.
 
-    Raises :class:`callwright.errors.DataError` for a schema that is not valid.
+    ``measured`` is False for one whose results are never larger than its arguments or its world: looking through a
+    table takes many times as long as choosing rows of it. Raises :class:`callwright.errors.DataError` for a schema that
+    is not valid.
     """
     checker = spec.compiled.received
     unchanging = spec.read_only or takes == "arguments"
     is_valid, whole = checker.validator.is_valid, whole_numbers(spec.parameters)
-    return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, waited_for(function), takes)
+    function = waited_for(function)
+    return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, function, takes, measured)
 
 
 def ready_unchecked(spec: ToolSpec, function: Callable[..., Any]) -> ReadyTool:
-    """A tool that changes nothing, ready for calls whose arguments are known to fit: no schema library is loaded."""
-    return ReadyTool(spec, spec.read_only, True, None, _fits, None, waited_for(function), "state")
+    """A tool that changes nothing, ready for calls that are known to be good: nothing of them is checked.
+
+    Neither the arguments, so that no schema library is loaded, nor the size of the result.
+    """
+    return ReadyTool(spec, spec.read_only, True, None, _fits, None, waited_for(function), "state", measured=False)
 
 
 def _fits(_: Any) -> bool:
@@ -153,7 +161,8 @@ def call_tool(
             value = tool.function(**arguments)
         else:
             value = tool.function(state, arguments)
-        check_result(name, value)
+        if tool.measured:
+            check_result(name, value)
         if journal is not None:
             warning = journal.end()
             if warning is not None:

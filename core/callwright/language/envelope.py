@@ -35,6 +35,7 @@ _THINK: Final = re.compile("<think" + _ATTRIBUTES)
 _JOINT: Final = re.compile(r"</think>\s*+(<tool_call" + _ATTRIBUTES + ")")
 _TOOL_CALL: Final = re.compile("<tool_call" + _ATTRIBUTES)
 _TOOL_CALL_START: Final = re.compile(r"<tool_call(?![\w.:\-])")
+_USUAL_THINK: Final = "<think>"
 _THINK_END: Final = "</think>"
 _TOOL_CALL_END: Final = "</tool_call>"
 _RETURNS: Final[dict[str, Returns]] = {"one": "one", "all": "all"}
@@ -63,10 +64,14 @@ def read_envelope(text: str, limits: ParseLimits, *, return_required: bool = Tru
     """
     if len(text) > limits.characters:
         return too_long(text, limits)
-    opened = _THINK.search(text)
-    if opened is None:
-        return _diagnose(text)
-    joint = _find_joint(text, opened.end())
+    if text.startswith(_USUAL_THINK):  # nearly all
+        thought = len(_USUAL_THINK)
+    else:
+        opened = _THINK.search(text)
+        if opened is None:
+            return _diagnose(text)
+        thought = opened.end()
+    joint = _find_joint(text, thought)
     if joint is None:
         return _diagnose(text)
     start = joint.end()
@@ -81,13 +86,12 @@ def read_envelope(text: str, limits: ParseLimits, *, return_required: bool = Tru
         if read is None and return_required:
             return _failure("missing_return", 'the <tool_call> tag needs return="one" or return="all"', joint.span(1))
         returns = read
-    return Envelope(text[opened.end() : joint.start()].strip(), returns, text[start:end], start)
+    return Envelope(text[thought : joint.start()].strip(), returns, text[start:end], start)
 
 
 def second_block(text: str) -> Span | None:
     """The second complete block of a text, from its opening to its closing tag; ``None`` if it holds one or none."""
-    end = text.find(_TOOL_CALL_END)
-    if end < 0 or text.find(_TOOL_CALL_END, end + len(_TOOL_CALL_END)) < 0:  # nearly all
+    if text.count(_TOOL_CALL_END) < 2:  # nearly all
         return None
     first = _block(text, 0)
     return first and _block(text, first[1])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 from callwright.language.long_numbers import json_text
+
+#: Made once: :func:`json.dumps` makes one for each value that it is asked to write in any but its own way.
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def shortened(text: str, longest: int, *, keep: int | None = None) -> str:
@@ -21,4 +25,8 @@ def brief(value: Any, longest: int, *, keep: int | None = None) -> str:
     """A JSON value in evidence: of a list or object with more than three members only their number."""
     if isinstance(value, dict | list) and len(value) > 3:
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    return shortened(json_text(value, ensure_ascii=False, default=str), longest, keep=keep)
+    try:
+        text = _ENCODER.encode(value)
+    except ValueError:  # an integer that Python does not write
+        text = json_text(value, ensure_ascii=False, default=str)
+    return shortened(text, longest, keep=keep)

@@ -15,6 +15,8 @@ from callwright.tools.reading import TABLE, holds_mark, json_types, schema_at
 #: Before the text of a reference while arguments are checked: no text is made of this noncharacter of Unicode.
 MARK: Final = "\ufdd0"
 _REFERENCE: Final = {"type": "string", "pattern": f"^{MARK}"}
+#: The marked texts of bare references to the first calls, which nearly all are.
+_MARKED: Final = tuple(f"{MARK}{Reference(number)}" for number in range(100))
 #: Keywords whose schemas are about the value itself, not about a part of it.
 _IN_PLACE: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else", "dependentSchemas", "$ref")
 
@@ -98,21 +100,25 @@ def mark_references(value: Any) -> Any:
     """Arguments as JSON, in which references are marked text and no other text is."""
     kind = type(value)  # before isinstance, which takes long to say that a text is no Mapping
     if kind is Reference:
-        return f"{MARK}{value}"
+        return _marked(value)
     if kind is str:
         return value.lstrip(MARK) if value.startswith(MARK) else value
     if kind is int or kind is float or kind is bool or value is None:
         return value
     if kind is dict or isinstance(value, Mapping):
         return {
-            key: f"{MARK}{inner}" if type(inner) is Reference else mark_references(inner)
-            for key, inner in value.items()
+            key: _marked(inner) if type(inner) is Reference else mark_references(inner) for key, inner in value.items()
         }
     if isinstance(value, str):
         return value.lstrip(MARK)
     if isinstance(value, list | tuple):
         return [mark_references(inner) for inner in value]
     return value
+
+
+def _marked(reference: Reference) -> str:
+    number = reference.call
+    return _MARKED[number] if not reference.path and 0 <= number < len(_MARKED) else f"{MARK}{reference}"
 
 
 def _compile(schema: Any, what: str) -> Any:

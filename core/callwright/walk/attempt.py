@@ -61,6 +61,7 @@ class Attempt:
     _parsed: Program | ParseFailure | None = None
     _whole: Program | None = None
     _validation: Validation | None = None
+    _strict_trace: Trace | None = None
     _second: tuple[tuple[int, Span], ...] | None = None
 
     def __init__(
@@ -211,7 +212,7 @@ class Attempt:
                 found = ()
             elif len(written) == 1:  # nearly all, so without a detour
                 span = form.second_block(written[0].text)
-                found = ((0, span),) if span else ()
+                found = () if span is None else ((0, span),)
             else:
                 spans = [form.second_block(completion.text) for completion in written]
                 found = tuple((number, span) for number, span in enumerate(spans) if span is not None)
@@ -256,7 +257,7 @@ class Attempt:
     @property
     def trace(self) -> Trace | None:
         """What was executed, under the strict rules; ``None`` if a turn is not a program."""
-        return self.execution(STRICT)
+        return self._strict_trace or self.execution(STRICT)
 
     @property
     def executed_traces(self) -> tuple[Trace, ...]:
@@ -298,6 +299,8 @@ class Attempt:
             else:
                 trace = joined_trace(self._programs, self._run(rules))
             self._traces[rules] = trace
+        if rules is STRICT:
+            self._strict_trace = trace
         return trace
 
     @property

@@ -54,6 +54,20 @@ class Task:
 
 
 @runtime_checkable
+class KnowsDepths(Protocol):
+    """What a split adds that makes its tasks on demand: their depths, without making them."""
+
+    @property
+    def depths(self) -> Sequence[int]:
+        """The depth of each task, in their order."""
+
+
+def depths_of(tasks: Sequence[Task]) -> Sequence[int]:
+    """The depth of each task. None is made for it where the split knows them (:class:`KnowsDepths`)."""
+    return tasks.depths if isinstance(tasks, KnowsDepths) else [task.depth for task in tasks]
+
+
+@runtime_checkable
 class Corpus(Protocol):
     """Tasks with splits over one environment. ``corpus["validation"][42]`` is a task; so is ``corpus.task(id)``."""
 

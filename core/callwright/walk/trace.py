@@ -97,11 +97,13 @@ class Trace:
 
         Raises :class:`callwright.errors.Abstention` where one of them is not known.
         """
-        handed = self.handed
-        for record in handed:
-            if record.outcome.kind == "unknown":
+        values = []
+        for record in self.handed:
+            outcome = record.outcome
+            if outcome.kind == "unknown":
                 raise Abstention(_not_known(record))
-        return tuple([record.outcome.value for record in handed])
+            values.append(outcome.value)
+        return tuple(values)
 
     @property
     def handed(self) -> tuple[CallRecord, ...]:

@@ -69,7 +69,7 @@ class JsonParser(Enveloped):
                     message = f"the id {excerpt(key)} is not a number of at most {_ID_DIGITS} digits"
                     return _failure(body, start, (position,), "invalid_id", message, of_key=True)
                 number = int(key)
-            if not isinstance(call, dict):
+            if type(call) is not dict:
                 message = f"call {key} is {kind(call)}; it must be an object with the tool's name as its only key"
                 return _failure(body, start, (position,), "call_not_object", message)
             if len(call) != 1:
@@ -79,7 +79,7 @@ class JsonParser(Enveloped):
             ((tool, arguments),) = call.items()
             if not tool:
                 return _failure(body, start, (position,), "empty_call", f"the name of the tool of call {key} is empty")
-            if not isinstance(arguments, dict):
+            if type(arguments) is not dict:
                 if unusable is None:
                     message = f"the arguments of {excerpt(tool)} are {kind(arguments)}; they must be an object"
                     unusable = _failure(body, start, (position, 0), "arguments_not_object", message, stage="arguments")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from callwright.errors import DataError, MissingExtra, SeveralMistakes, UsageError
 from callwright.options import read_options
+from callwright.walk.tasks import depths_of
 from callwright_plugins.local_trainer.models.folder import check_folder, model_folder
 from callwright_plugins.local_trainer.options import Model, Options, SupervisedOptions
 
@@ -66,7 +67,7 @@ def _of_depths(options: Options, loaded: LoadedRecipe, pipeline: Pipeline) -> It
     asked = [("depths", options.depths or [])] + [("curriculum", stage.depths) for stage in options.curriculum]
     if not options.steps or not any(depths for _, depths in asked):
         return
-    known = sorted({task.depth for task in pipeline.tasks(pipeline.train)})
+    known = sorted(set(depths_of(pipeline.tasks(pipeline.train))))
     for option, depths in asked:
         for depth in sorted(set(depths) - set(known)):
             listed = ", ".join(map(str, known))

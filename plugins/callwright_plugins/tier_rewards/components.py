@@ -122,7 +122,10 @@ class Parameters(RewardComponent):
     def score(self, attempt: Attempt) -> Score:
         """With the paper's penalty 1, 0.75, 0.5, 0.25 or 0."""
         validation = attempt.validation
-        return unreadable(attempt) if validation is None else graded(validation.parameters, self.penalty)
+        if validation is None:
+            return unreadable(attempt)
+        found = validation.parameters
+        return graded(found, self.penalty) if found else FULL
 
 
 class Types(RewardComponent):
@@ -141,7 +144,10 @@ class Types(RewardComponent):
     def score(self, attempt: Attempt) -> Score:
         """With the paper's penalty 1, 0.75, 0.5, 0.25 or 0."""
         validation = attempt.validation
-        return unreadable(attempt) if validation is None else graded(validation.types, self.penalty)
+        if validation is None:
+            return unreadable(attempt)
+        found = validation.types
+        return graded(found, self.penalty) if found else FULL
 
 
 class Execution(RewardComponent):

@@ -56,8 +56,8 @@ class ToolWorldCorpus(Corpus):
         self._mix = tuple(mix)
         self._held_out: dict[int, tuple[Iterator[Task], list[Task]]] = {}
         self._splits = {
-            "train": TasksOnDemand(train_size, self._train_task),
-            "evaluation": TasksOnDemand(evaluation_size * len(DEPTHS), self._evaluation_task),
+            "train": TasksOnDemand(train_size, self._train_task, self._mix),
+            "evaluation": TasksOnDemand(evaluation_size * len(DEPTHS), self._evaluation_task, DEPTHS),
         }
 
     def __reduce__(self) -> Any:

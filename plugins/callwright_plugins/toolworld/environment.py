@@ -14,7 +14,7 @@ from callwright.errors import UsageError
 from callwright.pickling import made_by
 from callwright.tools.spec import FunctionTool, ToolSpec
 from callwright_plugins.toolworld import NAME, world
-from callwright_plugins.toolworld.tools import FUNCTIONS, Context
+from callwright_plugins.toolworld.tools import FUNCTIONS, MULTIPLYING, Context
 
 _SPECS: Final[Mapping[str, ToolSpec]] = MappingProxyType({name: tool.spec for name, tool in FUNCTIONS.items()})
 #: The tools by name, made ready at the first call; and the same without a check of the arguments.
@@ -23,7 +23,9 @@ _unchecked: dict[str, ReadyTool] = {}
 
 
 def _prepare() -> None:
-    _ready.update({name: ready(tool.spec, tool.function) for name, tool in FUNCTIONS.items()})
+    _ready.update(
+        {name: ready(tool.spec, tool.function, measured=name in MULTIPLYING) for name, tool in FUNCTIONS.items()}
+    )
 
 
 def scenario_of(context: Context) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import cycle, islice
 from typing import Any, Final, overload
 
 from callwright.walk.tasks import Task
@@ -55,17 +56,25 @@ def in_turn(sources: Sequence[Iterator[Task]]) -> Iterator[Task]:
 
 
 class TasksOnDemand(Sequence[Task]):
-    """``size`` tasks that are made by position when they are first asked for, and then kept."""
+    """``size`` tasks that are made by position when they are first asked for, and then kept.
 
-    def __init__(self, size: int, make: Callable[[int], Task]) -> None:
-        self._size, self._make = size, make
+    ``turns`` are the depths that they have, in turn.
+    """
+
+    def __init__(self, size: int, make: Callable[[int], Task], turns: Sequence[int]) -> None:
+        self._size, self._make, self._turns = size, make, turns
         self._made: dict[int, Task] = {}
 
     def __reduce__(self) -> Any:
-        return TasksOnDemand, (self._size, self._make)
+        return TasksOnDemand, (self._size, self._make, self._turns)
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def depths(self) -> Sequence[int]:
+        """The depth of each task; none is made."""
+        return list(islice(cycle(self._turns), self._size))
 
     @overload
     def __getitem__(self, index: int) -> Task: ...

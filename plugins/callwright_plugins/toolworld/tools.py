@@ -59,6 +59,8 @@ FUNCTIONS: Final[dict[str, FunctionTool]] = {}
 TWINS: Final[dict[str, tuple[str, ...]]] = {}
 #: Tools that take a table and return a part of it; two of them can change places.
 FILTERS: Final[dict[str, str]] = {}
+#: Tools that make several rows of each row of a table. No other returns more than it is given or the world holds.
+MULTIPLYING: Final = frozenset({"ListCars", "ListTrucks"})
 
 Function = Callable[..., Any]
 

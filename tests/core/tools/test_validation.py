@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callwright.errors import DataError
-from callwright.language.program import Call, Program, Reference
+from callwright.language.program import Call, Program, Reference, revive
+from callwright.tools.compiled import MARK, mark_references
 from callwright.tools.reading import TABLE, json_type
 from callwright.tools.schema_dialects import inline_definitions, normalise
 from callwright.tools.spec import ToolSpec
@@ -585,3 +586,11 @@ def test_every_official_definition_of_bfcl_compiles(official_data: Path) -> None
                         seen.add(text)
                         compiles(ToolSpec.from_tier(definition))
     assert len(seen) > 1500
+
+
+def test_every_reference_is_marked_with_its_text() -> None:
+    texts = [f"API_RESPONSE_{number}{path}" for number in (0, 1, 99, 100, 123456789) for path in ("", ".a", "[0].b")]
+    texts += ["API_RESPONSE_one", "API_RESPONSE_", "API_RESPONSE_-1"]
+    arguments = {"top": [revive(text) for text in texts], "in": {text: revive(text) for text in texts}, "text": "x"}
+    marked = [f"{MARK}{text}" for text in texts]
+    assert mark_references(arguments) == {"top": marked, "in": dict(zip(texts, marked, strict=True)), "text": "x"}

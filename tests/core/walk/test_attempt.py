@@ -56,6 +56,19 @@ def test_a_completion_is_parsed_and_executed_once(
     assert (parser.parsed, environment.opened) == (1, 2)
 
 
+def test_the_trace_is_that_of_the_strict_rules_whatever_ran_before(make_attempt: Callable[..., cw.Attempt]) -> None:
+    lenient = ExecutionRules(unresolved="literal")
+    for first in (lenient, ExecutionRules()):
+        attempt = make_attempt('[["shout", {"text": "API_RESPONSE_7"}]]')
+        attempt.execution(first)
+        for _ in range(2):
+            trace, other = attempt.trace, attempt.execution(lenient)
+            assert trace is not None
+            assert other is not None
+            assert [record.outcome.code for record in trace.records] == ["unresolved_reference"]
+            assert other.returned == ("API_RESPONSE_7!",)
+
+
 def test_a_text_that_is_no_program(make_attempt: Callable[..., cw.Attempt]) -> None:
     attempt = make_attempt("hello", 4)
     assert attempt.failure is not None

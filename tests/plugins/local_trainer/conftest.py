@@ -91,7 +91,7 @@ class Variety(RewardComponent):
         return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def variety() -> RewardComponent:
     return Variety()
 
@@ -150,7 +150,7 @@ def small_corpus() -> ToolWorldCorpus:
     return ToolWorldCorpus(train_size=20, evaluation_size=1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_pipeline(registry: Registry, small_corpus: ToolWorldCorpus) -> Callable[..., Pipeline]:
     """A pipeline of the small recipe with ``--set`` overrides."""
 

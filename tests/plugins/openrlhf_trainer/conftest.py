@@ -173,7 +173,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_pipeline(openrlhf_registry: cw.Registry) -> Any:
     """``make_pipeline(text)``."""
 

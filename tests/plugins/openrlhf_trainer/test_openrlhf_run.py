@@ -77,8 +77,26 @@ def start(
     return run, heard
 
 
-def test_a_run_from_beginning_to_end(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
-    run, heard = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+@pytest.fixture(scope="module")
+def finished(
+    tmp_path_factory: pytest.TempPathFactory, model: Path, make_pipeline: Any, stand_in: str
+) -> tuple[Run, Heard]:
+    """A run that nothing disturbed, and what its reporter heard."""
+    return start(tmp_path_factory.mktemp("finished") / "run", recipe_text(model), make_pipeline, stand_in)
+
+
+@pytest.fixture
+def exported(tmp_path: Path, finished: tuple[Run, Heard]) -> Path:
+    """The folder of a run for which the prompts are there: those of the finished one, whose recipe is the same."""
+    folder = tmp_path / "run"
+    (folder / "openrlhf").mkdir(parents=True)
+    for name in ("train.jsonl", "evaluation.jsonl", "prompts.json"):
+        shutil.copy(finished[0].path / "openrlhf" / name, folder / "openrlhf" / name)
+    return folder
+
+
+def test_a_run_from_beginning_to_end(model: Path, make_pipeline: Any, finished: tuple[Run, Heard]) -> None:
+    run, heard = finished
     metrics = run.rows("metrics.jsonl")
     assert [row["step"] for row in metrics] == [1, 2, 3, 4]
     validate = jsonschema_rs.validator_for(schema_of("metrics")).validate
@@ -113,10 +131,10 @@ def test_a_run_from_beginning_to_end(tmp_path: Path, model: Path, make_pipeline:
     assert again.stages == []
 
 
-def test_exported_prompts(tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str) -> None:
+def test_exported_prompts(model: Path, make_pipeline: Any, finished: tuple[Run, Heard]) -> None:
     from transformers import AutoTokenizer
 
-    run, _ = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    run, _ = finished
     pipeline = make_pipeline(recipe_text(model))
     tokenizer = AutoTokenizer.from_pretrained(model)
     rows = [json.loads(line) for line in (run.path / "openrlhf" / "train.jsonl").read_text().splitlines()]
@@ -144,9 +162,9 @@ def test_prompts_that_are_too_long_are_left_out_and_never_cut(
 
 
 def test_a_failure_shows_the_end_of_the_log_and_the_run_goes_on_from_its_checkpoint(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError, match=r"exit status 7(.|\n)*something broke at last"):
         start(folder, text, make_pipeline, stand_in, "fail 3")
     assert [row["step"] for row in Run(folder).rows("metrics.jsonl")] == [1, 2, 3]
@@ -241,9 +259,9 @@ def test_the_checkpoint_that_openrlhf_would_load(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_signal_reaches_the_program_as_ctrl_c(
-    number: int, tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    number: int, exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     log = folder / "openrlhf" / "log.txt"
     stopper = threading.Thread(target=_interrupt_when, args=(log, "hanging", number), daemon=True)
     stopper.start()
@@ -265,9 +283,9 @@ def _interrupt_when(log: Path, word: str, number: int) -> None:
 
 
 def test_a_bug_in_an_episode_ends_the_run_and_is_named(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError):
         start(folder, text, make_pipeline, stand_in, "fail 1")
     rows = (folder / "openrlhf" / "train.jsonl").read_text()
@@ -314,12 +332,10 @@ def test_strict_refuses_and_names_everything(tmp_path: Path, model: Path, make_p
     assert not (tmp_path / "run" / "openrlhf").exists()
 
 
-def test_the_generated_files_are_python_and_toml(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
-) -> None:
+def test_the_generated_files_are_python_and_toml(finished: tuple[Run, Heard]) -> None:
     import ast
 
-    run, _ = start(tmp_path / "run", recipe_text(model), make_pipeline, stand_in)
+    run, _ = finished
     tree = ast.parse((run.path / "openrlhf" / "entry.py").read_text())
     found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     imported = {str(module).split(".")[0] for module in found}

@@ -64,53 +64,54 @@ ALGORITHMS = [
     pytest.param(DAPO(std_epsilon=1e-6), "group", 1e-6, id="dapo"),
 ]
 each_algorithm = pytest.mark.parametrize(("algorithm", "std", "epsilon"), ALGORITHMS)
+#: The same by name, for properties: rewards are drawn once for all of them.
+NAMED: dict[str, tuple[Any, str, float]] = {str(case.id): case.values for case in ALGORITHMS}  # type: ignore[misc]
 
 
-@each_algorithm
 @examples
 @given(rewards=groups())
-def test_advantages_follow_the_formula(algorithm: Any, std: str, epsilon: float, rewards: Groups) -> None:
-    found = algorithm.advantages(*tensors(rewards))
-    assert (found - torch.tensor(literal(rewards, std, epsilon), dtype=torch.float64)).abs().max() < 1e-9
+def test_advantages_follow_the_formula(rewards: Groups) -> None:
+    for name, (algorithm, std, epsilon) in NAMED.items():
+        found = algorithm.advantages(*tensors(rewards))
+        expected = torch.tensor(literal(rewards, std, epsilon), dtype=torch.float64)
+        assert (found - expected).abs().max() < 1e-9, name
 
 
-@each_algorithm
 @examples
 @given(rewards=groups())
-def test_advantages_of_a_group_sum_to_zero(algorithm: Any, std: str, epsilon: float, rewards: Groups) -> None:
-    assert algorithm.advantages(*tensors(rewards)).sum(1).abs().max() < 1e-9
+def test_advantages_of_a_group_sum_to_zero(rewards: Groups) -> None:
+    for name, (algorithm, _, _) in NAMED.items():
+        assert algorithm.advantages(*tensors(rewards)).sum(1).abs().max() < 1e-9, name
 
 
-@each_algorithm
 @examples
 @given(rewards=groups(), shift=st.integers(-8, 8))
-def test_a_shift_of_rewards_changes_nothing(
-    algorithm: Any, std: str, epsilon: float, rewards: Groups, shift: int
-) -> None:
+def test_a_shift_of_rewards_changes_nothing(rewards: Groups, shift: int) -> None:
     values, valid = tensors(rewards)
-    if std == "batch":
-        moved = values + shift  # the deviation of the batch sees differences between groups, so all move together
-    else:
-        moved = values + shift * torch.arange(1, len(values) + 1).unsqueeze(1)
-    assert (algorithm.advantages(moved, valid) - algorithm.advantages(values, valid)).abs().max() < 1e-9
+    for name, (algorithm, std, _) in NAMED.items():
+        if std == "batch":
+            moved = values + shift  # the deviation of the batch sees differences between groups, so all move together
+        else:
+            moved = values + shift * torch.arange(1, len(values) + 1).unsqueeze(1)
+        difference = algorithm.advantages(moved, valid) - algorithm.advantages(values, valid)
+        assert difference.abs().max() < 1e-9, name
 
 
-@each_algorithm
 @examples
 @given(rewards=groups(), data=st.data())
-def test_masked_samples_are_as_if_never_drawn(
-    algorithm: Any, std: str, epsilon: float, rewards: Groups, data: Any
-) -> None:
+def test_masked_samples_are_as_if_never_drawn(rewards: Groups, data: Any) -> None:
     """Neither what stands in their place nor that they are there at all changes the advantages of the others."""
-    with_masked = algorithm.advantages(*tensors(rewards))
-    for hidden in (0.0, math.inf, -1e30):
-        assert algorithm.advantages(*tensors(rewards, hidden)).tolist() == with_masked.tolist()
     more = [[*group, *data.draw(st.sampled_from([[None], [None, None]]))] for group in rewards]
     width = max(len(group) for group in more)
-    padded = algorithm.advantages(*tensors([group + [None] * (width - len(group)) for group in more]))
-    assert (padded[:, : with_masked.shape[1]] - with_masked).abs().max() < 1e-12
-    assert bool((padded[:, with_masked.shape[1] :] == 0).all())
-    assert bool((with_masked[~tensors(rewards)[1]] == 0).all())
+    wider = tensors([group + [None] * (width - len(group)) for group in more])
+    for name, (algorithm, _, _) in NAMED.items():
+        with_masked = algorithm.advantages(*tensors(rewards))
+        for hidden in (0.0, math.inf, -1e30):
+            assert algorithm.advantages(*tensors(rewards, hidden)).tolist() == with_masked.tolist(), name
+        padded = algorithm.advantages(*wider)
+        assert (padded[:, : with_masked.shape[1]] - with_masked).abs().max() < 1e-12, name
+        assert bool((padded[:, with_masked.shape[1] :] == 0).all()), name
+        assert bool((with_masked[~tensors(rewards)[1]] == 0).all()), name
 
 
 @each_algorithm

@@ -11,7 +11,7 @@ import pytest
 from callwright.errors import UnknownName, UsageError
 from callwright.plugins import load_plugins
 from callwright.walk.execution import execute
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.tasks import Corpus, KnowsDepths, Task, depths_of
 from callwright_plugins import toolworld
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 from callwright_plugins.toolworld.environment import ToolWorld
@@ -333,6 +333,17 @@ def test_sequences_behave_like_sequences(corpus: ToolWorldCorpus) -> None:
     assert [task.id for task in tasks[10:16:2]] == ["train-10", "train-12", "train-14"]
     with pytest.raises(IndexError):
         tasks[4000]
+
+
+@pytest.mark.parametrize("mix", [(0, 1, 2, 2, 3, 3, 4, 4, 5, 6), (3, 1)])
+def test_depths_are_known_without_making_a_task(mix: tuple[int, ...]) -> None:
+    corpus = ToolWorldCorpus(train_size=31, evaluation_size=3, mix=mix)
+    for split in corpus.splits:
+        tasks: Any = corpus[split]
+        assert isinstance(tasks, KnowsDepths)
+        known = depths_of(tasks)
+        assert not tasks._made
+        assert list(known) == [task.depth for task in tasks] == list(depths_of(list(tasks)))
 
 
 def test_tasks_are_found_by_id(corpus: ToolWorldCorpus, evaluation: list[Task]) -> None:

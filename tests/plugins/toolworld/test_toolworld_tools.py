@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callwright.environments.protocol import Outcome
+from callwright.environments.sizes import MOST_VALUE
 from callwright_plugins.toolworld import world as data
 from callwright_plugins.toolworld.environment import ToolWorld, read_scenario
-from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, TWINS
+from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, MULTIPLYING, TWINS
 
 SCENARIO = "Paris|18|EUR|Oslo"
 SESSION = ToolWorld().open(SCENARIO)
@@ -309,3 +310,19 @@ def test_no_json_arguments_raise(tool: str, drawn: st.DataObject) -> None:
     assert outcome.kind in ("ok", "empty", "execution_error", "schema_error")
     assert (outcome.kind in ("execution_error", "schema_error")) == bool(outcome.code)
     assert SESSION.digest() == before
+
+
+def test_only_rows_that_can_become_more_are_measured() -> None:
+    """The results of all other tools are a part of a table that they are given, or of the world."""
+    takes_a_table = {
+        name
+        for name, tool in FUNCTIONS.items()
+        if any(schema["type"] == "array" for schema in tool.spec.parameters["properties"].values())
+    }
+    assert takes_a_table - FILTERS.keys() == MULTIPLYING
+    dealer = DEALERS[0]
+    for name in sorted(MULTIPLYING):
+        rows = SESSION.call(name, {"dealers": [dealer]}).value
+        few, many = ([dealer] * count for count in (2, MOST_VALUE // (8 * len(rows))))
+        assert SESSION.call(name, {"dealers": few}).value == rows * 2
+        assert SESSION.call(name, {"dealers": many}).code == "result_too_large"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from callwright.training.evaluation import Verdict, evaluate, summarise
 from callwright.training.reporter import Reporter
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
-from callwright.walk.tasks import Task
+from callwright.walk.tasks import Task, depths_of
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options, SupervisedOptions
 from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
@@ -23,16 +23,16 @@ def evaluation_tasks(pipeline: Pipeline, options: Options | SupervisedOptions) -
     return per_depth(pipeline.tasks(pipeline.evaluation), options.evaluation_tasks)
 
 
-def per_depth(tasks: Iterable[Task], count: int | None) -> list[Task]:
+def per_depth(tasks: Sequence[Task], count: int | None) -> list[Task]:
     """The first ``count`` tasks of each depth, in their order; all of them without a count."""
     if count is None:
         return list(tasks)
     seen: dict[int, int] = {}
     chosen = []
-    for task in tasks:
-        seen[task.depth] = seen.get(task.depth, 0) + 1
-        if seen[task.depth] <= count:
-            chosen.append(task)
+    for place, depth in enumerate(depths_of(tasks)):
+        seen[depth] = seen.get(depth, 0) + 1
+        if seen[depth] <= count:
+            chosen.append(tasks[place])
     return chosen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callwright.errors import UsageError
-from callwright.walk.tasks import Task
+from callwright.walk.tasks import Task, depths_of
 from callwright_plugins.local_trainer.randomness import python_generator
 
 
@@ -25,15 +25,16 @@ class TaskStream:
         self._seed = seed
         self._depths = list(depths) if depths else None
         self._stages = [(end, list(listed)) for end, listed in stages]
-        self._everything = list(tasks)
-        self._tasks: dict[int, list[Task]] = {}
+        self._tasks = tasks  # those that are drawn are made, where a split makes them on demand
+        self._everything = range(len(tasks))
+        self._of_depth: dict[int, list[int]] = {}
         if self._depths or self._stages:
-            for task in tasks:
-                self._tasks.setdefault(task.depth, []).append(task)
+            for place, depth in enumerate(depths_of(tasks)):
+                self._of_depth.setdefault(depth, []).append(place)
         for option, listed in (("depths", self._depths or ()), *(("curriculum", listed) for _, listed in self._stages)):
             for depth in listed:
-                if depth not in self._tasks:
-                    known = ", ".join(map(str, sorted(self._tasks)))
+                if depth not in self._of_depth:
+                    known = ", ".join(map(str, sorted(self._of_depth)))
                     raise UsageError(f"{option!r} asks for depth {depth}, but the split to train on only has {known}")
 
     def draw(self, count: int, step: int, round_: int = 0) -> list[Task]:
@@ -42,8 +43,8 @@ class TaskStream:
         begin, depths, stage = self._now(step)
         drawn = []
         for position in range((step - begin) * count, (step - begin + 1) * count):
-            pool = self._everything if depths is None else self._tasks[self._depth(position, depths, stage)]
-            drawn.append(pool[rng.randrange(len(pool))])
+            pool = self._everything if depths is None else self._of_depth[self._depth(position, depths, stage)]
+            drawn.append(self._tasks[pool[rng.randrange(len(pool))]])
         return drawn
 
     def _now(self, step: int) -> tuple[int, list[int] | None, tuple[int, ...]]:

@@ -1,14 +1,17 @@
-"""Run a recipe in this process, and kill it at a named moment: ``killed_run.py RECIPE FOLDER MOMENT``.
+"""Runs recipes in processes of their own, which are killed at a named moment: ``killed_run.py LOG``.
 
-``MOMENT`` is how many writes (rows, checkpoints, evaluations) are let through before the process kills itself with
-SIGKILL, in the middle of the next one; negative for never.
+Each line of standard input asks for one, ``["RECIPE", "FOLDER", MOMENT]``, and is answered by a line with the wait
+status of its process. ``MOMENT`` is how many writes (rows, checkpoints, evaluations) are let through before it kills
+itself with SIGKILL, in the middle of the next one; negative for never. The processes are forked, torch imported once.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -70,5 +73,22 @@ def main(recipe: str, folder: str, moment: int) -> None:
     create_trainer(loaded, registry).train(pipeline, run)
 
 
+def serve() -> None:
+    import callwright_plugins.local_trainer.run.training  # noqa: F401  # torch and transformers, before any fork
+
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                main(*json.loads(line))
+                status = 0
+            except BaseException:
+                Path(sys.argv[1]).write_text(traceback.format_exc(), encoding="utf-8")
+            finally:
+                os._exit(status)
+        print(os.waitpid(child, 0)[1], flush=True)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    serve()

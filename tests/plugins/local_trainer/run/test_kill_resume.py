@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,46 @@ HERE = Path(__file__).parent
 PACKAGES = [str(HERE.parents[3] / "core"), str(HERE.parents[3] / "plugins")]
 
 
-def start(recipe: Path, folder: Path, moment: int) -> int:
-    path = os.pathsep.join([*PACKAGES, os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, str(HERE / "killed_run.py"), str(recipe), str(folder), str(moment)]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-    return done.returncode
+class Runs:
+    """Starts a recipe in a process of its own, and says how it ended: 0, or -9 where it was killed.
+
+    Two programs fork these processes in turn. They hash texts differently, as any two commands do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = os.pathsep.join([*PACKAGES, os.environ.get("PYTHONPATH", "")])
+        self.said = folder / "said.txt"
+        self.servers = [
+            subprocess.Popen(
+                [sys.executable, str(HERE / "killed_run.py"), str(self.said)],
+                env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for seed in ("1", "2")
+        ]
+
+    def start(self, recipe: Path, folder: Path, moment: int) -> int:
+        server = self.servers[0]
+        self.servers.reverse()
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps([str(recipe), str(folder), moment]) + "\n")
+        server.stdin.flush()
+        answer = server.stdout.readline()
+        assert answer, "the program that forks is gone"
+        status = os.waitstatus_to_exitcode(int(answer))
+        assert status in (0, -signal.SIGKILL), self.said.read_text(encoding="utf-8")
+        return status
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    made = Runs(tmp_path_factory.mktemp("runs"))
+    yield made
+    for server in made.servers:
+        server.communicate(timeout=60)
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -65,7 +100,7 @@ best = "loss"
 
 @pytest.fixture(scope="module", params=["bn-grpo", "ppo", "sft"])
 def uninterrupted(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str, runs: Runs
 ) -> tuple[Path, Path, dict[str, str]]:
     folder = tmp_path_factory.mktemp("kill")
     recipe = folder / "recipe.toml"
@@ -78,7 +113,7 @@ def uninterrupted(
     elif request.param == "sft":
         text = text[: text.index("[trainer]")] + PPO[: PPO.index("[trainer.critic]")] + SFT
     recipe.write_text(text)
-    assert start(recipe, folder / "whole", -1) == 0
+    assert runs.start(recipe, folder / "whole", -1) == 0
     found = hashes(folder / "whole")
     rows = [json.loads(line) for line in (folder / "whole" / "metrics.jsonl").read_text().splitlines()]
     assert all(row["gradient_norm"] > 0 for row in rows)
@@ -87,12 +122,14 @@ def uninterrupted(
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_ends_in_the_same_bytes(uninterrupted: tuple[Path, Path, dict[str, str]]) -> None:
+def test_killed_again_and_again_it_ends_in_the_same_bytes(
+    uninterrupted: tuple[Path, Path, dict[str, str]], runs: Runs
+) -> None:
     """Each attempt gets a few writes further, dies inside the next write, and leaves half of it behind."""
     folder, recipe, expected = uninterrupted
     rng = random.Random(11)
     deaths = 0
-    while start(recipe, folder / "killed", rng.randrange(6, 13)):
+    while runs.start(recipe, folder / "killed", rng.randrange(6, 13)):
         deaths += 1
         assert deaths < 30
     assert deaths >= 3

@@ -77,6 +77,25 @@ def settings(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return chosen
 
 
+@pytest.fixture(scope="module")
+def whole(
+    make_pipeline: Pipelines, variety: RewardComponent, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[tuple[str, ...]], tuple[dict[str, str], float]]:
+    """What a run of these settings that nobody stopped leaves behind, and the seconds that it took; made once each."""
+    made: dict[tuple[str, ...], tuple[dict[str, str], float]] = {}
+
+    def of(settings: tuple[str, ...]) -> tuple[dict[str, str], float]:
+        if settings not in made:
+            folder = tmp_path_factory.mktemp("whole")
+            pipeline = make_pipeline(*settings, extra_rewards=[variety])
+            began = time.monotonic()
+            train(pipeline, folder)
+            made[settings] = hashes(folder), time.monotonic() - began  # on this machine, as busy as it is
+        return made[settings]
+
+    return of
+
+
 #: Where a signal comes, at which call of it, and the checkpoint that is there afterwards: of RL, and of sft.
 MOMENTS: dict[str, tuple[str, int, str]] = {
     "while it samples": (f"{RUN}.training.sample_groups", 3, "train-000002"),
@@ -107,11 +126,10 @@ def test_every_signal_leaves_a_checkpoint_and_its_status(
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_no_finished_step_is_lost_and_none_is_torn(
-    moment: str, tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent
+    moment: str, tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent, whole: Any
 ) -> None:
     name, call, expected = MOMENTS[moment]
     pipeline = make_pipeline(*RL, extra_rewards=[variety])
-    train(pipeline, tmp_path / "whole")
     module, _, function = name.rpartition(".")
     with pytest.MonkeyPatch.context() as patched:
         real = getattr(__import__(module, fromlist=[function]), function)
@@ -122,16 +140,15 @@ def test_no_finished_step_is_lost_and_none_is_torn(
     steps = [row["step"] for row in Run.open(tmp_path / "stopped").rows("metrics.jsonl")]
     assert steps == list(range(1, (int(expected[-6:]) if expected.startswith("train") else 0) + 1))
     train(pipeline, tmp_path / "stopped")
-    assert hashes(tmp_path / "stopped") == hashes(tmp_path / "whole")
+    assert hashes(tmp_path / "stopped") == whole(RL)[0]
 
 
 def test_a_second_signal_in_an_update_leaves_at_once_and_saves_nothing_torn(
-    tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent, monkeypatch: pytest.MonkeyPatch, whole: Any
 ) -> None:
     import callwright_plugins.local_trainer.learning.update as module
 
     pipeline = make_pipeline(*RL, extra_rewards=[variety])
-    train(pipeline, tmp_path / "whole")
 
     def twice() -> None:
         stop()
@@ -144,7 +161,7 @@ def test_a_second_signal_in_an_update_leaves_at_once_and_saves_nothing_torn(
     assert stopped.value.number == signal.SIGINT
     assert newest(tmp_path / "stopped") == "train-000000", "the weights are those of half a step"
     train(pipeline, tmp_path / "stopped")
-    assert hashes(tmp_path / "stopped") == hashes(tmp_path / "whole")
+    assert hashes(tmp_path / "stopped") == whole(RL)[0]
 
 
 def test_plugins_that_draw_global_numbers_draw_the_same_after_a_stop(
@@ -190,20 +207,18 @@ def stopped_within(seconds: float) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # where a finaliser hears the signal
 def test_stopped_again_and_again_at_any_moment_it_ends_in_the_same_bytes(
-    settings: tuple[str, ...], tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent
+    settings: tuple[str, ...], tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent, whole: Any
 ) -> None:
+    expected, seconds = whole(settings)
     pipeline = make_pipeline(*settings, extra_rewards=[variety])
-    began = time.monotonic()
-    train(pipeline, tmp_path / "whole")
-    whole = time.monotonic() - began  # on this machine, as busy as it is
-    rng, stops, longest = random.Random(3), 0, whole / 4
+    rng, stops, longest = random.Random(3), 0, seconds / 4
     while True:
         try:
             with answered(), stopped_within(rng.uniform(longest / 10, longest)):
                 train(pipeline, tmp_path / "stopped")
         except Interrupted:
             stops += 1
-            longest += whole / 40  # some things begin anew, such as an evaluation
+            longest += seconds / 40  # some things begin anew, such as an evaluation
             run = Run.open(tmp_path / "stopped")
             rows, found = run.rows("metrics.jsonl"), checkpoints.newest(run.checkpoints)
             if found is not None and found.name.startswith("train-"):
@@ -212,4 +227,4 @@ def test_stopped_again_and_again_at_any_moment_it_ends_in_the_same_bytes(
         else:
             break
     assert stops >= 3
-    assert hashes(tmp_path / "stopped") == hashes(tmp_path / "whole")
+    assert hashes(tmp_path / "stopped") == expected
