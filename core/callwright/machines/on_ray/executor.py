@@ -19,10 +19,10 @@ from callwright.machines.chunk_work import (
     run_chunk,
     run_to_the_end,
 )
-from callwright.machines.cluster_watch import ClusterWatch
 from callwright.machines.command_folder import for_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
+from callwright.machines.on_ray.cluster_watch import ClusterWatch
 
 
 class RayExecutor(ClosingExecutor):
