@@ -186,6 +186,16 @@ def test_tools_that_change_are_read_again(wrap: Wrap, tmp_path: Path) -> None:
     assert (found.code, "tool extra4: new" in found.message) == ("changed", True)
 
 
+def test_servers_of_the_newest_protocol_are_asked_to_tell(wrap: Wrap) -> None:
+    environment = wrap("changing_server.py")
+    session = environment.open()
+    assert environment.description.protocol == "2026-07-28"
+    assert session.call("change", {}).kind == "ok"
+    found = session.call("look", {})
+    assert (found.code, "tool look, description" in found.message) == ("changed", True)
+    assert environment.open().call("look", {}).kind == "ok"  # in a fresh process it is as it was
+
+
 # Doing things twice ---------------------------------------------------------------------------------------------------
 
 
