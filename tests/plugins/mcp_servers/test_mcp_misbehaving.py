@@ -180,6 +180,10 @@ def test_tools_that_change_are_read_again(wrap: Wrap, tmp_path: Path) -> None:
     grown = wrap(SERVER, "grows").open()
     assert [grown.call("echo", {"text": "a"}).kind for _ in range(3)] == ["ok"] * 3  # what is new is not offered
     assert "extra4" not in grown.environment.tools
+    shared = wrap(SERVER, "changes", isolation="shared")
+    one, other = shared.open(), shared.open()
+    assert one.call("echo", {"text": "a"}).kind == "ok"
+    assert [session.call("look", {}).code for session in (one, other)] == ["changed", ""]  # in a process that is fresh
     locked = wrap(SERVER, "grows", lock=tmp_path / "lock").open()
     assert locked.call("echo", {"text": "a"}).kind == "ok"
     found = locked.call("echo", {"text": "a"})

@@ -19,6 +19,7 @@ from callwright_plugins.mcp_servers.connecting.connection import _session_reques
 from callwright_plugins.mcp_servers.serving.record import Record, read_record
 from callwright_plugins.mcp_servers.serving.service import Service, make_server
 from callwright_plugins.mcp_servers.wire import DIGEST, OUTCOME, SCENARIO, SEED, SESSION
+from callwright_plugins.mcp_servers.wire import Answer as Answer_
 
 
 def serve(world: Any, path: Path, work: Any, **options: Any) -> Any:
@@ -115,6 +116,25 @@ def test_what_is_no_record_is_said_with_its_line(tmp_path: Path, line: str, word
     with pytest.raises(DataError, match=words) as caught:
         read_record(path)
     assert f"{path}:2" in str(caught.value)
+
+
+def test_anything_that_clients_send_is_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    record = Record.at(path)
+    odd = {"text": "\ud800 \u00e9\n", "number": float("inf")}
+    record.call("a", ("", 0), "put", odd, Answer_(cw.Outcome("ok", odd)), 0.1)
+    record.close()
+    (session,) = read_record(path)
+    assert (session.calls[0].arguments, session.calls[0].outcome.value) == (odd, odd)
+
+
+def test_a_full_disk_ends_the_record_and_nothing_else() -> None:
+    said: list[str] = []
+    record = Record.at("/dev/full", said.append)
+    for _ in range(3):
+        record.managed("a", "reset")
+    assert len(said) == 1
+    assert "/dev/full: it could not be written and ends here: No space left" in said[0]
 
 
 def test_files_that_cannot_be_used(tmp_path: Path) -> None:

@@ -138,6 +138,9 @@ class Connection:
         self._leave = asyncio.Event()
         self._log: IO[bytes] | None = None
         self._listing_changed = False
+        self._relisting = asyncio.Lock()
+        #: How its tools differ from those that it had when it was opened, once it said that they changed.
+        self.differences: Sequence[str] = ()
 
     async def start(self, limit: float) -> Description:
         """Open it and list the tools. Raises :class:`ServerFailure` if that fails or takes over ``limit`` seconds."""
@@ -218,11 +221,13 @@ class Connection:
 
     async def listing_again(self, limit: float) -> Description | None:
         """What the server says of itself now, if it said that its tools changed. Raises :class:`ServerFailure`."""
-        if not self._listing_changed or self._client is None:
+        if not self._listing_changed and not self._relisting.locked():
             return None
-        self._listing_changed = False
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(limit), self._relisting:  # sessions that share it wait for what is found
+                if not self._listing_changed or self._client is None:
+                    return None
+                self._listing_changed = False
                 return await self._describe()
         except TimeoutError:
             raise ServerFailure("timeout", f"{self.target.label}: no listing in {limit:g} s", sent=False) from None

@@ -93,7 +93,7 @@ def serve(obj: object, /, **given: Any) -> None:
         time_limit=given["time_limit"],
         session=given["session"],
         notice=say,
-        record=Record.at(given["record"]) if given["record"] is not None else None,
+        record=Record.at(given["record"], say) if given["record"] is not None else None,
     )
     environment.open(given["scenario"], given["seed"]).close()  # a wrong scenario is said here, not to the client
     about = f"{environment.name}: {len(service.listing)} tools"

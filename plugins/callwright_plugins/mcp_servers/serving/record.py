@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, Self, get_args
@@ -32,16 +33,19 @@ class Record:
 
     path: Path
     _file: IO[str] = field(repr=False)
+    #: Told once that the file cannot be written any more.
+    notice: Callable[[str], None] = lambda text: None
 
     @classmethod
-    def at(cls, path: str | Path) -> Self:
+    def at(cls, path: str | Path, notice: Callable[[str], None] = lambda text: None) -> Self:
         """Append to a file, or begin it. Raises :class:`callwright.UsageError` if it cannot be written."""
         path = Path(path)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         except OSError as error:
             raise UsageError(f"--record {path}: it cannot be written: {error.strerror}") from error
-        return cls(path, os.fdopen(handle, "w", encoding="utf-8"))
+        # Text that is no Unicode is written as JSON escapes it.
+        return cls(path, os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace"), notice)
 
     def call(
         self,
@@ -71,12 +75,17 @@ class Record:
 
     def _write(self, row: Mapping[str, Any]) -> None:
         if not self._file.closed:
-            self._file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
-            self._file.flush()  # a record is read while its server runs, and after it was killed
+            try:
+                self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                self._file.flush()  # a record is read while its server runs, and after it was killed
+            except OSError as error:  # the disk is full: clients are served all the same
+                self.notice(f"--record {self.path}: it could not be written and ends here: {error.strerror}")
+                self.close()
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with suppress(OSError):  # of a line that was not written
+            self._file.close()
 
 
 def _now() -> str:

@@ -248,16 +248,18 @@ class MCPEnvironment(Environment):
         What was locked was compared with these, so under a lock every difference counts. Otherwise tools may be added:
         they are not offered. Raises :class:`.ServerFailure` of the code ``changed``.
         """
+        if not connection.alive:
+            return  # the call finds out, and is made elsewhere
         found = await connection.listing_again(self.time_limit)
         known = self._description
-        if found is None or known is None:
-            return
-        if self.options.lock is None:
-            names = {tool.get("name") for tool in known.tools}
-            found = evolve(found, tools=[tool for tool in found.tools if tool.get("name") in names])
-        differences = changes(known, found)
-        if differences:
-            told = "; ".join(differences[:_MOST_CHANGES])
+        if found is not None and known is not None:
+            if self.options.lock is None:
+                names = {tool.get("name") for tool in known.tools}
+                found = evolve(found, tools=[tool for tool in found.tools if tool.get("name") in names])
+            connection.differences = changes(known, found)
+        if connection.differences:
+            connection.alive = False  # whoever comes next gets one that is as it was
+            told = "; ".join(connection.differences[:_MOST_CHANGES])
             raise ServerFailure("changed", f"{self.target.label}: it changed its tools while it ran: {told}")
 
     async def aopen(self, scenario: str = "", seed: int = 0) -> MCPSession:
