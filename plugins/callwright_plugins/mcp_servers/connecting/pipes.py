@@ -49,6 +49,7 @@ async def process_streams(
     import anyio
     from mcp.client.stdio import get_default_environment
     from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCRequest
 
     variables = {**get_default_environment(), **env}
     process = await anyio.open_process(list(command), env=variables, stderr=log, cwd=cwd, start_new_session=True)
@@ -78,9 +79,8 @@ async def process_streams(
         try:
             async with leaving:
                 async for sent in leaving:
-                    id = getattr(sent.message, "id", None)
-                    if id is not None and hasattr(sent.message, "method"):
-                        waiting.add(id)
+                    if isinstance(sent.message, JSONRPCRequest):
+                        waiting.add(sent.message.id)
                     text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await process.stdin.send(text.encode() + b"\n")
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
@@ -186,7 +186,7 @@ def _messages(line: bytes | _TooLong, waiting: set[Any]) -> list[Any]:
         ours = b'"jsonrpc"' in line[:_EDGE] or b'"jsonrpc"' in line[-_EDGE:]
         reason = "the answer is not JSON, or no message of the protocol"
         return _failures(line[:_EDGE], line[-_EDGE:], waiting, UNREADABLE, reason) if ours else []
-    if not hasattr(message, "method"):
+    if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
         waiting.discard(message.id)
     return [message]
 
