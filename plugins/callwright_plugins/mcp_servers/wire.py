@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
 from typing import Any, Final, get_args
 
 from attrs import evolve, frozen
 
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.telling import as_text, told
-from callwright.errors import MissingExtra
+from callwright.errors import MissingExtra, UsageError
 from callwright.tools.spec import ToolSpec
 
 #: In the ``_meta`` of a request: the session's id; with the first call also its scenario and seed. Also the name of the
@@ -36,9 +39,44 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def need_mcp(component: str) -> None:
-    """Raise :class:`callwright.errors.MissingExtra` if the package ``mcp`` is not installed; it is not imported."""
+    """Say at once that the package ``mcp`` is not installed, or in a version with other names; it is not imported.
+
+    Raises :class:`callwright.errors.MissingExtra` and :class:`callwright.UsageError`.
+    """
     if importlib.util.find_spec("mcp") is None:
         raise MissingExtra(component, "mcp", "mcp")
+    found = _mcp_version()
+    if not _fits(found):
+        raise UsageError(
+            f"{component} needs the package mcp in a version from 2.2 on and before 3, and {found} is installed"
+            f"{_who_asks_for_mcp()}. In an environment of its own: pip install 'callwright[mcp]'. Clients and servers "
+            "of the other versions can be talked to all the same: they run in processes of their own"
+        )
+
+
+@cache
+def _mcp_version() -> str:
+    try:
+        return metadata.version("mcp")
+    except metadata.PackageNotFoundError:  # a folder of that name on the path
+        return ""
+
+
+def _fits(version: str) -> bool:
+    """Whether a version of ``mcp`` has the names that are used here; one that says nothing is believed."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return numbers is None or (2, 2) <= (int(numbers[1]), int(numbers[2])) < (3, 0)
+
+
+def _who_asks_for_mcp() -> str:
+    """The installed distributions that want a certain version of ``mcp``, in words."""
+    found = {
+        f"{distribution.metadata['Name']} wants {wanted.partition(';')[0].strip()}"
+        for distribution in metadata.distributions()
+        for wanted in distribution.requires or ()
+        if re.match(r"mcp\s*[(<>=!~]", wanted) and "extra ==" not in wanted
+    }
+    return f" ({'; '.join(sorted(found))})" if found else ""
 
 
 # Tools ----------------------------------------------------------------------------------------------------------------
