@@ -23,6 +23,7 @@ from callwright_plugins.local_trainer.sampling import episodes
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
 STEP = ("trainer.prompts=8", "trainer.group=4", "trainer.steps=2")
+SAMPLES = 32
 
 
 def variety(attempt: Attempt) -> Score:
@@ -44,13 +45,14 @@ class AtOnce(RewardComponent):
 
 
 class Waits(AsyncRewardComponent):
-    """Waits the longer the less there is to say."""
+    """Waits until all samples of the first step wait, then the longer the less there is to say."""
 
     name = "variety"
     concurrency = 64
 
     def __init__(self) -> None:
         self.at_once = self.most_at_once = 0
+        self.all_are_here = asyncio.Event()
         self.said: list[str] = []
 
     def setup(self) -> None:
@@ -59,6 +61,10 @@ class Waits(AsyncRewardComponent):
     async def score(self, attempt: Attempt) -> Score:  # type: ignore[override]
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
+        if self.most_at_once == SAMPLES:
+            self.all_are_here.set()
+        async with asyncio.timeout(60):  # a trainer that has only some of them wait fails here
+            await self.all_are_here.wait()
         await asyncio.sleep(0.05 - 0.002 * len(set(attempt.completion.token_ids)))
         self.at_once -= 1
         return variety(attempt)
@@ -99,9 +105,10 @@ def test_a_run_is_that_of_a_reward_that_does_not_wait(
     expected = train(tmp_path / "expected", AtOnce(), small_recipe, registry, small_corpus)
     component = make()
     assert train(tmp_path / "found", component, small_recipe, registry, small_corpus) == expected
-    assert all(json.loads(row)["masked"] > 0 for row in expected["metrics.jsonl"].splitlines())
+    masked = [json.loads(row)["masked"] for row in expected["metrics.jsonl"].splitlines()]
+    assert all(0 < some < SAMPLES for some in masked)
     if isinstance(component, Waits):
-        assert component.most_at_once > 1
+        assert component.most_at_once == SAMPLES
         assert component.said == ["setup", "close"]
 
 
