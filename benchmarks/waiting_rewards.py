@@ -5,10 +5,10 @@
 
 ``rows``: ``callwright score`` over 40 rows whose reward waits 0.1 s each, less what the same command takes for a reward
 that does not. ``step``: the seconds that scoring takes in a step of the local trainer (a tiny model, so that little
-else does), with a component that waits ``--seconds`` for each of ``--prompts`` times ``--group`` samples; ``--concurrency``
-of them at once. ``loop``: the longest gap between two turns of an event loop while 2,000 right completions are
-scored by ``await recipe.ascore(…)`` in it, and by ``recipe.score_attempt`` for comparison; beside it the longest
-collection of garbage, which stops every thread of a process.
+else does), with a component that waits ``--seconds`` for each of ``--prompts`` times ``--group`` samples, and with
+``--concurrency`` of them at once. ``loop``: the longest gap between two turns of an event loop while 2,000 right
+completions are scored by ``await recipe.ascore(…)`` in it, and by ``recipe.score_attempt`` for comparison; beside it
+the longest collection of garbage, which stops every thread of a process.
 """
 
 from __future__ import annotations

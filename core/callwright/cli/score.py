@@ -36,6 +36,7 @@ from callwright.machines.executors import make_executor
 from callwright.machines.redaction import redacted_value
 from callwright.plugins import PluginSource
 from callwright.training.ledger.ingredients import plugin_digests
+from callwright.training.ledger.named_files import file_digests
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 
@@ -235,6 +236,7 @@ class ScoringRequest:
             "form": self.ir,
             "reward": self.reward,
             "reward options": redacted_value(self.reward_options),
+            "files of the reward": file_digests(self.reward_options),
             "seed": self.seed,
             "time limit": self.time_limit,
             "isolation": self.isolation or "auto",

@@ -117,7 +117,10 @@ def ingredients(
 ) -> Ingredients:
     """What the rows of a run are made of: both splits that its recipe names, the model's files, plugins, versions."""
     splits = dict.fromkeys((pipeline.train, pipeline.evaluation))
-    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text, weights)
+    # What a corpus reads is compared task by task, and models by their weights.
+    source = pipeline.source.data if pipeline.source is not None else {}
+    options = {key: value for key, value in source.items() if key not in ("corpus", "model")}
+    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text, weights, options)
 
 
 def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer]:

@@ -30,6 +30,7 @@ from callwright.machines.executors import make_executor
 from callwright.machines.redaction import redacted_value
 from callwright.plugins import PluginSource, Registry
 from callwright.training.ledger.ingredients import plugin_digests
+from callwright.training.ledger.named_files import file_digests
 from callwright.training.run_folder import METRICS, ROLLOUTS
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, allow_run, open_run
@@ -173,12 +174,15 @@ class Replaying:
         """What the rewards and the comparison hang on besides the rollouts."""
         assert source.run is not None
         files = {name: str(source.run.path / name) for name in ("recipe.toml", "manifest.json")}
-        options = source.pipeline.source.recipe.corpus.options if source.pipeline.source is not None else {}
+        recipe = source.pipeline.source.recipe if source.pipeline.source is not None else None
+        options = recipe.corpus.options if recipe is not None else {}
+        rewards = {"reward": self.reward_options, "run.reward": recipe.reward.options if recipe is not None else {}}
         return {
             "command": "rescore",
             "files": digests_of({**options, **files}),
             "reward": self.reward,
             "reward options": redacted_value(self.reward_options),
+            "files of rewards": file_digests(rewards),
             "time limit": self.time_limit,
             "isolation": self.isolation or "auto",
             "plugins": plugin_digests(registry),
