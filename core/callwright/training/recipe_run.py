@@ -21,6 +21,7 @@ from callwright.training.ledger.owner import owned
 from callwright.training.ledger.weights import weight_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
+from callwright.training.spending import Meter, in_words
 from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
 from callwright.training.truncation import cut_off_terms
 
@@ -107,7 +108,10 @@ def run_pipeline(
             settle(folder, made_of, begun=True, accept=accept_changes, say=reporter.say)
         run = evolve(run, accept_changes=accept_changes)
         with pipeline:  # its reward may have something to set up and to close
+            meter = Meter(pipeline.reward)
             trainer.train(pipeline, run, reporter=reporter)
+            if usage := meter.take():
+                reporter.say(f"rewards and evaluations asked: {in_words(usage)}")
         registry.hook.callwright_run_finished(run=run)
     return run
 

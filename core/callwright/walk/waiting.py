@@ -38,6 +38,9 @@ class AsyncRewardComponent(RewardComponent):
     ``setup`` and ``close``, where a subclass defines them, are called once each in a process: before the first attempt
     and when the recipe is closed (:meth:`callwright.RewardRecipe.__enter__`), at the latest when the process ends.
 
+    One that asks servers may count that in ``usage``, the figures of :mod:`callwright.training.spending` so far:
+    commands say them, and they are kept with metrics and summaries.
+
     ``score`` raises :class:`callwright.InfrastructureFailure` where the machinery failed: that masks the sample, as
     :class:`callwright.errors.Abstention` does. Anything else is a bug of the component.
     """

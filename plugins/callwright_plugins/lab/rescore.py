@@ -32,6 +32,7 @@ from callwright.plugins import PluginSource, Registry
 from callwright.training.ledger.ingredients import plugin_digests
 from callwright.training.ledger.named_files import file_digests
 from callwright.training.run_folder import METRICS, ROLLOUTS
+from callwright.training.spending import Meter
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, allow_run, open_run
 from callwright_plugins.lab.replay import Replay
@@ -196,7 +197,7 @@ class Replaying:
         recipe = registry.create("reward recipe", self.reward, **self.reward_options)
         source = open_run(registry, self.run)
         source.under(self.time_limit, self.isolation)
-        return Opened(source, recipe)
+        return Opened(source, recipe, Meter(recipe, source.pipeline.reward))
 
 
 @define
@@ -235,6 +236,7 @@ class Opened:
 
     source: Source
     recipe: RewardRecipe
+    meter: Meter
     writer: RewardWriter = field(factory=RewardWriter)
 
 
@@ -291,5 +293,6 @@ def replay_rows(opened: Opened, rows: Sequence[tuple[int, dict[str, Any] | str]]
         found.replay.check(sample.row_id, sample.row, sample.attempt, own)
         found.tally.add(scored)
         found.lines.append(opened.writer.line(sample.row_id, scored))
+    found.tally.spend(opened.meter.take())
     found.seconds = time.monotonic() - began
     return found

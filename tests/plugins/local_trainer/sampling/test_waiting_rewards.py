@@ -146,3 +146,26 @@ def test_what_has_ended_is_scored_while_others_are_sampled(
     LocalTrainer(**loaded.recipe.trainer.options).train(pipeline, run)
     assert len(component.batches) == 32
     assert min(component.batches) < 3
+
+
+class Counts(AsyncRewardComponent):
+    """Says what it has asked for."""
+
+    name = "counts"
+
+    def __init__(self) -> None:
+        self.usage = {"requests": 3, "cost": 1.0}  # before the run
+
+    async def score(self, attempt: Attempt) -> Score:  # type: ignore[override]
+        self.usage = {"requests": self.usage["requests"] + 1, "cost": self.usage["cost"] + 0.25}
+        return variety(attempt)
+
+
+def test_what_a_step_has_asked_for_is_in_its_row(
+    tmp_path: Path, small_recipe: str, small_corpus: Any, registry: Registry
+) -> None:
+    component = Counts()
+    rows = train(tmp_path / "run", component, small_recipe, registry, small_corpus)["metrics.jsonl"].splitlines()
+    found = [json.loads(row)["usage"] for row in rows]
+    assert all(usage["requests"] >= SAMPLES and usage["cost"] == usage["requests"] / 4 for usage in found)
+    assert sum(usage["requests"] for usage in found) == component.usage["requests"] - 3
