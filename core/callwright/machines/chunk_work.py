@@ -1,6 +1,6 @@
 """Work in chunks: what is done with each chunk, what an executor promises, and what happens inside of a worker.
 
-An executor says where the workers are: :mod:`.executors`, or :mod:`.ray_executor`, which is loaded when asked for.
+An executor says where the workers are: :mod:`.executors`, or :mod:`.on_ray.executor`, which is loaded when asked for.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class ProcessExecutor(ClosingExecutor):
 
 
 def _ray(workers: int) -> Executor:
-    from callwright.machines.ray_executor import RayExecutor
+    from callwright.machines.on_ray.executor import RayExecutor
 
     return RayExecutor(workers)
 

@@ -13,7 +13,8 @@ from callwright.machines.model_server import OPENAI, key_reaches
 from callwright.plugins import Registry, default_registry
 from callwright.registration import Reach
 from callwright.training.spending import total
-from callwright.training.teacher import (
+from callwright.training.teaching.cache import CachedTeacher, cached, together
+from callwright.training.teaching.teacher import (
     Asker,
     AsksConcurrently,
     Teacher,
@@ -22,7 +23,6 @@ from callwright.training.teacher import (
     TeacherRequest,
     connected,
 )
-from callwright.training.teacher_cache import CachedTeacher, cached, together
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, Score
 from callwright.walk.waiting import AsyncRewardComponent

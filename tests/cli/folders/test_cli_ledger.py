@@ -290,7 +290,7 @@ def test_two_scores_into_one_file_make_one(
     rows = tmp_path / "in.jsonl"
     tasks = [f"train-{index}" for index in (1, 2, 4, 5, 7, 8)]
     rows.write_text("".join(json.dumps({"id": task, "task": task, "completion": gold(task)}) + "\n" for task in tasks))
-    words = ("score", rows, "--corpus", "sums-v1", "--recipe", "waits", *workers, "-o")
+    words = ("score", rows, "--corpus", "sums-v1", "--recipe", "waits-at-gate", *workers, "-o")
     two_make_one(start, words, tmp_path, "out", "out.ledger.json", ("out", "out.ledger.json"))
 
 

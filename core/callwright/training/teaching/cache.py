@@ -28,7 +28,7 @@ from callwright.digests import digest_of
 from callwright.errors import DataError, RunError, UsageError
 from callwright.language.messages import Message
 from callwright.machines.model_server import run_to_end
-from callwright.training.teacher import (
+from callwright.training.teaching.teacher import (
     Asker,
     AsksConcurrently,
     Role,

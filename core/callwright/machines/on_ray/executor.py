@@ -21,10 +21,10 @@ from callwright.machines.chunk_work import (
     run_to_the_end,
     started,
 )
-from callwright.machines.cluster_watch import ClusterWatch
 from callwright.machines.command_folder import for_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
+from callwright.machines.on_ray.cluster_watch import ClusterWatch
 
 
 class RayExecutor(ClosingExecutor):
