@@ -207,7 +207,8 @@ class Evaluation:
             )
         begun = before is not None and (self.folder / VERDICTS).exists()
         weights = weight_digests(self.folder, tuple(here.sampler_options.values()))
-        made_of = Ingredients.of(here.pipeline, {here.split: here.tasks}, weights=weights)
+        named = {"sampler": here.sampler_options}
+        made_of = Ingredients.of(here.pipeline, {here.split: here.tasks}, weights=weights, options=named)
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=say)
         if not (self.folder / MANIFEST).exists():  # a start may have been killed before it was written
             about = describe_process(

@@ -22,7 +22,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.digests import digest_of
 from callwright.errors import DataError, RunError, UsageError
@@ -299,7 +299,8 @@ class _Caching:
         while (other := self._under_way.get(key)) is not None:
             await asyncio.wait([other])
             if not other.cancelled() and other.exception() is None:
-                return other.result()
+                found = other.result()  # somebody else's request, so that it took nothing
+                return found if isinstance(found, TeacherFailure) else evolve(found, cached=True)
         kept = teacher._kept(key, request)
         if kept is not None:
             return kept

@@ -20,6 +20,7 @@ from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
+from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
@@ -182,8 +183,10 @@ class Training:
         self.last.reached("train", done)
         self._evaluate_during(done)  # a run may have been stopped in the middle of it
         self.reporter.start("training", options.steps, done)
+        meter = Meter(self.pipeline.reward)
         for step in range(done, options.steps):
             clock = _Clock()
+            meter.take()  # an evaluation's, which has rows of its own
             groups, seen, rounds = self._collect(stream, step, clock)
             told = {**describe(seen), **describe_turns(seen)}
             if mostly_masked(told) and not (rows and mostly_masked(rows[-1])):
@@ -196,6 +199,7 @@ class Training:
                     "groups": len(groups),
                     "zero_variance": zero_variance(seen),
                     "resampling_rounds": rounds,
+                    **({"usage": usage} if (usage := meter.take()) else {}),
                     **row,
                 }
                 rows = [*rows, row][-2 * options.alarm_window :]
