@@ -378,6 +378,65 @@ def test_a_budget_is_not_passed_over_all_starts_and_a_higher_one_goes_on(
         assert (folder / name).read_bytes() == (whole.folder / name).read_bytes()
 
 
+def test_requests_under_way_at_a_kill_count_for_what_they_may_have_cost(
+    start: Any, serve: Any, tmp_path: Path, whole: Whole
+) -> None:
+    from callwright.machines.model_server.usage import cost_of as most_of
+    from callwright.machines.model_server.usage import expected
+
+    hangs = [True]
+    server = serve(lambda asked: Reply(answers(asked), after=60 if hangs[0] and asked.number > 10 else 0))
+    folder, tight = tmp_path / "e", ("--sampler-option", "max_new_tokens=50", *PRICES)
+    process = start(*words(server, folder, *tight, "--max-cost", "1"))
+    wait_for(lambda: server.now == 4)
+    process.kill()
+    process.communicate()
+    asked, hangs[0] = list(server.asked), False
+    lost = asked[10:]
+    assert len(lost) == 4
+    bounds = [expected(one.body) for one in lost]
+    worst = sum(most_of(one.most_prompt, one.completion or 0, 0, (1.0, 2.0)) for one in bounds)
+    counted = [answers(one)["usage"] for one in asked[:10]]
+    paid = sum(one["prompt_tokens"] + 2 * one["completion_tokens"] for one in counted) / 1e6
+    # A budget that what is known to be paid leaves room in, and what may have been paid does not.
+    process = start(*words(server, folder, *tight, "--max-cost", f"{paid + worst / 2:.9f}"))
+    _, errors = process.communicate()
+    assert process.returncode == 1, errors
+    assert "4 requests were under way when the last start ended" in errors
+    assert f"requests whose answers were lost may have cost {worst:g}: that counts against --max-cost" in errors
+    assert f"{paid + worst:g} were spent on {folder}, at most" in errors
+    assert len(server.asked) == 14
+    # It counts for all later starts, too.
+    process = start(*words(server, folder, *tight, "--max-cost", "1"))
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert f"{paid + worst:g} of 1 were spent before, at most" in errors
+    assert len(server.asked) == 60 + 4
+    for name in ("verdicts.jsonl", "evaluation.json"):  # which say what is known
+        assert (folder / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_what_a_filter_took_is_paid_once_and_stands_on_its_row(invoke: Invoke, serve: Any, tmp_path: Path) -> None:
+    def script(asked: Asked) -> dict[str, Any]:
+        answer = answers(asked)
+        if asked.body["seed"] % 3 == 0:
+            answer["choices"][0]["finish_reason"] = "content_filter"
+        return answer
+
+    server, folder = serve(script), tmp_path / "e"
+    assert invoke(*words(server, folder, *PRICES)).exit_code == 0
+    rows = rows_of(folder)
+    masked = [row for row in rows if row["masked"]]
+    assert 5 < len(masked) < 40
+    assert all(row["usage"]["cost"] > 0 for row in rows)
+    assert json.loads((folder / "evaluation.json").read_text())["usage"]["cost"] == round(cost_of(server), 9)
+    data = (folder / "verdicts.jsonl").read_bytes()
+    (folder / "verdicts.jsonl").write_bytes(b"".join(data.splitlines(keepends=True)[:10]))
+    assert invoke(*words(server, folder, *PRICES)).exit_code == 0
+    assert (folder / "verdicts.jsonl").read_bytes() == data
+    assert len(server.asked) == 60
+
+
 def test_a_budget_without_prices_or_without_a_server_is_refused(invoke: Invoke, serve: Any) -> None:
     server = serve(answers)
     result = invoke(*words(server, None, "--max-cost", "1"))

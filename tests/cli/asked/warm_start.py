@@ -95,7 +95,8 @@ def begin(asked: Mapping[str, Any]) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, path in enumerate(asked["streams"], 1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115: of the whole process. The old one has read ahead
+    # The old one has read ahead.
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(asked["environment"])
     sys.argv = ["callwright", *asked["words"]]
