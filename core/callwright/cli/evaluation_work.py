@@ -64,6 +64,8 @@ class EvaluationRequest:
     batch: int
     time_limit: float | None = None
     isolation: Isolation | None = None
+    #: How many do the work at the same time: they share what one may ask of a server at a time.
+    workers: int = 1
     #: Where answers of a server are kept, if they are.
     replies: ReplyCache | None = None
 
@@ -154,7 +156,9 @@ class Opened:
 def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
     """What comes of tasks, in their order, as soon as it is there."""
     asked = opened.asked
-    plan = Plan(temperature=asked.temperature, seed=asked.seed, batch=asked.batch, shots=asked.shots)
+    plan = Plan(
+        temperature=asked.temperature, seed=asked.seed, batch=asked.batch, shots=asked.shots, workers=asked.workers
+    )
     for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, _kept):
         yield Judged([verdict for verdict, _ in some], [row for _, row in some])
 

@@ -211,7 +211,9 @@ def evaluate(
 
 @frozen(kw_only=True)
 class Plan:
-    """How an evaluation samples; see :func:`evaluate`."""
+    """How an evaluation samples; see :func:`evaluate`. ``workers`` share the ``concurrency`` of a sampler that waits for
+    a server: each has a share of it, at least 1.
+    """
 
     temperature: float = 0.0
     seed: int = 0
@@ -219,6 +221,7 @@ class Plan:
     shots: int = 0
     limits: TurnLimits | None = None
     retries: int = 0
+    workers: int = 1
 
 
 def evaluated(
@@ -232,7 +235,7 @@ def evaluated(
 
     A sampler is asked for ``plan.batch`` tasks at a time. One that waits for a server
     (:class:`callwright.walk.sampling.SamplesConcurrently`) is asked for each by itself, at most its ``concurrency`` at
-    a time: a task begins when another one ends. Its tasks are prepared, executed and judged in up to
+    a time (of ``plan.workers`` together): a task begins when another one ends. Its tasks are prepared, executed and judged in up to
     :data:`MOST_LANES` threads, each task in one of them; ``then`` is called there, too. What is finished and waits for
     a slower task before it is bounded: :func:`most_ahead` tasks.
     """
@@ -271,7 +274,7 @@ def _in_window(
     from callwright.machines.window import in_window
 
     role, native, conditions = role_of(sampler), offers_tools(sampler), _conditions(pipeline, plan)
-    concurrency = sampler.concurrency
+    concurrency = max(1, sampler.concurrency // plan.workers)
     # While some execute their calls others wait for the server, so that it always has as many as it may have.
     width = 2 * concurrency
 

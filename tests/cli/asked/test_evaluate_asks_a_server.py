@@ -160,12 +160,26 @@ def test_as_many_are_under_way_as_the_sampler_may_have(invoke: Invoke, serve: An
     assert server.most == 50
 
 
+@pytest.mark.parametrize(("concurrency", "most"), [(9, 8), (1, 2)])
+def test_workers_share_what_may_be_under_way(invoke: Invoke, serve: Any, concurrency: int, most: int) -> None:
+    """Half of it is for each of two, and at least one."""
+    all_there = threading.Event()
+    server = serve(lambda asked: Reply(answers(asked), after=0.0 if all_there.is_set() else 0.5))
+    watch = threading.Thread(target=lambda: (wait_for(lambda: server.now >= most), all_there.set()), daemon=True)
+    watch.start()
+    more = ("--workers", "2", "--executor", "thread", "--batch", "30")
+    assert invoke(*words(server, None, *more, concurrency=concurrency)).exit_code == 0
+    assert server.most == most
+
+
 @pytest.mark.parametrize("more", [("--workers", "2", "--executor", "thread"), ("--workers", "2"), ("--batch", "7")])
 def test_workers_and_batches_make_the_same_evaluation(
     invoke: Invoke, serve: Any, tmp_path: Path, whole: Whole, more: Sequence[str]
 ) -> None:
-    result = invoke(*words(serve(answers), tmp_path / "several", *PRICES, "--json", *more))
+    server = serve(answers)
+    result = invoke(*words(server, tmp_path / "several", *PRICES, "--json", *more))
     assert result.exit_code == 0, result.output
+    assert server.most <= 4  # also of all workers together
     assert "60 requests" in result.stderr  # of all processes together
     assert f"cost {whole.result['usage']['cost']:g}" in result.stderr
     assert json.loads(result.stdout) == whole.result
