@@ -11,6 +11,7 @@ from attrs import asdict, evolve, frozen
 
 from callwright.commands.pipelines import make_pipeline, make_sampler
 from callwright.commands.safe_text import say
+from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.pipeline import build_pipeline
 from callwright.plugins import PluginSource, Registry
@@ -144,6 +145,8 @@ class Opened:
         """The same with a sampler whose answers are kept."""
         if replies is None or not isinstance(self.sampler, KeepsReplies):
             return self
+        if isinstance(self.sampler, ConversesConcurrently) and self.sampler.concurrency == 0:
+            return self  # it asks no server
         self.sampler.keep_replies(replies)
         return evolve(self, asked=evolve(self.asked, replies=replies))
 
