@@ -12,7 +12,7 @@ Tokens are not known here: :class:`callwright.episodes.TokenEpisode` drives one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from callwright.episodes.results import as_user_message, observation_messages
@@ -70,6 +70,8 @@ class Conversation:
         self._turns: list[Turn] = []
         self._attempt: Attempt | None = None
         self._masked: str | None = None
+        #: What was paid for the answer that is masked.
+        self._usage: Mapping[str, float] | None = None
         self._messages = list(self._first)
         self._user_turns = 1
         self._stop: StopReason | None = None
@@ -87,7 +89,13 @@ class Conversation:
         """What was made so far, as a value that every reward scores. A later turn makes another one."""
         if self._attempt is None:
             self._attempt = Attempt.of(
-                self.task, self.parser, self._turns, self.conditions, stop=self._stop, masked=self._masked
+                self.task,
+                self.parser,
+                self._turns,
+                self.conditions,
+                stop=self._stop,
+                masked=self._masked,
+                usage=self._usage,
             )
         return self._attempt
 
@@ -145,6 +153,7 @@ class Conversation:
         if self._stop is not None:
             raise UsageError(f"the episode of task {self.task.id!r} is over ({self._stop}); no completion follows")
         if completion.masked is not None:
+            self._usage = completion.usage
             self.fail(completion.masked)
             return ()
         self._history.append((self.messages, completion))

@@ -12,7 +12,7 @@ id for id. Environment tokens (results of calls, messages of the user, the templ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
@@ -39,12 +39,14 @@ class EngineOutput:
     """What an engine returned for one context.
 
     ``token_ids`` hold the end token if the completion ended itself with one. ``logprobs`` (nats, of the policy that
-    sampled) are as many, or none. ``finished`` is False where a length limit cut the completion.
+    sampled) are as many, or none. ``finished`` is False where a length limit cut the completion. ``usage`` is what the
+    request took, as :class:`callwright.walk.Completion` has it.
     """
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     finished: bool = True
+    usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
 
 
 @runtime_checkable
@@ -201,7 +203,8 @@ class TokenEpisode:
         self._history.append((self.context, output))
         text = self._opened() + self.codec.text(ids)
         self.line.sampled(ids, output.logprobs)
-        following = self._conversation.take(Completion(text, ids, output.logprobs, not output.finished), bound)
+        made = Completion(text, ids, output.logprobs, not output.finished, usage=output.usage)
+        following = self._conversation.take(made, bound)
         if following:
             self._listen(ids, following)
 

@@ -55,6 +55,8 @@ class Attempt:
     stop: StopReason | None = None
     _is_told = False
     _masked_outside: str | None = None
+    #: What was paid for an answer that is no turn, as that of a filter (:attr:`.completion.Completion.usage`).
+    usage_outside: Mapping[str, float] | None = None
     _turns: tuple[Turn, ...] | None = None
     _ran: list[Trace] | None = None
     _parts: tuple[Program | ParseFailure, ...] | None = None
@@ -95,15 +97,16 @@ class Attempt:
         *,
         stop: StopReason | None = None,
         masked: str | None = None,
+        usage: Mapping[str, float] | None = None,
     ) -> Attempt:
         """A lived attempt: turns that were executed in one session here, under the strict rules.
 
-        ``masked`` is how the machinery failed outside the session, if it did. Rules that differ
-        from the strict ones execute all turns again in a fresh session.
+        ``masked`` is how the machinery failed outside the session, if it did, and ``usage`` what was paid for that.
+        Rules that differ from the strict ones execute all turns again in a fresh session.
         """
         made = cls(task, (), parser, conditions)
         made._set_turns(tuple(turns))
-        made.stop, made._masked_outside = stop, masked
+        made.stop, made._masked_outside, made.usage_outside = stop, masked, usage
         made.truncated = made.truncated or stop in CUT_OFF
         return made
 

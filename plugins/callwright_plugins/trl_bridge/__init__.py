@@ -64,7 +64,8 @@ def dataset(
     """A ``datasets.Dataset`` with ``prompt``, ``task_id``, ``depth`` and ``structure``, a row for each task of a split.
 
     ``form``: ``chat`` for messages, ``text`` for the compact prompt of the corpus, for tiny models. ``ir`` ``None``:
-    the query alone, for :func:`environment_factory`, where the chat template shows the tools and how to call them.
+    neither form nor tools stand in the prompt, only when to call and when not: for :func:`environment_factory`, where
+    the chat template shows the tools and how to call them.
     """
     from callwright_plugins.trl_bridge.prompts import make_dataset
 
