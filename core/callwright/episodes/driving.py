@@ -188,12 +188,15 @@ async def answer_of(asked: Awaitable[Any]) -> Any:
         return error
 
 
-def drive_batch(episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retries: int = 0) -> None:
+def drive_batch(
+    episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retries: int = 0, pool: EpisodePool | None = None
+) -> None:
     """:func:`drive` with an engine that is asked by contexts and rooms alone."""
     drive(
         episodes,
         lambda live: generate([episode.context for episode in live], [episode.room for episode in live]),
         retries=retries,
+        pool=pool,
     )
 
 

@@ -15,6 +15,7 @@ several workers masks its sample.
 
 from __future__ import annotations
 
+import atexit
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -114,6 +115,8 @@ class EpisodePool:
         if crew is not None:
             crew.close()
         self._stack.close()
+        self._executor.close()
+        atexit.unregister(self.close)
 
     @property
     def parallel(self) -> bool:
@@ -189,6 +192,7 @@ class EpisodePool:
                     work = ChunkWork(self._opening.open, do, SALVAGE, self._stuck_after, farewell)
                     self._asking = self._stack.enter_context(self._executor.places(work))
                 self._crew = Crew(self._executor.workers)
+                atexit.register(self.close)  # a pool that nobody closes would keep its processes waiting for work
             return self._crew
 
     def _ask(self, request: Request) -> Done:
