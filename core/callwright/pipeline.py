@@ -44,6 +44,7 @@ from callwright.walk.tasks import Corpus, Task
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from callwright.episodes.pool import EpisodePool
     from callwright.training.algorithm import Algorithm
 
 _Part = TypeVar("_Part")
@@ -225,6 +226,23 @@ class Pipeline:
         from callwright.machines import event_loop
 
         return event_loop.submit(self.reward.ascore(attempt))
+
+    def pool(self, executor: str = "serial", workers: int = 1, stuck_after: float | None = None) -> EpisodePool:
+        """Workers for the episodes of a run, which execute and score them (:mod:`callwright.episodes.pool`).
+
+        ``stuck_after`` (seconds): a worker without an answer counts as lost; 600 if left out. Raises
+        :class:`callwright.UsageError` for an executor that does not exist, and for parts that cannot be sent to it.
+        """
+        from callwright.episodes.pool import STUCK_AFTER, EpisodePool
+
+        return EpisodePool(
+            self.parser,
+            self.reward,
+            self._heard(None).caller,
+            executor=executor,
+            workers=workers,
+            stuck_after=STUCK_AFTER if stuck_after is None else stuck_after,
+        )
 
     def tell(self, attempt: Attempt, reward: Reward) -> Reward:
         """Tell the hook ``callwright_attempt_scored`` of a reward, which is returned."""

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from callwright.episodes.conversation import Conversation
+from callwright.episodes.conversation import Conversation, TurnsElsewhere
 from callwright.episodes.results import fit_observation
 from callwright.episodes.token_line import TokenLine
 from callwright.errors import ComponentError, DataError, UsageError
@@ -104,6 +104,10 @@ class TokenEpisode:
         self._history: list[tuple[tuple[int, ...], EngineOutput]] = []
         #: How many observations were cut to ``observation_tokens``.
         self.observations_cut = 0
+
+    def move(self, elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere]) -> None:
+        """Have turns parsed and executed elsewhere (:meth:`.conversation.Conversation.move`). Ids stay here."""
+        self._conversation.move(elsewhere)
 
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the prompt alone."""

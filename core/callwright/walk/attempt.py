@@ -133,9 +133,13 @@ class Attempt:
 
     def at(self, progress: Progress | None) -> Attempt:
         """The same attempt, seen at another point of a training. Nothing is parsed or executed again."""
+        return self.under(evolve(self.conditions, progress=progress))
+
+    def under(self, conditions: Conditions) -> Attempt:
+        """The same attempt under other conditions. Nothing is parsed or executed again."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.conditions = evolve(self.conditions, progress=progress)
+        other.conditions = conditions
         return other
 
     # What was written ------------------------------------------------------------------------------------------------
@@ -305,6 +309,15 @@ class Attempt:
         if rules is STRICT:
             self._strict_trace = trace
         return trace
+
+    @property
+    def failed_executions(self) -> Mapping[ExecutionRules, Trace]:
+        """What was executed by rules other than the strict ones where the machinery failed: it masks the attempt."""
+        return {rules: trace for rules, trace in self._traces.items() if rules != STRICT and trace.masked is not None}
+
+    def learn(self, executions: Mapping[ExecutionRules, Trace]) -> None:
+        """Take over what came of executing the attempt elsewhere, such as where it was scored."""
+        self._traces.update(executions)
 
     @property
     def is_told(self) -> bool:

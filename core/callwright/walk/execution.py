@@ -115,7 +115,7 @@ class Execution:
                 return _gathered(program, there.stream(_named(program), records_there, *given))
             return _run(program, session, self._tools, self._rules, self._caller, not environment.pure)
         except InfrastructureFailure as error:
-            return _never_begun(program, error)
+            return never_begun(program, error)
 
     def close(self) -> None:
         """Give the session back."""
@@ -144,11 +144,11 @@ def execute(
             return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
         session = _open(there or environment, scenario, seed, rules)
     except InfrastructureFailure as error:
-        return _never_begun(program, error)
+        return never_begun(program, error)
     try:
         return _run(program, session, tools, rules, caller or call_session, not environment.pure)
     except InfrastructureFailure as error:
-        return _never_begun(program, error)
+        return never_begun(program, error)
     finally:
         _close(session)
 
@@ -174,7 +174,8 @@ def _open(environment: Environment, scenario: str, seed: int, rules: ExecutionRu
     )
 
 
-def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+    """The trace of a program with calls whose session could not be opened."""
     first = program.calls[0]
     return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
 
@@ -318,7 +319,7 @@ def _gathered(program: Program, found: Iterator[Any]) -> Trace:
         records.extend(found)
     except InfrastructureFailure as error:
         if not before:
-            return _never_begun(program, error)
+            return never_begun(program, error)
         if len(records) < len(program.calls) and not (records and records[-1].outcome.kind == "infrastructure_error"):
             call = program.calls[len(records)]
             code = getattr(error, "code", "session")
