@@ -37,6 +37,7 @@ from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
 from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
+from callwright.environments.goals.states import end_state
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
@@ -277,6 +278,18 @@ class StatefulSession(OneThread, Session):
     def snapshot(self) -> dict[str, Any]:
         """What differs from the scenario, as JSON, for rewards that compare final states path by path."""
         return self.world.changed_rows()
+
+    def goal_state(self) -> dict[str, Any]:
+        """What the session has made of its scenario, without bookkeeping, for rewards that compare end states
+        (:mod:`callwright.environments.goals`).
+        """
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            return end_state(self.world)
+        finally:
+            turn.release()
 
     def helper(self, name: str, arguments: Mapping[str, Any] | None = None) -> Outcome:
         """Run a helper tool. Agents cannot: :meth:`call` does not know them.

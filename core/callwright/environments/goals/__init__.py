@@ -1,0 +1,8 @@
+"""Goals: one comparison of end states, for rewards, evaluation and synthesis, and goals that are stated one by one."""
+
+from __future__ import annotations
+
+from callwright.environments.goals.comparing import Comparison, Difference, compare
+from callwright.environments.goals.states import end_state
+
+__all__ = ["Comparison", "Difference", "compare", "end_state"]
