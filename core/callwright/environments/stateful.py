@@ -37,6 +37,8 @@ from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
 from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
+from callwright.environments.goals.comparing import Comparison
+from callwright.environments.goals.goal import Goal, check_rows
 from callwright.environments.goals.states import end_state
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.protocol import Environment, Outcome, Session
@@ -288,6 +290,19 @@ class StatefulSession(OneThread, Session):
             raise in_use()
         try:
             return end_state(self.world)
+        finally:
+            turn.release()
+
+    def check_goal(self, goal: Mapping[str, Any]) -> Comparison:
+        """Hold what is there against a goal, as JSON (:class:`callwright.environments.goals.Goal`).
+
+        Raises :class:`callwright.errors.DataError` for a goal that cannot be read or is not of these tables.
+        """
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            return check_rows(Goal.from_json(goal), self.world)
         finally:
             turn.release()
 
