@@ -181,35 +181,57 @@ def _text(value: Any) -> str:
 
 # Paths ----------------------------------------------------------------------------------------------------------------
 
-_ABSENT: Final = object()
+ABSENT: Final = object()
+
+
+@frozen
+class Container:
+    """That there is an object or a list at a path; what is in it has paths of its own."""
+
+    kind: str  # {} or []
+    empty: bool = field(eq=False)
 
 
 def _compare_paths(before: EndState | None, expected: EndState, found: EndState) -> Comparison:
     first, mine, theirs = ({} if state is None else dict(paths(state)) for state in (before, expected, found))
     right = 0
     differences: list[Difference] = []
-    for path in dict.fromkeys((*mine, *theirs)):
-        wanted, there = mine.get(path, _ABSENT), theirs.get(path, _ABSENT)
-        if not same(wanted, there):
-            said = [NOT_THERE if value is _ABSENT else _text(value) for value in (wanted, there)]
-            differences.append(Difference(".".join(path), *said))
-        elif before is None or not same(first.get(path, _ABSENT), there):
+    for path in dict.fromkeys((*first, *mine, *theirs)):
+        wanted, there = mine.get(path, ABSENT), theirs.get(path, ABSENT)
+        if differs(wanted, there):
+            differences.append(Difference(".".join(path), leaf_text(wanted), leaf_text(there)))
+        elif same(wanted, there) and differs(first.get(path, ABSENT), there):
             right += 1
-    right += sum(path not in mine and path not in theirs for path in first)
     return Comparison(right, len(differences), tuple(sorted(differences, key=lambda one: one.path)))
 
 
 def paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every scalar of a JSON value with the way to it; an empty list or object within counts as one."""
+    """Every scalar of a JSON value with the way to it, and a :class:`Container` for every object and list within."""
     inner: Sequence[tuple[Any, Any]] = ()
     if isinstance(value, Mapping):
         inner = list(value.items())
     elif isinstance(value, list | tuple):
         inner = list(enumerate(value))
-    if not inner and (path or not isinstance(value, Mapping | list | tuple)):
+    else:
         yield path, value
+        return
+    if path:
+        yield path, Container("{}" if isinstance(value, Mapping) else "[]", not inner)
     for key, one in inner:
         yield from paths(one, (*path, str(key)))
+
+
+def differs(one: Any, other: Any) -> bool:
+    """Whether what two states have at a path differs, and no path further within says so."""
+    full = Container in (type(one), type(other)) and not (getattr(one, "empty", True) and getattr(other, "empty", True))
+    return not same(one, other) and not (full and ABSENT in (one, other))
+
+
+def leaf_text(value: Any) -> str:
+    """What is at a path, as text."""
+    if value is ABSENT:
+        return NOT_THERE
+    return value.kind if isinstance(value, Container) else _text(value)
 
 
 def same(one: Any, other: Any) -> bool:

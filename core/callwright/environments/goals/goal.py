@@ -18,7 +18,16 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from callwright.environments.goals.comparing import AS_IT_WAS, Comparison, Difference, paths, same
+from callwright.environments.goals.comparing import (
+    ABSENT,
+    AS_IT_WAS,
+    Comparison,
+    Difference,
+    differs,
+    leaf_text,
+    paths,
+    same,
+)
 from callwright.environments.goals.states import EndState, compared_fields
 from callwright.environments.rows import key_text, row_json, table_of
 from callwright.environments.world import World
@@ -27,7 +36,6 @@ from callwright.language.long_numbers import json_text
 from callwright.language.shortening import shortened
 
 _WIDTH: Final = 80
-_ABSENT: Final = object()
 
 
 @frozen
@@ -176,7 +184,7 @@ def _changes(world: World, before: World) -> Iterator[_Change]:
             if old == new:
                 continue
             was, now = ({} if r is None else compared_fields(table, r, world.base.now, world.now) for r in (old, new))
-            fields = tuple(name for name in (now or was) if was.get(name, _ABSENT) != now.get(name, _ABSENT))
+            fields = tuple(name for name in (now or was) if was.get(name, ABSENT) != now.get(name, ABSENT))
             if fields:
                 yield _Change(
                     table.name,
@@ -267,13 +275,15 @@ def check_paths(goal: Goal, before: EndState, found: EndState) -> Comparison:
         if part.table:
             raise DataError(f"the goal names the table {part.table!r}, and this state is not of rows: name paths")
     first, last = dict(paths(before)), dict(paths(found))
-    changed = [path for path in dict.fromkeys((*first, *last)) if not same(first.get(path, ()), last.get(path, ()))]
+    changed = [
+        path for path in dict.fromkeys((*first, *last)) if differs(first.get(path, ABSENT), last.get(path, ABSENT))
+    ]
     named = [(tuple(one.path.split(".")), one) for one in goal.changed]
     tally = _Tally()
     for held in goal.holds:
         there = _at(found, held.path)
         if not _fits(held.value, there):
-            tally.wrong(held.path, _short(held.value), "not there" if there is _ABSENT else _short(there))
+            tally.wrong(held.path, _short(held.value), "not there" if there is ABSENT else _short(there))
         elif not _fits(held.value, _at(before, held.path)):
             tally.right += 1
     for path, one in named:
@@ -284,8 +294,7 @@ def check_paths(goal: Goal, before: EndState, found: EndState) -> Comparison:
     spoken_of = [path for path, _ in named] + [tuple(held.path.split(".")) for held in goal.holds]
     for other in changed:
         if goal.nothing_else and not any(other[: len(path)] == path for path in spoken_of):
-            there = last.get(other, _ABSENT)
-            tally.wrong(".".join(other), AS_IT_WAS, "not there" if there is _ABSENT else _short(there))
+            tally.wrong(".".join(other), AS_IT_WAS, leaf_text(last.get(other, ABSENT)))
     return tally.comparison()
 
 
@@ -296,7 +305,7 @@ def _at(state: EndState, path: str) -> Any:
         elif isinstance(state, list) and name.isdecimal() and int(name) < len(state):
             state = state[int(name)]
         else:
-            return _ABSENT
+            return ABSENT
     return state
 
 
