@@ -180,3 +180,19 @@ def test_a_lamp_that_was_switched_on_and_off_is_off() -> None:
     assert session.call(calls[1], {"device_id": state.id}).executed
     assert session.digest() != home.open().digest()
     assert compare(None, home.open().goal_state(), session.goal_state()).equal
+
+
+def test_the_table_of_declarations_is_that_of_the_rows() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "goals.md").read_text(encoding="utf-8")
+    told = [line for line in text.splitlines() if line.startswith("| `") and line.split("`")[1] in NAMES]
+    declared = []
+    for name in NAMES:
+        for kind in made(name).kinds:
+            table = table_of(kind)
+            parts = (table.bookkeeping, table.stamps, table.relative, table.unordered, table.generated)
+            cells = [", ".join(f"`{field}`" for field in table.fields if field in part) for part in parts]
+            if not table.is_compared:
+                cells[0] = "everything"
+            if any(cells):
+                declared.append(f"| `{name}` | `{table.name}` | {' | '.join(cells)} |")
+    assert told == declared
