@@ -137,6 +137,36 @@ class BoundsResults(Protocol):
 
 
 @runtime_checkable
+class TellsGoalState(Protocol):
+    """A session that tells what it has come to, for rewards that compare end states.
+
+    Without it two sessions have come to the same if their digests are equal.
+    """
+
+    __slots__ = ()
+
+    def goal_state(self) -> Any:
+        """JSON without what is no goal: logs, counters, stamps, and ids where they mean nothing.
+
+        States of rows are renamed (:mod:`callwright.environments.goals`); any other JSON is compared path by path.
+        """
+
+
+@runtime_checkable
+class ChecksGoals(Protocol):
+    """A session that holds what it has come to against a goal by itself: one of rows, which knows the rest of them."""
+
+    __slots__ = ()
+
+    def check_goal(self, goal: Mapping[str, Any]) -> Any:
+        """What a goal (:class:`callwright.environments.goals.Goal` as JSON) comes to here.
+
+        Returns a :class:`callwright.environments.goals.Comparison`, and raises :class:`callwright.errors.DataError` for
+        a goal that cannot be read or is not of this environment.
+        """
+
+
+@runtime_checkable
 class KeepsTime(Protocol):
     """An environment that ends by itself what takes longer than its own limits: no clock is put around its sessions."""
 

@@ -37,6 +37,9 @@ from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
 from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
+from callwright.environments.goals.comparing import Comparison
+from callwright.environments.goals.goal import Goal, check_rows
+from callwright.environments.goals.states import end_state
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
@@ -277,6 +280,31 @@ class StatefulSession(OneThread, Session):
     def snapshot(self) -> dict[str, Any]:
         """What differs from the scenario, as JSON, for rewards that compare final states path by path."""
         return self.world.changed_rows()
+
+    def goal_state(self) -> dict[str, Any]:
+        """What the session has made of its scenario, without bookkeeping, for rewards that compare end states
+        (:mod:`callwright.environments.goals`).
+        """
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            return end_state(self.world)
+        finally:
+            turn.release()
+
+    def check_goal(self, goal: Mapping[str, Any]) -> Comparison:
+        """Hold what is there against a goal, as JSON (:class:`callwright.environments.goals.Goal`).
+
+        Raises :class:`callwright.errors.DataError` for a goal that cannot be read or is not of these tables.
+        """
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            return check_rows(Goal.from_json(goal), self.world)
+        finally:
+            turn.release()
 
     def helper(self, name: str, arguments: Mapping[str, Any] | None = None) -> Outcome:
         """Run a helper tool. Agents cannot: :meth:`call` does not know them.
