@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import verifiers.v1 as vf
 from pydantic import Field
 
+from callwright.environments.sessions import briefing_of
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.plugins import default_registry
 from callwright.training.evaluation import judge
@@ -133,8 +134,9 @@ class Loading:
         parser = None if config.ir is None else registry.create("parser", config.ir)
         tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
         for task in tasks if config.limit is None else tasks[: config.limit]:
-            system = None
-            if parser is not None:
+            if parser is None:  # the tools are told by others, the world by nobody else
+                system = briefing_of(task.environment, task.scenario, task.seed) or None
+            else:
                 system = build_messages(task, parser, registry)[0].text
             data = CallwrightData(
                 id=task.id,
