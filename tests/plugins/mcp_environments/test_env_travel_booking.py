@@ -906,12 +906,12 @@ def test_the_sparse_scenario_is_empty() -> None:
 def test_a_search_says_why_it_found_nothing() -> None:
     """A day that is not on sale, a route that nobody flies and a city that is not there are told apart."""
     session = ENV.open()
-    flight = next(iter(session.world.rows(Flight)))
+    flight = next(iter(session.world.rows(travel.Flight)))
     there = {"origin": flight.origin, "destination": flight.destination}
     late = session.call("search_flights", {**there, "date": "2026-11-25"})
     assert (late.kind, late.code, late.value["items"]) == ("partial", "OUTSIDE_SCHEDULE", [])
     assert "2026-11-25" in late.message
-    flown = {(one.origin, one.destination) for one in session.world.rows(Flight)}
+    flown = {(one.origin, one.destination) for one in session.world.rows(travel.Flight)}
     codes = sorted({code for pair in flown for code in pair})
     unflown = next((a, b) for a in codes for b in codes if a != b and (a, b) not in flown)
     never = session.call("search_flights", dict(zip(("origin", "destination"), unflown, strict=True)))
