@@ -202,6 +202,23 @@ class HoldsTools(Protocol):
         """Whether a tool is code that is not part of this distribution."""
 
 
+@runtime_checkable
+class Briefs(Protocol):
+    """An environment that has something to tell a model before its first call: rules, the time, whom it serves.
+
+    Prompts hold it, and so do the instructions of an MCP server.
+    """
+
+    __slots__ = ()
+
+    @property
+    def briefs(self) -> bool:
+        """Whether there is anything to tell. Where not, no session is opened to ask."""
+
+    def briefing(self, session: Session) -> str:
+        """What is told of a session of this environment as it is now: plain text, without a line break at its end."""
+
+
 _declared: Final[dict[tuple[type[Any], type[Any]], bool]] = {}
 
 

@@ -36,6 +36,7 @@ from attrs import field, frozen
 from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
+from callwright.environments.briefing.policy import Policy, written
 from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.goals.goal import Goal, check_rows
@@ -81,8 +82,10 @@ class StatefulEnvironment(ByName, Environment):
     """An environment of rows, tools and named scenarios; the first scenario is the one that ``""`` opens.
 
     ``tools`` are functions whose positional-only first parameter is the :class:`callwright.World`. ``toolsets`` are
-    added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario. Raises
-    :class:`callwright.errors.NameClash` for two tools or tables of one name.
+    added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario.
+    ``policy`` holds the rules that a model is told, ``person(world)`` names who is signed in; with either of them,
+    prompts hold a briefing (:meth:`briefing`). Raises :class:`callwright.errors.NameClash` for two tools or tables of
+    one name.
     """
 
     def __init__(
@@ -94,6 +97,8 @@ class StatefulEnvironment(ByName, Environment):
         scenarios: Mapping[str, Scenario],
         toolsets: Toolsets = (),
         scale: float = 1.0,
+        policy: Policy | None = None,
+        person: Callable[[World], str] | None = None,
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -101,6 +106,7 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
+        self.policy, self.person = policy, person
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)
@@ -119,6 +125,8 @@ class StatefulEnvironment(ByName, Environment):
     def __getstate__(self) -> dict[str, Any]:
         for name, scenario in self.scenarios.items():
             need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
+        if self.person is not None:
+            need_name(self.person, f"person of environment {self._name!r}")
         return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -167,6 +175,15 @@ class StatefulEnvironment(ByName, Environment):
     def pure(self) -> bool:
         """True: rows cannot change, and tools make what they return anew."""
         return True
+
+    @property
+    def briefs(self) -> bool:
+        """Whether the environment has a policy, or somebody is signed in."""
+        return self.policy is not None or self.person is not None
+
+    def briefing(self, session: StatefulSession) -> str:
+        """What a model is told of a session as it is now: rules, time, and who is signed in; else an empty text."""
+        return session.briefing()
 
     def open(self, scenario: str = "", seed: int = 0) -> StatefulSession:
         """A fresh session. The first session of a scenario and seed also builds its rows.
@@ -276,6 +293,14 @@ class StatefulSession(OneThread, Session):
         (:func:`callwright.environments.world.difference`).
         """
         return difference(World(self.world.base) if since is None else since.world, self.world)
+
+    def briefing(self) -> str:
+        """What :meth:`StatefulEnvironment.briefing` says."""
+        environment = self.environment
+        if not environment.briefs:
+            return ""
+        person = environment.person
+        return written(environment.policy, self.world.now, "" if person is None else person(self.world))
 
     def snapshot(self) -> dict[str, Any]:
         """What differs from the scenario, as JSON, for rewards that compare final states path by path."""

@@ -22,7 +22,7 @@ _TABLE_TYPES: Final = frozenset({"pandas.dataframe", "dataframe"})
 _ANY_TYPES: Final = frozenset({"any", "object | array", "mixed"})
 _SUBSCHEMAS: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _SUBSCHEMA_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 #: How many schemas and lists a schema may come to once its references are replaced: a model reads every one of them.
 _MOST_INLINED: Final = 10_000
 
@@ -39,7 +39,7 @@ def normalise(schema: Any) -> dict[str, Any]:
     for key, value in schema.items():
         if key == "type":
             out.update(_normalise_type(value))
-        elif key in _SUBSCHEMA_MAPS and isinstance(value, Mapping):
+        elif key in SUBSCHEMA_MAPS and isinstance(value, Mapping):
             out[key] = {name: normalise(inner) for name, inner in value.items()}
         elif key in _SUBSCHEMA_LISTS and isinstance(value, list):
             out[key] = [normalise(inner) for inner in value]
@@ -121,7 +121,7 @@ def _without_references(schema: Any, definitions: Mapping[str, Any]) -> Any:
             inner = resolve(definitions[name], (*trail, name), False)
             return {**inner, **resolve(rest, trail, False)} if isinstance(inner, Mapping) else inner
         return {
-            key: resolve(value, trail, key in _SUBSCHEMA_MAPS)
+            key: resolve(value, trail, key in SUBSCHEMA_MAPS)
             for key, value in node.items()
             if key != "$defs" and (named or not (key == "title" and isinstance(value, str)))
         }

@@ -86,6 +86,7 @@ def listed_tool(spec: ToolSpec) -> dict[str, Any]:
     """A tool as ``tools/list`` shows it."""
     tool: dict[str, Any] = {
         "name": spec.name,
+        "title": spec.title,
         "description": spec.description,
         "inputSchema": {"type": "object", **spec.parameters},
         "annotations": {

@@ -440,3 +440,22 @@ def test_signals_end_the_server_while_it_waits(
         assert json.loads(child.stdout.readline())["id"] == 1
         child.send_signal(number)
         assert child.wait(timeout=30) == 0  # though stdin is still open
+
+
+@MODES
+def test_a_client_is_told_the_rules_the_time_and_the_person(mode: str) -> None:
+    async def told(client: Any) -> str:
+        return str(client.instructions)
+
+    mail: Any = cw.environment("email")
+    said = in_memory(Service(mail, scenario="sparse", seed=2), told, mode)
+    assert said.startswith("The Callwright environment 'email': 17 tools.\n\nYou look after the mailbox")
+    assert said.endswith(mail.briefing(mail.open("sparse", 2)))
+    assert "Now: Monday, 2026-03-02T09:00:00Z." in said
+
+
+def test_a_client_of_an_environment_without_rules_is_told_what_it_is(shelf_world: ModuleType) -> None:
+    async def told(client: Any) -> str:
+        return str(client.instructions)
+
+    assert "\n" not in in_memory(Service(shelf_world.ShelfWorld()), told)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.sessions import call_session, undeclared_failure
+from callwright.environments.sessions import briefing_of, call_session, undeclared_failure
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
 from callwright.language.program import Call
 from callwright.walk.execution import copy_json
@@ -93,6 +93,15 @@ class Service:
         self.tools = environment.tools
         self.listing = [listed_tool(spec) for spec in self.tools.values() if not spec.hidden]
         self.in_calls = 0
+
+    def instructions(self) -> str:
+        """What a client is told when it connects: what this is, and the briefing of a session that begins by default.
+
+        A connection that names another scenario or seed meets another time or another person.
+        """
+        about = f"The Callwright environment {self.environment.name!r}: {len(self.listing)} tools."
+        told = briefing_of(self.environment, *self.default)
+        return f"{about}\n\n{told}" if told else about
 
     # Calls
 
@@ -332,7 +341,7 @@ def make_server(service: Service) -> Server[str]:
     server: Server[str] = Server(
         environment.name,
         version=callwright.__version__,
-        instructions=f"The Callwright environment {environment.name!r}: {len(service.listing)} tools.",
+        instructions=service.instructions(),
         lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
