@@ -16,6 +16,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
+from attrs import evolve
+
+from callwright.environments.living.asking import keep_time
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import call_session, undeclared_failure
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
@@ -44,6 +48,8 @@ class Service:
 
     ``threads``: whether calls run in threads, so that slow ones neither hold up others nor outlast the limit. By
     default they do, except in pure environments, whose calls take microseconds; those run one after the other.
+
+    ``clock`` lets time move in every session; without it as its scenario says.
     """
 
     def __init__(
@@ -57,10 +63,11 @@ class Service:
         idle: float | None = 1800.0,
         time_limit: float | None = None,
         threads: bool | None = None,
+        clock: ClockPolicy | None = None,
     ) -> None:
         if time_limit is not None and time_limit <= 0:
             raise UsageError(f"the time limit must be a positive number of seconds, not {time_limit:g}")
-        self.environment, self.helpers = environment, helpers
+        self.environment, self.helpers, self.clock = environment, helpers, clock
         self.default = (scenario, seed)
         slow = not environment.pure or getattr(environment, "blocking", False)
         self.threads = (slow or time_limit is not None) if threads is None else threads
@@ -114,7 +121,7 @@ class Service:
                 outcome = undeclared_failure(tool, error.__cause__ or error)
         state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
         if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
-            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared)
+            outcome = evolve(outcome, value=copy_json(outcome.value))
         try:
             return result_of(outcome, spec, state)
         except (TypeError, ValueError, RecursionError) as error:
@@ -122,7 +129,17 @@ class Service:
             return result_of(Outcome("execution_error", None, "not_json", broken), spec, state)
 
     def _held(self, id: str, scenario: str | None, seed: int | None) -> Held:
-        return self.sessions.obtain(id, self.environment.open, scenario, seed, self.default)
+        return self.sessions.obtain(id, self.open, scenario, seed, self.default)
+
+    def open(self, scenario: str, seed: int) -> Session:
+        """A fresh session, whose time moves as the server was told.
+
+        Raises :class:`callwright.UsageError` where it cannot, and what opening raises.
+        """
+        session = self.environment.open(scenario, seed)
+        if self.clock is not None:
+            keep_time(session, self.clock, self.environment.name)
+        return session
 
     # Sessions
 
