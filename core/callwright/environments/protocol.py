@@ -48,7 +48,7 @@ class Outcome:
     code: str = ""
     message: str = ""
     undeclared: str = field(default="", eq=False, repr=False)
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def executed(self) -> bool:

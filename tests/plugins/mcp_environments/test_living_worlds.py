@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -21,13 +22,20 @@ from callwright.environments.stateful import StatefulEnvironment, StatefulSessio
 from callwright_plugins.mcp_environments import TOOLS
 from callwright_plugins.mcp_environments.banking import rows as bank
 from callwright_plugins.mcp_environments.banking import schedule
+from callwright_plugins.mcp_environments.budget import recurring
+from callwright_plugins.mcp_environments.budget import rows as spending
 from callwright_plugins.mcp_environments.food_delivery import rows as food
 from callwright_plugins.mcp_environments.food_delivery import service
+from callwright_plugins.mcp_environments.iot_devices import house
+from callwright_plugins.mcp_environments.iot_devices import rows as home
 from callwright_plugins.mcp_environments.marketplace import auctions
 from callwright_plugins.mcp_environments.marketplace import rows as market
+from callwright_plugins.mcp_environments.payments import rows as pay
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.trading import rows as exchange
 from callwright_plugins.mcp_environments.trading import session as trading_session
+from callwright_plugins.mcp_environments.travel_booking import fares
+from callwright_plugins.mcp_environments.travel_booking import rows as travel
 from callwright_plugins.mcp_environments.vehicle import motion
 from callwright_plugins.mcp_environments.vehicle import rows as car
 
@@ -181,6 +189,62 @@ def schedule_a_payment(session: StatefulSession) -> None:
     ok(session, "schedule_payment", **given, pay_at=at)
 
 
+def hold_a_seat(session: StatefulSession) -> None:
+    world = session.world
+    for fare in world.rows(travel.Fare):
+        given = {"flight_id": fare.flight_id, "fare_class": fare.fare_class, "seats": 1}
+        flight = world.need(travel.Flight, fare.flight_id)
+        price = fares.quote(world, flight, fare)
+        if session.call("hold_flight", {**given, "quoted_price_cents": price}).executed:
+            return
+    raise AssertionError
+
+
+def refund(session: StatefulSession) -> None:
+    for payment in session.world.rows(pay.Payment):
+        if session.call("refund_payment", {"payment_id": payment.id, "amount_cents": 1}).executed:
+            return
+    raise AssertionError
+
+
+def message_a_sleeper(session: StatefulSession) -> None:
+    """An event for a webhook whose host comes up after the first attempt."""
+    customer = next(one.id for one in session.world.rows(pay.Customer) if not one.archived)
+    up_from = session.world.now + 90
+    session.world.put(pay.Receiver("slow.example.com", up_from))
+    ok(session, "register_webhook", url="https://slow.example.com/hook", events=["invoice.created"])
+    line = {"description": "tea", "quantity": 1, "unit_price_cents": 100, "tax_bps": 0}
+    ok(session, "create_invoice", customer_id=customer, lines=[line])
+
+
+def message_nobody(session: StatefulSession) -> None:
+    """The same, and the host never comes up."""
+    message_a_sleeper(session)
+    session.world.put(pay.Receiver("slow.example.com", session.world.now + 900 * DAY))
+
+
+def spend_every_week(session: StatefulSession) -> None:
+    day = iso(session.world.now + 2 * DAY)[:10]
+    for category in session.world.rows(spending.Category):
+        given = {"category_id": category.id, "amount_cents": 1, "first_day": day, "every": "week", "times": 2}
+        if not category.hard_cap and session.call("add_recurring_expense", {**given, "description": "Bus"}).executed:
+            return
+    raise AssertionError
+
+
+def spend_too_much(session: StatefulSession) -> None:
+    day = iso(session.world.now + 2 * DAY)[:10]
+    category = next(one.id for one in session.world.rows(spending.Category) if one.hard_cap and not one.archived)
+    ok(
+        session,
+        "add_recurring_expense",
+        category_id=category,
+        amount_cents=10**8,
+        first_day=day,
+        description="Yacht",
+    )
+
+
 def nothing_but_time(session: StatefulSession) -> None:
     """What happens has been prepared by the scenario."""
 
@@ -207,6 +271,25 @@ STORIES: Final[list[tuple[str, str, Callable[[StatefulSession], Any], int, str]]
         DAY,
         r"The scheduled payment S\d+ of 100 cents to .* was made",
     ),
+    ("order_packed", "shopping", nothing_but_time, 30 * DAY, r"order O\d+ is packed"),
+    ("order_shipped", "shopping", nothing_but_time, 30 * DAY, r"order O\d+ is shipped with .*, expected at"),
+    ("order_delivered", "shopping", nothing_but_time, 30 * DAY, r"order O\d+ is delivered"),
+    ("hold_lapsed", "travel_booking", hold_a_seat, DAY, r"Your hold HO\d+ of 1 seat on .* has lapsed"),
+    ("refund_settled", "payments", refund, 2 * HOUR, r"The refund R\d+ of 1 cents for P\d+ is with the customer"),
+    (
+        "authorisation_expired",
+        "payments",
+        nothing_but_time,
+        3 * DAY,
+        r"The authorisation P\d+ of invoice I\d+ has",
+    ),
+    ("webhook_attempt", "payments", message_a_sleeper, HOUR, r"did not arrive at attempt 2"),
+    ("webhook_attempt", "payments", message_a_sleeper, HOUR, r"invoice\.created .* has arrived, at attempt 3"),
+    ("webhook_attempt", "payments", message_nobody, DAY, r"has failed: 6 attempts were made"),
+    ("recurring_expense", "budget", spend_every_week, 4 * DAY, r"'Bus' \(Q\d+\) of 1 cents .* was entered"),
+    ("recurring_expense", "budget", spend_every_week, 20 * DAY, r"'Bus' .* is over"),
+    ("recurring_expense", "budget", spend_too_much, 4 * DAY, r"'Yacht' .* was not entered"),
+    ("automation", "iot_devices", nothing_but_time, 2 * DAY, r"The automation 'Night' \(AU\d+\) has run"),
     ("token_expired", "banking", identify, DAY, r"The token of customer C\d+ has expired"),
 ]
 
@@ -265,6 +348,12 @@ def test_every_kind_of_every_environment_has_a_story() -> None:
             assert kind.summary.endswith(".")
 
 
+def test_the_page_lists_every_kind() -> None:
+    page = Path(__file__).parents[3] / "docs" / "environments.md"
+    listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == [(name, kind.name, kind.summary.removesuffix(".")) for name in TOOLS for kind in env(name).events]
+
+
 def test_customers_who_have_not_identified_themselves_are_not_told() -> None:
     session = opened("banking")
     schedule_a_payment(session)
@@ -291,12 +380,16 @@ SETTLES: Final[dict[str, Callable[[cw.World], Any]]] = {
     "marketplace": auctions.settle,
     "banking": schedule.settle,
     "vehicle": motion.settled,
+    "budget": recurring.settle,
+    "iot_devices": house.settle,
 }
 PREPARED: Final = {
     "trading": wait_in_the_book,
     "marketplace": bid_among_rivals,
     "banking": schedule_a_payment,
     "vehicle": drive,
+    "budget": spend_every_week,
+    "iot_devices": nothing_but_time,
 }
 
 
@@ -316,6 +409,9 @@ def test_what_happens_by_and_by_is_what_a_tool_finds_that_looks_later(
         session.world.begin(False)
         SETTLES[name](session.world)
         session.world.end()
+    if name == "iot_devices":  # which notes when its automations were last run, however that came
+        until = lazy.world.need(home.Profile, "me").settled_at
+        living.world.update(living.world.need(home.Profile, "me"), settled_at=until)
     assert living.diff(lazy) == {}
     assert living.digest() == lazy.digest()
 

@@ -30,6 +30,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.shopping.events import EVENTS
     from callwright_plugins.mcp_environments.shopping.rows import ROWS
     from callwright_plugins.mcp_environments.shopping.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.shopping.tools import TOOLS
@@ -41,4 +42,5 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        events=EVENTS,
     )

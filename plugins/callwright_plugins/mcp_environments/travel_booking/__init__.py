@@ -31,6 +31,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.travel_booking.events import EVENTS
     from callwright_plugins.mcp_environments.travel_booking.rows import ROWS
     from callwright_plugins.mcp_environments.travel_booking.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.travel_booking.tools import TOOLS
@@ -42,4 +43,5 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        events=EVENTS,
     )

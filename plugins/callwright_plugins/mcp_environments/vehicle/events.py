@@ -40,7 +40,7 @@ def _state(car: Vehicle) -> str:
 def _tells_arrival(world: World, route_id: str, _: Any) -> Iterable[Notice]:
     target = world.need(Destination, world.need(Route, route_id).destination)
     yield Notice(
-        f"You have arrived at {target.name}, {target.address} (route {route_id}). The car stands with its engine running. "
+        f"You have arrived at {target.name}, {target.address} (route {route_id}). The car stands, and its engine runs. "
         + _state(world.need(Vehicle, "car"))
     )
 
