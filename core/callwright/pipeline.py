@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from attrs import evolve, field, frozen
 
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.token_episode import Codec, TokenEpisode
@@ -377,7 +378,13 @@ def conditions_of(loaded: LoadedRecipe) -> Conditions:
     """The conditions that a recipe states."""
     recipe = loaded.recipe
     limits = SINGLE_TURN if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
-    return Conditions(seed=recipe.seed, time_limit=recipe.time_limit, limits=limits, isolation=recipe.isolation)
+    return Conditions(
+        seed=recipe.seed,
+        time_limit=recipe.time_limit,
+        limits=limits,
+        isolation=recipe.isolation,
+        clock=None if recipe.clock is None else ClockPolicy(**recipe.clock.model_dump()),
+    )
 
 
 def open_pipeline(

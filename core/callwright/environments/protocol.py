@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
 from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from callwright.environments.living.policy import ClockPolicy
 
 OutcomeKind = Literal[
     "ok",
@@ -35,6 +38,9 @@ class Outcome:
 
     ``undeclared`` is empty unless the tool raised what it does not declare. Then it names the tool, the exception and
     the functions that it came through. It is for the owner of the tool: no model is told of it.
+
+    ``notices`` are what the person whose session it is was told until now, in the order in which it happened: a parcel
+    arrived, a bid was beaten. The model reads them with the outcome.
     """
 
     kind: OutcomeKind
@@ -42,6 +48,7 @@ class Outcome:
     code: str = ""
     message: str = ""
     undeclared: str = field(default="", eq=False, repr=False)
+    notices: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def executed(self) -> bool:
@@ -175,6 +182,22 @@ class KeepsTime(Protocol):
     @property
     def keeps_time(self) -> Literal[True]:
         """True: whatever is asked of its sessions has an answer in time."""
+
+
+@runtime_checkable
+class MovesTime(Protocol):
+    """A session whose clock can move between calls (:mod:`callwright.environments.living`)."""
+
+    __slots__ = ()
+
+    def keep_time(self, policy: ClockPolicy | None) -> None:
+        """Let time move by a policy from now on; ``None`` lets it stand still."""
+
+    def user_turn(self) -> None:
+        """Let a turn of the user pass. Nothing happens where time stands still."""
+
+    def elapse(self, seconds: int) -> None:
+        """Let time pass: "two hours later"."""
 
 
 @runtime_checkable

@@ -83,6 +83,7 @@ class Conversation:
             seed=task.seed,
             rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
             caller=conditions.caller,
+            clock=task.clock or conditions.clock,
         )
         self._history: list[tuple[tuple[Message, ...], Completion]] = []
         self._turns: list[Turn] = []

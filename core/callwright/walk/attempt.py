@@ -375,20 +375,25 @@ class Attempt:
             seed=task.seed,
             rules=_under(rules, conditions.time_limit, conditions.isolation),
             caller=conditions.caller,
+            clock=task.clock or conditions.clock,
         )
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
         task, conditions = self.task, self.conditions
         rules = _under(rules, conditions.time_limit, conditions.isolation)
-        scenario, seed, caller = task.scenario, task.seed, conditions.caller
         programs = self._programs
         if len(programs) == 1:
-            program = programs[0]
-            return [
-                execute(program, task.environment, task.tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
-            ]
-        execution = Execution(task.environment, task.tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
+            return [self._run_one(programs[0], rules)]
+        execution = Execution(
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=rules,
+            caller=conditions.caller,
+            clock=task.clock or conditions.clock,
+        )
         traces = []
         try:
             for program in programs:

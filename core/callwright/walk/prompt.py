@@ -83,7 +83,7 @@ def _native_example(shot: Task) -> Iterator[Message]:
     if not program.calls:
         yield Message.assistant(NOTHING_TO_CALL)
         return
-    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed)
+    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed, clock=shot.clock)
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
     records = list(trace.records)

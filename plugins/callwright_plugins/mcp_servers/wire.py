@@ -151,7 +151,8 @@ def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None
     """An outcome as the result of ``tools/call``: text for a model, structured content, the outcome in ``_meta``.
 
     The text is what models read in rollouts (:func:`callwright.environments.told`): a block with the result, and one
-    with ``{"warning": …}`` after a partial one, or one with ``{"error": …}``.
+    with ``{"warning": …}`` after a partial one, or one with ``{"error": …}``; then one with ``{"notices": …}`` where
+    something happened meanwhile.
 
     Raises :class:`TypeError` or :class:`ValueError` for a value that is not JSON.
     """
@@ -162,6 +163,8 @@ def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None
         about["message"] = outcome.message
     if outcome.undeclared:
         about["undeclared"] = outcome.undeclared
+    if outcome.notices:
+        about["notices"] = list(outcome.notices)
     if digest is not None:
         about["digest"] = digest
     result: dict[str, Any] = {"resultType": "complete", "_meta": {OUTCOME: about}}
@@ -202,5 +205,7 @@ def answer_of(result: Mapping[str, Any]) -> Answer | None:
             value = value.get(_RESULT)
     digest = about.get("digest")
     code, message, undeclared = (str(about.get(name, "")) for name in ("code", "message", "undeclared"))
-    outcome = Outcome(about["kind"], value, code, message, undeclared)
+    notices = about.get("notices")
+    told = tuple(map(str, notices)) if isinstance(notices, list) else ()
+    outcome = Outcome(about["kind"], value, code, message, undeclared, told)
     return Answer(outcome, digest if isinstance(digest, str) else None)

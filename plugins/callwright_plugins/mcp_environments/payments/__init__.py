@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.payments.events import EVENTS
     from callwright_plugins.mcp_environments.payments.policy import POLICY
     from callwright_plugins.mcp_environments.payments.rows import ROWS
     from callwright_plugins.mcp_environments.payments.scenarios import SCENARIOS
@@ -41,4 +42,5 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        events=EVENTS,
     )

@@ -27,6 +27,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.trading.events import EVENTS
     from callwright_plugins.mcp_environments.trading.policy import POLICY
     from callwright_plugins.mcp_environments.trading.rows import ROWS
     from callwright_plugins.mcp_environments.trading.scenarios import SCENARIOS
@@ -40,4 +41,5 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        events=EVENTS,
     )

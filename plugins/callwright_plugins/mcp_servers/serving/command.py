@@ -15,6 +15,7 @@ import click
 
 from callwright.commands.app import App
 from callwright.commands.options import key_values
+from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.plugins import Registry
@@ -37,6 +38,11 @@ _IDLE: Final = 1800.0
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Answer under this name too.")
 @click.option("--scenario", default="", metavar="NAME", help="What sessions are opened with unless the client says.")
 @click.option("--seed", default=0, show_default=True, help="The seed of sessions unless the client says.")
+@click.option(
+    "--clock",
+    metavar="HOW",
+    help="Let time move: on, or call=20,user_turn=180 (seconds).",
+)
 @click.option("--scale", type=float, metavar="X", help="The environment's option scale: how many entities there are.")
 @click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. May be repeated.")
 @click.option(
@@ -94,8 +100,9 @@ def serve(obj: object, /, **given: Any) -> None:
         session=given["session"],
         notice=say,
         record=Record.at(given["record"], say) if given["record"] is not None else None,
+        clock=read_policy(given["clock"]),
     )
-    environment.open(given["scenario"], given["seed"]).close()  # a wrong scenario is said here, not to the client
+    service.open(given["scenario"], given["seed"]).close()  # a wrong scenario is said here, not to the client
     about = f"{environment.name}: {len(service.listing)} tools"
     if where is None:
         say(f"serving {about} on stdin and stdout; for a client's configuration: --print-config")
@@ -136,7 +143,7 @@ def client_config(given: dict[str, Any], plugins: Sequence[str] = ()) -> dict[st
         return {"mcpServers": {name: entry}}
     words = _command()
     arguments = [*words[1:], *plugins, "env", "serve", name, "--stdio"]
-    for option in ("scenario", "seed", "scale", "time_limit", "session"):
+    for option in ("scenario", "seed", "clock", "scale", "time_limit", "session"):
         if given[option]:
             arguments += [f"--{option.replace('_', '-')}", str(given[option])]
     for option, values in (("--toolset", given["toolsets"]), ("--option", given["options"])):

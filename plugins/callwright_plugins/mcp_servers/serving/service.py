@@ -17,6 +17,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
+from attrs import evolve
+
+from callwright.environments.living.asking import keep_time
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import briefing_of, call_session, undeclared_failure
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
@@ -60,7 +64,8 @@ class Service:
 
     ``session`` is the id of the session for every request that names none, whatever connection it comes by. ``notice``
     is told, once each, what whoever runs the server should know: refusals, and clients whose state does not last.
-    ``record`` receives every call (:mod:`.record`).
+    ``record`` receives every call (:mod:`.record`). ``clock`` lets time move in every session; without it as its
+    scenario says.
     """
 
     def __init__(
@@ -77,12 +82,13 @@ class Service:
         session: str | None = None,
         notice: Callable[[str], None] = lambda text: None,
         record: Record | None = None,
+        clock: ClockPolicy | None = None,
     ) -> None:
         if session is not None and not 0 < len(session) <= _LONGEST_ID:
             raise UsageError(f"the session's name must have 1 to {_LONGEST_ID} characters")
         if time_limit is not None and time_limit <= 0:
             raise UsageError(f"the time limit must be a positive number of seconds, not {time_limit:g}")
-        self.environment, self.helpers = environment, helpers
+        self.environment, self.helpers, self.clock = environment, helpers, clock
         self.default = (scenario, seed)
         self.session, self.record = session, record
         self.callers = Callers(notice)
@@ -163,7 +169,7 @@ class Service:
                 outcome = undeclared_failure(tool, error.__cause__ or error)
         state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
         if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
-            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared)
+            outcome = evolve(outcome, value=copy_json(outcome.value))
         try:
             return result_of(outcome, spec, state)
         except (TypeError, ValueError, RecursionError) as error:
@@ -171,7 +177,17 @@ class Service:
             return result_of(Outcome("execution_error", None, "not_json", broken), spec, state)
 
     def _held(self, id: str, scenario: str | None, seed: int | None) -> Held:
-        return self.sessions.obtain(id, self.environment.open, scenario, seed, self.default)
+        return self.sessions.obtain(id, self.open, scenario, seed, self.default)
+
+    def open(self, scenario: str, seed: int) -> Session:
+        """A fresh session, whose time moves as the server was told.
+
+        Raises :class:`callwright.UsageError` where it cannot, and what opening raises.
+        """
+        session = self.environment.open(scenario, seed)
+        if self.clock is not None:
+            keep_time(session, self.clock, self.environment.name)
+        return session
 
     # Sessions
 
