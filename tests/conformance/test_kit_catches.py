@@ -883,6 +883,13 @@ class CallsAllNothing(World):
         return evolve(outcome, kind="empty") if tool == "find_items" and outcome.executed else outcome
 
 
+@case("environment", "check_results", "result schema refuses: the value: ", calls=[("find_items", {"below": 99.0})])
+class GivesAnotherType(World):
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        outcome = inner.call(tool, arguments)
+        return evolve(outcome, value="three of them") if tool == "find_items" and outcome.executed else outcome
+
+
 @case("environment", "check_kinds", "which is 'empty' and not 'ok'", calls=[("find_items", {"below": 99.0})])
 class HidesNothing(World):
     def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ from callwright.environments.stateful import StatefulEnvironment
 from callwright.language.program import Call, Program
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
-from callwright.testing.outcomes import check_kinds, check_schema_errors, check_threads
+from callwright.testing.outcomes import check_kinds, check_results, check_schema_errors, check_threads
 from callwright.testing.pickling import elsewhere, refuses
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
@@ -415,6 +415,7 @@ ENVIRONMENT_CHECKS: Final = (
     check_outcomes,
     check_schema_errors,
     check_kinds,
+    check_results,
     check_failed_calls,
     check_read_only,
     check_threads,

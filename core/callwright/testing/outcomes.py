@@ -12,6 +12,8 @@ from callwright.environments.calling import is_nothing
 from callwright.environments.protocol import Environment, Outcome, Session, TakesAnything
 from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.program import join_path
+from callwright.language.shortening import shortened
 from callwright.testing.arguments import WORDS, fitting_arguments
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls
 from callwright.testing.expectations import expect, shown
@@ -21,6 +23,7 @@ from callwright.walk.execution import copy_json
 
 #: A value that no enumeration lists.
 _UNLISTED: Final = "no such value"
+_LONGEST_REASON: Final = 200
 _THREADS: Final = 8
 _CALLS_EACH: Final = 25
 
@@ -110,6 +113,27 @@ def check_kinds(environment: Environment, scenarios: Sequence[str] = ("",), call
             expect(
                 outcome.kind != "refused" or not spec.read_only,
                 f"{about} was refused, but the tool declares read_only, so nothing was counted: make it a ToolError",
+            )
+        close_all(session)
+
+
+def check_results(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """Values of executed calls fit the result schema of their tool, where it lists one and they are not ``None``."""
+    for scenario in scenarios:
+        session = open_session(environment, scenario, 1)
+        for tool, arguments in drawn_calls(environment, scenario, calls):
+            outcome, spec = ask(session, tool, arguments), environment.tools.get(tool)
+            checker = spec.compiled.results if spec is not None else None
+            if checker is None or not isinstance(outcome, Outcome) or not outcome.executed:
+                continue
+            if outcome.value is None or checker.is_valid(outcome.value):
+                continue
+            error = next(iter(checker.validator.iter_errors(outcome.value)))
+            place = join_path(list(error.instance_path)) or "the value"
+            expect(
+                False,
+                f"{tool}({shown(arguments)}) gave {shown(outcome.value)}, which the tool's own result schema refuses: "
+                f"{place}: {shortened(error.message, _LONGEST_REASON)}",
             )
         close_all(session)
 
