@@ -65,7 +65,7 @@ class Agent:
         self._masked_in_a_row = 0
         reward = self.pipeline.reward
         self._step = grid_step(self.configuration.group, max(abs(reward.low), abs(reward.high)))
-        self.spool = SpoolWriter(self.folder / "spool")
+        self.spool = SpoolWriter(self.folder / "spool" / read_start(self.folder))
 
     async def execute(
         self,
@@ -381,6 +381,14 @@ def read_progress(folder: Path, steps: int) -> Progress:
     except (OSError, ValueError, KeyError, TypeError):
         done = 0
     return Progress(done, steps)
+
+
+def read_start(folder: Path) -> str:
+    """The name of the start of OpenRLHF that goes on when an engine begins; empty if the trainer wrote none."""
+    try:
+        return str(json.loads((folder / "progress.json").read_bytes())["start"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 class _Recording:

@@ -6,7 +6,8 @@ of its samples OpenRLHF takes, which is none of a group that it filters out. Ope
 before it trains on them, and trains before it asks for those of the next. Hence, in the order in which groups were
 whole, the first ones are of the first step, as many as its log line counts, and the next ones of the next.
 
-The clocks of nodes may differ by less than an update takes. Files of an earlier start are removed before the next one.
+The clocks of nodes may differ by less than an update takes. Each start has a folder of its own: an engine that outlives
+the start before, on a cluster, would be counted in.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class SpoolWriter:
         line = {"kind": kind, "at": self._last, "prompt": prompt, "samples": samples, "rows": rows}
         data = b"".join(jsonl_lines(self._path, [line]))
         try:
-            self._path.parent.mkdir(exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("ab") as file:  # not forced to the disk: the next start begins without it
                 file.write(data)
         except OSError as error:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import structlog
 
@@ -261,7 +262,8 @@ class _Following:
     def __init__(self, options: Options, pipeline: Pipeline, run: Run, files: Files, reporter: Reporter) -> None:
         self.options, self.pipeline, self.run, self.files, self.reporter = options, pipeline, run, files, reporter
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
-        self._spool = SpoolReader(files.spool)
+        self._start = uuid4().hex[:12]
+        self._spool = SpoolReader(files.spool / self._start)
         self._watch = Watch()
         self._sealing: Sealing | None = None
 
@@ -332,7 +334,7 @@ class _Following:
         return done
 
     def _write_progress(self, step: int) -> None:
-        write_atomically(self.files.progress, json.dumps({"step": step}) + "\n")
+        write_atomically(self.files.progress, json.dumps({"step": step, "start": self._start}) + "\n")
 
     def _hear(self, line: str) -> None:
         finished = read_line(line)

@@ -80,7 +80,7 @@ class Files:
 
     @property
     def progress(self) -> Path:
-        """The last finished step, for rewards with a schedule."""
+        """The last finished step, for rewards with a schedule, and which start this is."""
         return self.folder / "progress.json"
 
     @property

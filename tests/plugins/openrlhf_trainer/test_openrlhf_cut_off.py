@@ -107,6 +107,21 @@ def test_gold_and_endless_garbage(
             assert found["extra_logs"]["callwright/truncated"] == float(end != tokenizer.eos_token)
 
 
+def test_an_engine_that_outlives_its_start_is_not_counted_in(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    config = configuration(tmp_path / "run", model, make_pipeline)
+    files, run, trainer = Files(tmp_path / "run"), Run(tmp_path / "run"), OpenRLHFTrainer(steps=9, prompts=1, group=1)
+    pipeline = make_pipeline(RECIPE.format(model=model, more=""))
+    engines = []
+    for _ in range(2):  # the second start while the engine of the first is still there
+        following = _Following(trainer.options, pipeline, run, files, cw.training.reporter.SILENT)
+        assert following._take_up() == 0
+        engines.append(Agent(config))
+    for number, engine in enumerate(engines):
+        engine.spool.write("rollouts", [{"of": number}], 1, 0)
+    following._stepped(Finished(1, {}))
+    assert run.rows("rollouts.jsonl") == [{"step": 1, "of": 1}]
+
+
 def test_engines_go_by_the_policy_that_was_in_force(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
     config = configuration(tmp_path, model, make_pipeline, '[algorithm]\nname = "dapo"')
     read = read_configuration(config)
