@@ -1032,6 +1032,73 @@ class NeverResets(Forks):
         pass
 
 
+@cw.row("notes", prefix="N")
+class Note:
+    id: str
+    text: str
+
+
+@cw.row("counter")
+class Written:
+    id: str
+    last: str
+
+
+@cw.tool
+def write_note(world: cw.World, /, text: str) -> str:
+    """Write a note."""
+    note = world.put(Note(world.new_id(Note), text))
+    world.put(Written(note.id, f"the last text was {text}, number {world.count(Note)}"))
+    return note.id
+
+
+@case(
+    "environment",
+    "check_goal_states",
+    "shows which comes first.*not declared as bookkeeping",
+    calls=[("write_note", {"text": "one"}), ("write_note", {"text": "two"})],
+)
+def environment_with_a_log_that_counts() -> Any:
+    return cw.StatefulEnvironment(
+        "log", rows=[Note, Written], tools=[write_note], scenarios={"empty": cw.Scenario(lambda random, scale: ())}
+    )
+
+
+class Telling(World):
+    def session(self, inner: Any) -> Any:
+        return TellingVisit(self, inner)
+
+    def state(self, inner: Any) -> Any:
+        return {"cart": [*inner.state.cart]}
+
+
+class TellingVisit(Visit):
+    def goal_state(self) -> Any:
+        return self.world.state(self.inner)
+
+
+@case("environment", "check_goal_states", "goal_state.. changed the digest", calls=[("put_in_cart", {"name": "egg"})])
+class TellsAndForgets(Telling):
+    def state(self, inner: Any) -> Any:
+        inner.state.cart.append("seen")
+        return {}
+
+
+@case("environment", "check_goal_states", "one digest and two goal states", calls=[("put_in_cart", {"name": "egg"})])
+class TellsSomethingElse(Telling):
+    asked = 0
+
+    def state(self, inner: Any) -> Any:
+        self.asked += 1
+        return {"asked": self.asked}
+
+
+@case("environment", "check_goal_states", "as JSON.*raised", calls=[("put_in_cart", {"name": "egg"})])
+class TellsASet(Telling):
+    def state(self, inner: Any) -> Any:
+        return {"cart": set(inner.state.cart)}
+
+
 @case("environment", "check_pickles_before_use", "pickling the environment raised")
 class HoldsACallback(World):
     def __init__(self) -> None:

@@ -99,6 +99,10 @@ class TimedSession(Session):
         """One call."""
         return self._within(tool, lambda: self.inner.call(tool, arguments))
 
+    def moved(self, name: str, *given: Any) -> None:
+        """Ask what moves the session's time (:class:`callwright.environments.protocol.MovesTime`)."""
+        self._within("the time of a session", lambda: getattr(self.inner, name)(*given))
+
     def digest(self) -> str:
         """The digest."""
         return self._within("the digest of a session", self.inner.digest)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
 from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from callwright.environments.living.policy import ClockPolicy
 
 OutcomeKind = Literal[
     "ok",
@@ -35,6 +38,9 @@ class Outcome:
 
     ``undeclared`` is empty unless the tool raised what it does not declare. Then it names the tool, the exception and
     the functions that it came through. It is for the owner of the tool: no model is told of it.
+
+    ``notices`` are what the person whose session it is was told until now, in the order in which it happened: a parcel
+    arrived, a bid was beaten. The model reads them with the outcome.
     """
 
     kind: OutcomeKind
@@ -42,6 +48,7 @@ class Outcome:
     code: str = ""
     message: str = ""
     undeclared: str = field(default="", eq=False, repr=False)
+    notices: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def executed(self) -> bool:
@@ -137,6 +144,36 @@ class BoundsResults(Protocol):
 
 
 @runtime_checkable
+class TellsGoalState(Protocol):
+    """A session that tells what it has come to, for rewards that compare end states.
+
+    Without it two sessions have come to the same if their digests are equal.
+    """
+
+    __slots__ = ()
+
+    def goal_state(self) -> Any:
+        """JSON without what is no goal: logs, counters, stamps, and ids where they mean nothing.
+
+        States of rows are renamed (:mod:`callwright.environments.goals`); any other JSON is compared path by path.
+        """
+
+
+@runtime_checkable
+class ChecksGoals(Protocol):
+    """A session that holds what it has come to against a goal by itself: one of rows, which knows the rest of them."""
+
+    __slots__ = ()
+
+    def check_goal(self, goal: Mapping[str, Any]) -> Any:
+        """What a goal (:class:`callwright.environments.goals.Goal` as JSON) comes to here.
+
+        Returns a :class:`callwright.environments.goals.Comparison`, and raises :class:`callwright.errors.DataError` for
+        a goal that cannot be read or is not of this environment.
+        """
+
+
+@runtime_checkable
 class KeepsTime(Protocol):
     """An environment that ends by itself what takes longer than its own limits: no clock is put around its sessions."""
 
@@ -145,6 +182,22 @@ class KeepsTime(Protocol):
     @property
     def keeps_time(self) -> Literal[True]:
         """True: whatever is asked of its sessions has an answer in time."""
+
+
+@runtime_checkable
+class MovesTime(Protocol):
+    """A session whose clock can move between calls (:mod:`callwright.environments.living`)."""
+
+    __slots__ = ()
+
+    def keep_time(self, policy: ClockPolicy | None) -> None:
+        """Let time move by a policy from now on; ``None`` lets it stand still."""
+
+    def user_turn(self) -> None:
+        """Let a turn of the user pass. Nothing happens where time stands still."""
+
+    def elapse(self, seconds: int) -> None:
+        """Let time pass: "two hours later"."""
 
 
 @runtime_checkable
@@ -170,6 +223,23 @@ class HoldsTools(Protocol):
     @property
     def foreign(self) -> bool:
         """Whether a tool is code that is not part of this distribution."""
+
+
+@runtime_checkable
+class Briefs(Protocol):
+    """An environment that has something to tell a model before its first call: rules, the time, whom it serves.
+
+    Prompts hold it, and so do the instructions of an MCP server.
+    """
+
+    __slots__ = ()
+
+    @property
+    def briefs(self) -> bool:
+        """Whether there is anything to tell. Where not, no session is opened to ask."""
+
+    def briefing(self, session: Session) -> str:
+        """What is told of a session of this environment as it is now: plain text, without a line break at its end."""
 
 
 _declared: Final[dict[tuple[type[Any], type[Any]], bool]] = {}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, dataclass_transform
 
 import attrs
@@ -44,6 +45,21 @@ class Table:
     made: Callable[[Sequence[Any]], Any] = attrs.field(repr=False)
     #: Where each field stands among the values.
     places: Mapping[str, int] = attrs.field(repr=False)
+    #: Fields of new rows whose values the session chooses, so that others would do as well.
+    generated: frozenset[str] = frozenset()
+    #: Fields that no comparison of end states looks at: all of them where the whole table is bookkeeping.
+    bookkeeping: frozenset[str] = frozenset()
+    #: Times of which any within the session is as good as another.
+    stamps: frozenset[str] = frozenset()
+    #: Times that count from another field: by name, that field.
+    relative: Mapping[str, str] = attrs.field(factory=dict)
+    #: Fields that hold a tuple whose order means nothing.
+    unordered: frozenset[str] = frozenset()
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether a comparison of end states looks at this table at all."""
+        return len(self.bookkeeping) < len(self.fields)
 
     def fingerprint(self, row: Any) -> int:
         """A 256-bit number of a row: equal rows have equal ones, in every process and on every machine."""
@@ -57,12 +73,29 @@ class Table:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(attrs.field,))
 def row(
-    table: str, *, key: str | Sequence[str] = "", prefix: str = "", index: Sequence[str] = ()
+    table: str,
+    *,
+    key: str | Sequence[str] = "",
+    prefix: str = "",
+    index: Sequence[str] = (),
+    generated: Sequence[str] = (),
+    bookkeeping: bool | Sequence[str] = False,
+    stamps: Sequence[str] = (),
+    relative: Mapping[str, str] = MappingProxyType({}),
+    unordered: Sequence[str] = (),
 ) -> Callable[[type[R]], type[R]]:
     """Make a class of annotated fields the frozen rows of ``table``.
 
     ``key`` names the field (or fields) that identify a row; left out, it is the first one. ``prefix`` begins the ids
     that :meth:`callwright.World.new_id` makes. Fields listed in ``index`` are found without reading the whole table.
+
+    The others say what two end states are compared by (:mod:`callwright.environments.goals`); digests hold everything.
+    ``bookkeeping`` is the whole table (``True``) or fields that follow from what else is compared, or that say in which
+    order things were done. ``stamps`` are times: any within the session is as good as another. Times that are
+    ``relative`` count from the field that is given for each (``{"expires_at": "created_at"}``). ``unordered`` fields
+    hold a tuple whose order means nothing. ``generated`` are fields of which the session chooses the values in new
+    rows, so that others would do as well; ids that :meth:`callwright.World.new_id` made always are.
+
     Raises :class:`callwright.UsageError` for a name that is no field.
     """
 
@@ -70,7 +103,8 @@ def row(
         made: type[Any] = attrs.frozen(target)
         names = tuple(attribute.name for attribute in attrs.fields(made))
         keys = (key,) if isinstance(key, str) and key else tuple(key) or names[:1]
-        for name in (*keys, *index):
+        ignored = (names if bookkeeping else ()) if isinstance(bookkeeping, bool) else tuple(bookkeeping)
+        for name in (*keys, *index, *generated, *ignored, *stamps, *relative, *relative.values(), *unordered):
             if name not in names:
                 raise UsageError(f"rows of {table!r} have no field {name!r}; they have {', '.join(names)}")
         values = attrgetter(*names)
@@ -85,6 +119,11 @@ def row(
             values_of=values if len(names) > 1 else lambda one: (values(one),),
             made=lambda given: made(**dict(zip(names, given, strict=True))) if by_name else made(*given),
             places={name: place for place, name in enumerate(names)},
+            generated=frozenset(generated),
+            bookkeeping=frozenset(ignored),
+            stamps=frozenset(stamps),
+            relative=dict(relative),
+            unordered=frozenset(unordered),
         )
         setattr(made, _TABLE, described)
         return made

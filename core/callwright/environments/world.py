@@ -11,13 +11,12 @@ stays beside it, because it is brought up to date from the rows that changed sin
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from random import Random
 from typing import Any, Final, TypeVar
 
-from callwright.environments.base import NO_ROWS, Base, Key
+from callwright.environments.base import NO_ROWS, Base, Key, having, overlaid, reordered
 from callwright.environments.rows import key_text, row_json, table_of
 from callwright.errors import ComponentError, UsageError
 from callwright.tools.spec import ToolError
@@ -102,7 +101,7 @@ class World:
         base: Mapping[Key, R] = self.base.rows(kind)
         if not changed:
             return iter(base.values())
-        return iter(_overlaid(list(base.values()), base, changed, self.base, kind))
+        return iter(overlaid(list(base.values()), base, changed, self.base, kind))
 
     def find(self, kind: type[R], /, **equals: Any) -> list[R]:
         """The rows whose fields have these values, in the order of the table; quick if one of the fields is indexed."""
@@ -111,12 +110,12 @@ class World:
             if field in index:
                 break
         else:
-            return _having(self.rows(kind), equals)
+            return having(self.rows(kind), equals)
         value = equals.pop(field)
         rows: Mapping[Key, R] = self.base.rows_with(kind, field, value)
         changed = self._changed.get(kind)
         if not changed:
-            return _having(rows.values(), equals) if equals else list(rows.values())
+            return having(rows.values(), equals) if equals else list(rows.values())
         rows = dict(rows)
         others: list[tuple[Key, R]] = []
         for key, row in changed.items():
@@ -130,8 +129,8 @@ class World:
             base, position = self.base.rows(kind), self.base.position
             others += rows.items()
             others.sort(key=lambda pair: (position(kind, pair[0]), pair[0] if pair[0] not in base else ""))
-            return _having(map(itemgetter(1), others), equals)
-        return _having(rows.values(), equals)
+            return having(map(itemgetter(1), others), equals)
+        return having(rows.values(), equals)
 
     def count(self, kind: type[Any], /, **equals: Any) -> int:
         """How many rows have these values."""
@@ -193,14 +192,14 @@ class World:
         if not changed:
             return at_first[1]
         if order is None:
-            return _overlaid(
+            return overlaid(
                 list(at_first[1]),
                 base,
                 {key: None if row is None else prepare(row) for key, row in changed.items()},
                 self.base,
                 kind,
             )
-        return _reordered(at_first, base, changed, prepare, order, self.base, kind)
+        return reordered(at_first, base, changed, prepare, order, self.base, kind)
 
     def ahead(self, settle: Callable[[World], None]) -> World:
         """What this world will be once ``settle`` has run on it, without changing it: for tools that only read where
@@ -328,6 +327,16 @@ class World:
 
     # The whole --------------------------------------------------------------------------------------------------------
 
+    def changes(self) -> Mapping[type[Any], Mapping[Key, Any]]:
+        """The rows that differ from the scenario, ``None`` for one that is gone. Nobody may change it."""
+        return self._changed
+
+    def made_ids(self, kind: type[Any]) -> set[str]:
+        """The ids that :meth:`new_id` has made, also those of rows that are not there any more."""
+        first = self.base.rows(kind)
+        numbers = range(len(first) + 1, self._counters.get(kind, 0) + 1)
+        return {made for made in map(table_of(kind).identifier, numbers) if made not in first}
+
     def fork(self) -> World:
         """Another world in the same state, which goes its own way."""
         other = World(self.base)
@@ -422,67 +431,3 @@ def difference(before: World, after: World) -> dict[str, Any]:
     if before.now != after.now:
         found["clock"] = [before.now, after.now]
     return found
-
-
-def _having(rows: Iterable[R], equals: Mapping[str, Any]) -> list[R]:
-    """The rows whose fields have these values."""
-    found = list(rows)
-    for name, value in equals.items():
-        found = [row for row in found if getattr(row, name) == value]
-    return found
-
-
-def _overlaid(
-    values: list[T],
-    first: Mapping[Key, Any],
-    changed: Mapping[Key, T | None],
-    base: Base,
-    kind: type[Any],
-) -> list[T]:
-    """``values`` of the rows of the base, with those of changed rows in their places and new ones behind."""
-    dropped, new = [], []
-    position = base.position
-    for key, value in changed.items():
-        if key not in first:
-            new.append(key)
-        elif value is None:
-            dropped.append(position(kind, key))
-        else:
-            values[position(kind, key)] = value
-    for place in sorted(dropped, reverse=True):
-        del values[place]
-    new.sort()
-    values += [changed[key] for key in new]  # type: ignore[misc]
-    return values
-
-
-def _reordered(
-    at_first: tuple[list[Any], list[T]],
-    first: Mapping[Key, R],
-    changed: Mapping[Key, R | None],
-    prepare: Callable[[R], T],
-    order: Callable[[R], Any],
-    base: Base,
-    kind: type[R],
-) -> list[T]:
-    """What :meth:`World.prepared` gives in an order of its own where rows were changed."""
-    keys, values = list(at_first[0]), list(at_first[1])
-    for key in changed:
-        if key in first:
-            place = bisect_left(keys, (order(first[key]), base.position(kind, key)))
-            del keys[place], values[place]
-    number = len(first)
-    for key in sorted(key for key in changed if key not in first):
-        row = changed[key]
-        assert row is not None
-        place = bisect_left(keys, (order(row), number))
-        keys.insert(place, (order(row), number))
-        values.insert(place, prepare(row))
-        number += 1
-    for key, row in changed.items():
-        if row is not None and key in first:
-            named = (order(row), base.position(kind, key))
-            place = bisect_left(keys, named)
-            keys.insert(place, named)
-            values.insert(place, prepare(row))
-    return values

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
@@ -79,6 +80,15 @@ class Executor(Protocol):
 
         What ``prepare`` or ``run`` raises is raised here. Raises :class:`callwright.errors.RunError` for a chunk
         that cost several workers, if nothing of it can be salvaged.
+        """
+
+    def places(
+        self, work: ChunkWork[State, Chunk, Result]
+    ) -> AbstractContextManager[Sequence[Callable[[Chunk], Result]]]:
+        """The workers one by one, for whoever decides which of them gets what, such as those who hold sessions there.
+
+        Each is a function that gives the result of a chunk, for one thread at a time. A worker that dies or hangs is
+        replaced as in :meth:`map`; what it held is gone then.
         """
 
     def close(self) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from io import StringIO
+from itertools import combinations
 from typing import Any, Final, get_args
 
 from callwright.environments.clock import all_ended
-from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
+from callwright.environments.goals.comparing import compare, units
+from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState, declares
+from callwright.environments.rows import table_of
 from callwright.environments.sessions import open_session
 from callwright.environments.sizes import MOST_VALUE, size_of
+from callwright.environments.stateful import StatefulEnvironment
 from callwright.language.program import Call, Program
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
@@ -24,6 +29,8 @@ from callwright.tools.validation import check_arguments
 from callwright.walk.execution import ExecutionRules, copy_json, execute
 from callwright.walk.trace import Trace
 
+#: How many calls that change something are tried in both orders, each with each.
+_WRITES: Final = 12
 #: How many calls are made under limits, the time that they get (seconds), and how long one may go on beyond it.
 _LIMITED: Final = 12
 _NO_TIME: Final = 1e-6
@@ -311,6 +318,80 @@ def check_pickles_after_use(
     _expect_same_world(environment, elsewhere(environment, "the environment, after it was used,"), scenarios)
 
 
+def check_goal_states(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
+    """A goal state, where sessions tell one, is JSON and the same for equal digests; asking for it changes nothing.
+
+    Of rows, the order of calls that write different ones is nothing, and a row that is changed unseen is seen.
+    """
+    for scenario in scenarios:
+        first = open_session(environment, scenario, 5)
+        if not declares(first, TellsGoalState):
+            close_all(first)
+            continue
+        writing: list[tuple[str, dict[str, Any]]] = []
+        drawn = drawn_calls(environment, scenario, calls)
+        for tool, arguments in drawn:
+            one, twin = (_after(environment, scenario, [(tool, arguments)]) for _ in range(2))
+            before = one.digest()
+            state = one.goal_state()
+            expect(one.digest() == before, f"after {tool}({shown(arguments)}), goal_state() changed the digest")
+            with never_raises(f"goal_state() as JSON, after {tool}({shown(arguments)})"):
+                json.dumps(state, allow_nan=False)
+            expect(
+                compare(None, state, twin.goal_state()).equal,
+                f"after {tool}({shown(arguments)}) two sessions have one digest and two goal states",
+            )
+            if before != first.digest() and len(writing) < _WRITES:
+                writing.append((tool, arguments))
+            close_all(one, twin)
+        if isinstance(environment, StatefulEnvironment):
+            for earlier, later in combinations(writing, 2):
+                _expect_no_order(environment, scenario, earlier, later)
+            _expect_seen(environment, scenario, writing)
+        close_all(first)
+
+
+def _after(environment: Environment, scenario: str, calls: Calls) -> Any:
+    session = open_session(environment, scenario, 5)
+    for tool, arguments in calls:
+        ask(session, tool, arguments)
+    return session
+
+
+def _expect_no_order(
+    environment: Environment, scenario: str, one: tuple[str, dict[str, Any]], other: tuple[str, dict[str, Any]]
+) -> None:
+    alone = [_after(environment, scenario, [call]).goal_state() for call in (one, other)]
+    marks = [Counter(unit.label for unit in units(state)) for state in alone]
+    if any(label in marks[1] for label in marks[0] if label[0] != "new"):
+        return
+    ends = [_after(environment, scenario, calls).goal_state() for calls in ([one, other], [other, one])]
+    if any(Counter(unit.label for unit in units(end)) != marks[0] + marks[1] for end in ends):
+        return  # one hangs on the other
+    comparison = compare(None, *ends)
+    expect(
+        comparison.equal,
+        f"{one[0]}({shown(one[1])}) and {other[0]}({shown(other[1])}) write different rows, and it shows which comes "
+        f"first: {'; '.join(map(str, comparison.differences[:3]))}. Is a counter, a log or a stamp not declared as "
+        "bookkeeping?",
+    )
+
+
+def _expect_seen(environment: StatefulEnvironment, scenario: str, calls: Calls) -> None:
+    for call in calls or [("", {})]:
+        session, found = (_after(environment, scenario, [call] if call[0] else []) for _ in range(2))
+        world = found.world
+        for kind in environment.kinds:
+            table, row = table_of(kind), next(iter(world.rows(kind)), None)
+            if row is not None and table.is_compared:
+                world.drop(row)
+                expect(
+                    not compare(None, session.goal_state(), found.goal_state()).equal,
+                    f"a row of {table.name!r} was taken away, and the goal state is as it was",
+                )
+                world.put(row)
+
+
 def _expect_same_world(environment: Environment, copy: Environment, scenarios: Sequence[str]) -> None:
     expect(copy.name == environment.name, f"in another process its name is {copy.name!r}")
     expect(dict(copy.tools) == dict(environment.tools), "in another process it has other tools")
@@ -340,6 +421,7 @@ ENVIRONMENT_CHECKS: Final = (
     check_values,
     check_fork,
     check_reset,
+    check_goal_states,
     check_pickles_before_use,
     check_pickles_after_use,
 )

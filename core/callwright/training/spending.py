@@ -20,7 +20,8 @@ _DECIMALS: Final = 9
 
 def used_by(attempt: Attempt) -> dict[str, float] | None:
     """What the answers behind an attempt took, over its turns; ``None`` where no sampler said anything of it."""
-    found = [one.usage for one in attempt.completions if one.usage is not None]
+    said = [*(one.usage for one in attempt.completions), attempt.usage_outside]
+    found = [usage for usage in said if usage is not None]
     return total(found) if found else None
 
 

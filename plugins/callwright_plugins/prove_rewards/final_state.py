@@ -1,56 +1,86 @@
-"""The final state: what the attempt leaves behind is what the reference program leaves behind."""
+"""The final state: what the attempt leaves behind is what was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
+from callwright.environments.goals import Comparison, Goal, check_paths, compare
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.long_numbers import json_text, json_value
 from callwright.language.program import Program
-from callwright.language.shortening import shortened
 from callwright.tools.spec import ToolSpec
-from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import execute
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
 
 _REMEMBERED: Final = 1 << 14
+#: How many end states of a task are remembered with their scores: those of a group, and of some more.
+_STATES_OF_A_TASK: Final = 256
 _MOST_SHOWN: Final = 8
+#: The fact of a task that holds its goal, as JSON.
+GOAL: Final = "goal"
 
 
 @frozen
 class Left:
-    """What a program leaves: the digest of the state and, where the session offers it, its ``snapshot()`` (JSON)."""
+    """What a program leaves.
+
+    ``state`` is the session's ``goal_state()``, ``first`` that before the first call, ``snapshot`` its ``snapshot()``
+    (all JSON, ``None`` where the session has no such method), ``checked`` what the task's goal came to.
+    """
 
     digest: str
     snapshot: Any = None
     masked: str | None = None
+    state: Any = None
+    first: Any = None
+    checked: Comparison | None = None
+
+
+@frozen
+class _Known:
+    """A task, what is expected of it, and the scores of end states by digest."""
+
+    task: Task
+    expected: Left
+    scores: dict[str, Score] = field(factory=dict)
 
 
 class FinalState(RewardComponent):
-    """In {0, 1}: the session's digest after the last call is that after the reference program in a fresh session.
+    """In [0, 1]: 1 if what was asked for has changed and nothing else has.
 
-    Calling nothing leaves the scenario's first state. A difference is explained path by path if sessions have a method
-    ``snapshot()`` that returns their state as JSON.
+    A task whose facts hold a ``goal`` (:class:`callwright.environments.goals.Goal`, JSON) is held against it; any other
+    against what its reference program leaves in a fresh session (:func:`callwright.environments.goals.compare`).
+    Calling nothing leaves the scenario's first state. Sessions without ``goal_state()`` are compared by their digests,
+    and a difference is explained path by path if they have a method ``snapshot()`` that returns their state as JSON.
+
+    ``exact`` compares digests where a task states no goal, as before there were goals. ``partial`` gives the share of
+    rows that are right for a state that is not. Both are off by default. Of an attempt that was made elsewhere only the
+    digest is known: another digest than the expected one earns 0, and under a goal the score abstains.
     """
 
     name: ClassVar[str] = "final_state"
     stage: ClassVar[str] = "answer"
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Task, Left]] = {}
+    def __init__(self, exact: bool = False, partial: bool = False) -> None:
+        self.exact, self.partial = exact, partial
+        self._known: dict[int, _Known] = {}
 
     def __reduce__(self) -> Any:
-        return type(self), ()  # without the tasks that it has seen
+        return type(self), (self.exact, self.partial)  # without the tasks that it has seen
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0. Raises :class:`callwright.errors.DataError` for a task without a reference program."""
-        expected = self._expected(attempt.task)
+        """The score, with the differences as evidence.
+
+        Raises :class:`callwright.errors.DataError` for a task with neither a goal nor a reference program.
+        """
+        known = self._of(attempt.task)
+        expected = known.expected
         if expected.masked is not None:
             return _masked(f"the reference program: {expected.masked}")
         failure = attempt.failure
@@ -62,62 +92,112 @@ class FinalState(RewardComponent):
         digest = trace.final_state
         if not digest and trace.records:
             raise Abstention("the record of this attempt holds no digest of the state that it left")
+        found: Left | None = None
         if not digest:
-            first = leave(Program(), attempt.task)
-            if first.masked is not None:
-                return _masked(first.masked)
-            digest = first.digest
+            found = leave(Program(), attempt.task)
+            if found.masked is not None:
+                return _masked(found.masked)
+            digest = found.digest
         if digest == expected.digest:
             return _FULL
-        explained = expected.snapshot is not None and not attempt.is_told
-        found = leave(attempt.whole, attempt.task) if explained else None
-        shown = list(_differences(expected.snapshot, found.snapshot)) if found is not None else []
-        evidence = tuple(
-            Evidence("state", f"{path or 'the state'} is {theirs}, expected {mine}", None, path, mine, theirs)
-            for path, mine, theirs in shown[:_MOST_SHOWN]
-        )
-        return Score(0.0, evidence=evidence or (Evidence("state", "the state is not what it should be"),))
+        score = known.scores.get(digest)
+        if score is None:
+            score = self._compared(attempt, expected, found)
+            if score.masked is None and not attempt.is_told:
+                if len(known.scores) >= _STATES_OF_A_TASK:
+                    known.scores.clear()
+                known.scores[digest] = score
+        return score
 
-    def _expected(self, task: Task) -> Left:
+    def _compared(self, attempt: Attempt, expected: Left, found: Left | None) -> Score:
+        stated = GOAL in attempt.task.facts
+        if attempt.is_told:  # nothing of it may be executed, so its state is not to be had
+            if stated:
+                raise Abstention("the attempt was made elsewhere; whether what it left is the goal is not known")
+            return Score(0.0, evidence=(_OTHER_DIGEST,))
+        by_digest = not stated and (self.exact or expected.state is None)
+        if by_digest and expected.snapshot is None:
+            return Score(0.0, evidence=(_OTHER_DIGEST,))
+        if found is None:
+            found = leave(attempt.whole, attempt.task)
+            if found.masked is not None:
+                return _masked(found.masked)
+        if stated:
+            assert found.checked is not None
+            comparison = found.checked
+        elif by_digest:
+            comparison = compare(None, expected.snapshot, found.snapshot)
+        else:
+            comparison = compare(expected.first, expected.state, found.state)
+        if comparison.equal and not by_digest:
+            return _FULL
+        evidence = tuple(
+            Evidence("state", str(one), None, one.path, one.expected, one.found)
+            for one in comparison.differences[:_MOST_SHOWN]
+        )
+        value = comparison.credit if self.partial and not by_digest else 0.0
+        return Score(value, evidence=evidence or (_OTHER_DIGEST,))
+
+    def _of(self, task: Task) -> _Known:
         key = id(task)
         known = self._known.get(key)
-        if known is not None and known[0] is task:
-            return known[1]
-        program = task.program
-        if program is None:
-            if not task.answer.is_no_call:
-                raise DataError(f"task {task.id!r} has no reference program, so its final state is not known")
-            program = Program()
-        left = leave(program, task)
+        if known is not None and known.task is task:
+            return known
+        if GOAL in task.facts:
+            _goal(task)
+            left = Left("")  # which no session's digest is
+        else:
+            left = leave(_reference(task), task)
+        known = _Known(task, left)
         if left.masked is not None:  # not kept: the machinery may be back the next time
-            return left
+            return known
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
-        self._known[key] = task, left
-        return left
+        self._known[key] = known
+        return known
+
+
+def _reference(task: Task) -> Program:
+    if task.program is not None:
+        return task.program
+    if not task.answer.is_no_call:
+        raise DataError(f"task {task.id!r} has neither a goal nor a reference program, so its final state is not known")
+    return Program()
+
+
+def _goal(task: Task) -> Goal | None:
+    if GOAL not in task.facts:
+        return None
+    try:
+        return Goal.from_json(task.facts[GOAL])
+    except DataError as error:
+        raise DataError(f"task {task.id!r}: the fact {GOAL!r} cannot be read: {error}") from error
 
 
 def leave(program: Program, task: Task) -> Left:
     """Run a program in a fresh session of the task's world and look at what it leaves."""
-    watched = _Watched(task.environment)
-    trace = execute(program, watched, task.tools, scenario=task.scenario, seed=task.seed)
-    if trace.masked is not None:
-        return Left("", None, trace.masked)
+    watched = _Watched(task.environment, _goal(task))
     try:
+        trace = execute(program, watched, task.tools, scenario=task.scenario, seed=task.seed)
+        if trace.masked is not None:
+            return Left("", masked=trace.masked)
         if not program.calls:
             watched.open(task.scenario, task.seed).close()
     except InfrastructureFailure as error:
-        return Left("", None, str(error))
-    return Left(watched.digest, watched.snapshot)
+        return Left("", masked=str(error))
+    except DataError as error:
+        raise DataError(f"task {task.id!r}: {error}") from error
+    assert watched.left is not None
+    return watched.left
 
 
 class _Watched:
-    """An environment that remembers the digest and the snapshot of its session when that is closed."""
+    """An environment that remembers what its session comes to when that is closed."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, goal: Goal | None) -> None:
         self._environment = environment
-        self.digest = ""
-        self.snapshot: Any = None
+        self.goal = goal
+        self.left: Left | None = None
 
     @property
     def name(self) -> str:
@@ -138,6 +218,7 @@ class _Watched:
 class _WatchedSession:
     def __init__(self, session: Session, watcher: _Watched) -> None:
         self._session, self._watcher = session, watcher
+        self._first = _asked(session, "goal_state")
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         return self._session.call(tool, arguments)
@@ -146,35 +227,29 @@ class _WatchedSession:
         return self._session.digest()
 
     def close(self) -> None:
-        self._watcher.digest = self._session.digest()
-        snapshot = getattr(self._session, "snapshot", None)
-        if callable(snapshot):
-            self._watcher.snapshot = json_value(json_text(snapshot(), default=str))
-        self._session.close()
-
-
-def _differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """Every place at which two states differ: ``(path, expected, found)``, in a stable order."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in sorted(expected.keys() | found.keys()):
-            inner = f"{path}.{key}" if path else str(key)
-            if key not in found:
-                yield inner, _shown(expected[key]), "not there"
-            elif key not in expected:
-                yield inner, "not there", _shown(found[key])
+        session, goal = self._session, self._watcher.goal
+        state = _asked(session, "goal_state")
+        checked = None
+        if goal is not None:
+            check: Any = getattr(session, "check_goal", None)
+            if callable(check):
+                checked = check(goal.to_json())
+            elif state is not None:
+                checked = check_paths(goal, self._first, state)
             else:
-                yield from _differences(expected[key], found[key], inner)
-    elif isinstance(expected, list) and isinstance(found, list):
-        for index, (mine, theirs) in enumerate(zip(expected, found, strict=False)):
-            yield from _differences(mine, theirs, f"{path}[{index}]")
-        if len(expected) != len(found):
-            yield path, f"{len(expected)} items", f"{len(found)} items"
-    elif not values_equal(expected, found):
-        yield path, _shown(expected), _shown(found)
+                raise DataError(
+                    f"it has a goal, and sessions of {self._watcher.name!r} do not tell what they have come to: "
+                    "give them a method goal_state()"
+                )
+        snapshot = _asked(session, "snapshot")
+        self._watcher.left = Left(session.digest(), snapshot, None, state, self._first, checked)
+        session.close()
 
 
-def _shown(value: Any) -> str:
-    return shortened(json_text(value, ensure_ascii=False), 80)
+def _asked(session: Session, name: str) -> Any:
+    """What a method beyond the protocol returns, as JSON; ``None`` if there is none."""
+    method = getattr(session, name, None)
+    return json_value(json_text(method(), default=str)) if callable(method) else None
 
 
 def _masked(reason: str) -> Score:
@@ -182,3 +257,4 @@ def _masked(reason: str) -> Score:
 
 
 _FULL: Final = Score(1.0)
+_OTHER_DIGEST: Final = Evidence("state", "the state is not what it should be")

@@ -86,15 +86,17 @@ def ablation(change: str, matching: Matching = "first-unused", alpha: float = 0.
     return _prove(f"prove-{change}", f"prove, {change}", matching, alpha, beta, ABLATIONS[change])
 
 
-def prove_state(weight: float = 1.0, matching: Matching = "first-unused") -> ProveRecipe:
-    """Prove, and ``weight`` for leaving the right state."""
+def prove_state(
+    weight: float = 1.0, matching: Matching = "first-unused", exact: bool = False, partial: bool = False
+) -> ProveRecipe:
+    """Prove, and ``weight`` for leaving the right state; ``exact`` and ``partial`` as in :class:`FinalState`."""
     base = prove(matching)
-    return evolve(base, name="prove-state", terms=(*base.terms, Term(FinalState(), weight)))
+    return evolve(base, name="prove-state", terms=(*base.terms, Term(FinalState(exact, partial), weight)))
 
 
-def state() -> RewardRecipe:
-    """1 for leaving the right state, else 0."""
-    return RewardRecipe("state", (Term(FinalState(), 1.0),), summary="the final state alone", floor=FLOOR)
+def state(exact: bool = False, partial: bool = False) -> RewardRecipe:
+    """1 for leaving the right state, else 0 (or, ``partial``, the share of rows that are right)."""
+    return RewardRecipe("state", (Term(FinalState(exact, partial), 1.0),), summary="the final state alone", floor=FLOOR)
 
 
 def with_efficiency(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from callwright.errors import MissingExtra, RunError
@@ -44,6 +45,12 @@ class RayExecutor(ClosingExecutor):
 
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results in order. An actor that dies or hangs begins again, and its chunk is done again."""
+        with self.places(work) as places:
+            yield from in_order(places, chunks)
+
+    @contextmanager
+    def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:
+        """One for each actor."""
         ray = self._ray
         if not ray.is_initialized():
             self._start()
@@ -55,7 +62,7 @@ class RayExecutor(ClosingExecutor):
             return lambda chunk: run_to_the_end(work, chunk, place.ask)
 
         try:
-            yield from in_order([asking(place) for place in places], chunks)
+            yield [asking(place) for place in places]
         finally:
             for place in places:
                 place.close()

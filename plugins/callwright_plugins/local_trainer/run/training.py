@@ -73,6 +73,7 @@ class Training:
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
         self.lengths = Lengths(run.path, FILES)
+        self.pool = pipeline.pool(options.executor, options.workers, options.stuck_after)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.reference: Policy | None = None
@@ -87,7 +88,7 @@ class Training:
 
         Stopped by a signal it keeps the last completed step, and by an alarm what is said in ``metrics.jsonl``.
         """
-        with self.last.kept():
+        with self.pool, self.last.kept():
             self._run()
 
     def _run(self) -> None:
@@ -306,7 +307,7 @@ class Training:
             tasks = stream.draw(options.prompts, step, round_)
             purpose = (self.seed, "sampling", step, round_)
             groups = sample_groups(
-                self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
+                self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap, self.pool
             )
             clock.lap("scoring")
             rewards, valid, _ = rewards_of(groups)
@@ -362,7 +363,9 @@ class Training:
 
     def _evaluate(self, stage: str | None) -> dict[str, Any]:
         tasks = evaluation_tasks(self.pipeline, self.options)
-        return evaluate_policy(self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage)
+        return evaluate_policy(
+            self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage, pool=self.pool
+        )
 
 
 class _Clock:

@@ -30,7 +30,8 @@ class Customer:
         return f"{self.first} {self.last}"
 
 
-@row("credentials")
+# What signing in uses up and counts: no goal, and no damage that lasts.
+@row("credentials", bookkeeping=("otps", "failed", "locked_until"))
 class Credential:
     """What a customer must know; no tool shows it. ``failed`` counts wrong secrets in a row."""
 
@@ -41,7 +42,8 @@ class Credential:
     locked_until: int = 0
 
 
-@row("auth_tokens", index=("customer_id",))
+# A proof of having signed in: to sign in once more, or not at all, leaves the bank as it was.
+@row("auth_tokens", index=("customer_id",), bookkeeping=True)
 class AuthToken:
     """A proof of identity until ``expires_at``."""
 
@@ -51,7 +53,15 @@ class AuthToken:
     expires_at: int
 
 
-@row("accounts", prefix="A", index=("customer_id", "iban"))
+# Movements say what was spent today.
+@row(
+    "accounts",
+    prefix="A",
+    index=("customer_id", "iban"),
+    generated=("iban",),
+    stamps=("opened_at",),
+    bookkeeping=("spent_day", "spent_cents"),
+)
 class Account:
     """An account: ``spent_cents`` is what counted against the limit on ``spent_day`` (days since 1970)."""
 
@@ -88,7 +98,7 @@ class Card:
     expires: str  # the last month in which it is good: 2027-08
 
 
-@row("payees", prefix="P", index=("customer_id",))
+@row("payees", prefix="P", index=("customer_id",), stamps=("added_at",), relative={"verified_at": "added_at"})
 class Payee:
     """Somebody a customer may pay, from ``verified_at`` on; ``matches`` is false if the account has another name."""
 
@@ -102,7 +112,8 @@ class Payee:
     matches: bool = True
 
 
-@row("transactions", prefix="T", index=("account_id",))
+# The balance in between hangs on the order of movements that do not hang on each other.
+@row("transactions", prefix="T", index=("account_id",), stamps=("at",), bookkeeping=("balance_after_cents",))
 class Transaction:
     """One movement of an account; ``amount_cents`` is negative when money leaves."""
 
@@ -152,7 +163,8 @@ class FxRate:
         return self.mid_e6 * (10_000 - self.margin_bps) // 10_000
 
 
-@row("bank_clock")
+# When to look again.
+@row("bank_clock", bookkeeping=True)
 class BankClock:
     """No scheduled payment falls due before ``next_due``."""
 

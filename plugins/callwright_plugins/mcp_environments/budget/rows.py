@@ -54,7 +54,8 @@ class Expense:
     rule_id: str = ""
 
 
-@row("recurring_rules", prefix="Q", index=("category_id", "status"))
+# Counters of expenses, which have rows of their own.
+@row("recurring_rules", prefix="Q", index=("category_id", "status"), bookkeeping=("entered", "missed"))
 class RecurringRule:
     """An expense that comes back, next on ``next_day``, ``left`` times more (``None``: for ever)."""
 
@@ -71,7 +72,8 @@ class RecurringRule:
     missed: int = 0
 
 
-@row("session_clock")
+# When to look again.
+@row("session_clock", bookkeeping=("next_due",))
 class SessionClock:
     """The first month, the usual income, and a time before which no recurring expense falls due."""
 

@@ -34,7 +34,7 @@ class Org:
     city: str
 
 
-@row("leads", prefix="L", index=("email", "contact_id"))
+@row("leads", prefix="L", index=("email", "contact_id"), stamps=("created_at",))
 class Lead:
     """Somebody who might buy: new, working, qualified, unqualified or converted. ``email`` in lower case."""
 
@@ -100,7 +100,12 @@ class Stage:
     required: tuple[str, ...]
 
 
-@row("deals", prefix="D", index=("contact_id", "stage_id", "pipeline_id", "decision_maker_id"))
+@row(
+    "deals",
+    prefix="D",
+    index=("contact_id", "stage_id", "pipeline_id", "decision_maker_id"),
+    stamps=("created_at", "closed_at"),
+)
 class Deal:
     """A deal; ``close_date`` is a day (seconds, UTC). Empty texts and ``None`` are what is not known yet."""
 
@@ -120,7 +125,7 @@ class Deal:
     closed_at: int | None = None
 
 
-@row("activities", prefix="A", index=("lead_id", "contact_id", "deal_id"))
+@row("activities", prefix="A", index=("lead_id", "contact_id", "deal_id"), stamps=("at",))
 class Activity:
     """Something that happened with a lead, a contact or a deal (and then with its contact too)."""
 

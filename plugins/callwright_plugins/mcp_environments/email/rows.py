@@ -7,7 +7,8 @@ from typing import Any, Final
 from callwright.environments.rows import row
 
 
-@row("mailboxes")
+# The sum of what messages take.
+@row("mailboxes", bookkeeping=("used_bytes",))
 class Mailbox:
     """The mailbox, one row ``me``; sizes in bytes. ``used_bytes`` is the sum of the sizes of its messages."""
 
@@ -36,7 +37,13 @@ class Thread:
     subject: str
 
 
-@row("messages", prefix="M", index=("thread_id", "sender"))
+@row(
+    "messages",
+    prefix="M",
+    index=("thread_id", "sender"),
+    stamps=("sent_at",),
+    unordered=("to", "cc", "bcc", "attachment_ids"),
+)
 class Message:
     """A message; it never changes. ``sent_at`` in seconds (UTC), addresses in lower case."""
 
@@ -55,7 +62,7 @@ class Message:
     size_bytes: int
 
 
-@row("message_states", index=("folder_id",))
+@row("message_states", index=("folder_id",), unordered=("label_ids",))
 class MessageState:
     """What may change about a message."""
 
@@ -65,7 +72,7 @@ class MessageState:
     label_ids: tuple[str, ...]
 
 
-@row("drafts", prefix="D")
+@row("drafts", prefix="D", stamps=("updated_at",), unordered=("to", "cc", "bcc", "attachment_ids"))
 class Draft:
     """A message in the making; once it is sent, ``message_id`` is the message."""
 

@@ -16,7 +16,8 @@ SHELL: Final = "shell"
 UMASK: Final = 0o022
 
 
-@row("users", key="name")
+# A counter of wrong passwords.
+@row("users", key="name", bookkeeping=("attempts_left",))
 class User:
     """Someone who may own files. ``groups`` begins with the primary group; quotas of 0 are none."""
 
@@ -31,7 +32,8 @@ class User:
     attempts_left: int = 3
 
 
-@row("usage", key="user")
+# The sums of what inodes take.
+@row("usage", key="user", bookkeeping=True)
 class Usage:
     """What a user's inodes come to."""
 
@@ -40,7 +42,8 @@ class Usage:
     inodes: int
 
 
-@row("inodes", prefix="N")
+# A directory gets a new time whenever a name in it comes or goes, also one that came and went.
+@row("inodes", prefix="N", bookkeeping=("mtime",))
 class Inode:
     """A directory (``dir``), a regular file (``file``) or a symbolic link (``link``).
 
@@ -69,7 +72,8 @@ class Entry:
     inode: str
 
 
-@row("blobs", key="id")
+# The number of inodes that name it.
+@row("blobs", key="id", bookkeeping=("links",))
 class Blob:
     """Content, found by its SHA-256. ``text`` is the content, in base64 if ``binary``; ``links`` counts its files."""
 
@@ -85,7 +89,8 @@ class Blob:
         return base64.b64decode(self.text) if self.binary else self.text.encode()
 
 
-@row("shells", key="id")
+# Where one stands is how one worked; absolute paths leave the same files. Who one is (su) counts.
+@row("shells", key="id", bookkeeping=("cwd", "stack"))
 class Shell:
     """Who works where. ``stack`` holds the directories that ``pushd`` left, the latest one last."""
 

@@ -158,7 +158,7 @@ class BasketItem:
     note: str
 
 
-@row("orders", prefix="O", index=("restaurant_id",))
+@row("orders", prefix="O", index=("restaurant_id",), stamps=("placed_at", "cancelled_at"))
 class Order:
     """An order with what was charged. Its state follows from its events and the clock unless it was cancelled."""
 
@@ -191,7 +191,8 @@ class OrderItem:
     unit_price_cents: int
 
 
-@row("courier_events", prefix="E", index=("order_id",))
+# It follows from when the order was placed.
+@row("courier_events", prefix="E", index=("order_id",), bookkeeping=("at",))
 class CourierEvent:
     """A step of an order and when it happens; it may lie ahead."""
 
@@ -202,7 +203,7 @@ class CourierEvent:
     courier: str
 
 
-@row("ratings", prefix="RT", index=("order_id",))
+@row("ratings", prefix="RT", index=("order_id",), stamps=("rated_at",))
 class Rating:
     """What the customer thought of an order: 1 to 5 stars each."""
 

@@ -29,7 +29,8 @@ Event = Literal[
 Step = tuple[str, Command, int | str | None]
 
 
-@row("profile")
+# When automations were looked at last.
+@row("profile", bookkeeping=("settled_at",))
 class Profile:
     """The person at home. Automations have been run until ``settled_at``."""
 
@@ -68,7 +69,8 @@ class Device:
     obstacle: int
 
 
-@row("device_state")
+# A lamp that was switched on and off again is off.
+@row("device_state", bookkeeping=("changed_at", "usage_id"))
 class State:
     """How a device is set; ``usage_id`` is the open record of what it draws."""
 
@@ -85,7 +87,8 @@ class State:
     usage_id: str
 
 
-@row("energy", prefix="E", index=("device_id",))
+# The log of what devices drew follows from how they were set, and when.
+@row("energy", prefix="E", index=("device_id",), bookkeeping=True)
 class Usage:
     """A time in which a device drew so many watts; ``end`` is ``None`` while it does."""
 
@@ -110,7 +113,8 @@ class Series:
     peak_hour: int
 
 
-@row("locks")
+# Counters of wrong codes.
+@row("locks", bookkeeping=("wrong", "locked_out_until"))
 class Lock:
     """A door lock; its code is never shown. ``contact_id`` is the sensor that knows whether the door is open."""
 
@@ -124,7 +128,8 @@ class Lock:
     contact_id: str
 
 
-@row("lock_log", prefix="LL", index=("lock_id",))
+# A log.
+@row("lock_log", prefix="LL", index=("lock_id",), bookkeeping=True)
 class LockEntry:
     """What happened to a lock."""
 
@@ -135,7 +140,8 @@ class LockEntry:
     by: str
 
 
-@row("alarm")
+# Counters of wrong codes, and when.
+@row("alarm", bookkeeping=("wrong", "locked_out_until", "changed_at"), unordered=("bypassed",))
 class Alarm:
     """The alarm; its code is never shown. ``bypassed`` are sensors that it leaves out."""
 
@@ -157,7 +163,15 @@ class Scene:
     steps: tuple[Step, ...]
 
 
-@row("automations", prefix="AU", index=("trigger",))
+# What it did last shows in devices.
+@row(
+    "automations",
+    prefix="AU",
+    index=("trigger",),
+    stamps=("created_at",),
+    bookkeeping=("last_run_at", "last_skipped"),
+    unordered=("days",),
+)
 class Automation:
     """What happens by itself: a scene or steps, daily at a minute on some weekdays (Monday = 0), or after an event."""
 

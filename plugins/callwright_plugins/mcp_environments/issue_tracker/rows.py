@@ -46,7 +46,8 @@ class Transition:
     needs_assignee: bool = False
 
 
-@row("projects", key="key")
+# A counter.
+@row("projects", key="key", bookkeeping=("next_number",), unordered=("members",))
 class Project:
     """A project; ``next_number`` is the number of its next issue."""
 
@@ -59,7 +60,16 @@ class Project:
     archived: bool = False
 
 
-@row("issues", key="key", index=("project", "sprint", "assignee"))
+# A field that was changed and changed back is as it was.
+@row(
+    "issues",
+    key="key",
+    index=("project", "sprint", "assignee"),
+    generated=("key",),
+    stamps=("created",),
+    bookkeeping=("updated",),
+    unordered=("labels",),
+)
 class Issue:
     """An issue. ``sprint``, ``assignee`` and ``resolution`` are empty where there is none; times in seconds."""
 
@@ -95,7 +105,7 @@ class Sprint:
     capacity_points: int
 
 
-@row("sprint_issues", key=("sprint", "issue"), index=("sprint",))
+@row("sprint_issues", key=("sprint", "issue"), index=("sprint",), stamps=("added",))
 class SprintIssue:
     """That an issue was in a sprint: ``outcome`` is open while it lasts, then done or carried."""
 
@@ -105,7 +115,7 @@ class SprintIssue:
     outcome: str
 
 
-@row("comments", prefix="C", index=("issue",))
+@row("comments", prefix="C", index=("issue",), stamps=("created",))
 class Comment:
     """A comment."""
 
@@ -126,7 +136,7 @@ class Link:
     target: str
 
 
-@row("worklogs", prefix="W", index=("issue", "user"))
+@row("worklogs", prefix="W", index=("issue", "user"), stamps=("started",))
 class WorkLog:
     """Time that somebody spent on an issue."""
 
@@ -138,7 +148,8 @@ class WorkLog:
     note: str
 
 
-@row("history", prefix="H", index=("issue",))
+# The log of changes: issues, sprints and links hold what they came to.
+@row("history", prefix="H", index=("issue",), bookkeeping=True)
 class Change:
     """One field of an issue changed; values as text."""
 

@@ -48,7 +48,7 @@ class Wallet:
         return self.balance_cents - self.held_cents
 
 
-@row("listings", prefix="L", index=("status", "seller_id"))
+@row("listings", prefix="L", index=("status", "seller_id"), stamps=("created_at",), relative={"end_at": "created_at"})
 class Listing:
     """Something for sale; a price of 0 is none. ``leading_bid_id`` is empty without bids."""
 
@@ -69,7 +69,7 @@ class Listing:
     description: str = ""
 
 
-@row("bids", prefix="B", index=("listing_id", "bidder_id"))
+@row("bids", prefix="B", index=("listing_id", "bidder_id"), stamps=("at",))
 class Bid:
     """An offer at an auction."""
 
@@ -81,7 +81,13 @@ class Bid:
     status: str  # leading, outbid, withdrawn, won, lost
 
 
-@row("sales", prefix="S", index=("buyer_id", "seller_id", "status", "listing_id"))
+@row(
+    "sales",
+    prefix="S",
+    index=("buyer_id", "seller_id", "status", "listing_id"),
+    stamps=("at",),
+    relative={"release_at": "at"},
+)
 class Sale:
     """A purchase; in ``escrow`` until feedback or ``release_at``, then ``released`` to the seller."""
 
@@ -96,7 +102,7 @@ class Sale:
     status: str
 
 
-@row("feedback", key=("sale_id", "author_id"), index=("subject_id",))
+@row("feedback", key=("sale_id", "author_id"), index=("subject_id",), stamps=("at",))
 class Feedback:
     """What one side of a sale says of the other."""
 
@@ -118,7 +124,8 @@ class SavedSearch:
     most_cents: int
 
 
-@row("rivals")
+# What others will do.
+@row("rivals", bookkeeping=True)
 class Rival:
     """A bid that somebody will make at a time, as low as possible, if it is not above ``most_cents``."""
 
@@ -129,7 +136,8 @@ class Rival:
     most_cents: int
 
 
-@row("auction_clock")
+# When to look again.
+@row("auction_clock", bookkeeping=True)
 class AuctionClock:
     """The next rival, and a time before which no listing ends and no escrow is released."""
 

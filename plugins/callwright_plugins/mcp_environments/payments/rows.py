@@ -19,7 +19,9 @@ class Customer:
     archived: bool = False
 
 
-@row("invoices", prefix="I", index=("customer_id",))
+@row(
+    "invoices", prefix="I", index=("customer_id",), stamps=("created_at", "sent_at"), relative={"due_at": "created_at"}
+)
 class Invoice:
     """What a customer owes: ``total_cents`` with tax, and what was captured of it."""
 
@@ -59,7 +61,13 @@ class LineItem:
         return (self.net_cents * self.tax_bps + 5_000) // 10_000
 
 
-@row("payments", prefix="P", index=("invoice_id", "customer_id"))
+@row(
+    "payments",
+    prefix="P",
+    index=("invoice_id", "customer_id"),
+    stamps=("created_at", "captured_at"),
+    relative={"expires_at": "created_at"},
+)
 class Payment:
     """An authorisation of a card, good before ``expires_at``, and what was captured and refunded of it."""
 
@@ -83,7 +91,7 @@ class Payment:
         return self.authorized_cents - self.captured_cents
 
 
-@row("refunds", prefix="R", index=("payment_id",))
+@row("refunds", prefix="R", index=("payment_id",), stamps=("created_at",), relative={"settles_at": "created_at"})
 class Refund:
     """Money given back; it is with the customer from ``settles_at`` on."""
 
@@ -95,7 +103,7 @@ class Refund:
     settles_at: int
 
 
-@row("webhooks", prefix="W")
+@row("webhooks", prefix="W", stamps=("created_at",), unordered=("events",))
 class Webhook:
     """Where events are delivered."""
 
@@ -113,7 +121,8 @@ class Receiver:
     up_from: int
 
 
-@row("deliveries", prefix="D", index=("webhook_id",))
+# The log of events follows from what was done to invoices and payments.
+@row("deliveries", prefix="D", index=("webhook_id",), bookkeeping=True)
 class Delivery:
     """An event on its way to a webhook; how it fares follows from the clock and the receiver."""
 
@@ -124,7 +133,8 @@ class Delivery:
     created_at: int
 
 
-@row("idempotency_keys")
+# How a request was protected, and its answer once more.
+@row("idempotency_keys", bookkeeping=True)
 class IdempotencyKey:
     """A request that was made under a key, and its answer, both as JSON."""
 

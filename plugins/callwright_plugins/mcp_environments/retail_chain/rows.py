@@ -54,7 +54,13 @@ class Stock:
     reorder_point: int
 
 
-@row("transfers", prefix="T", index=("status", "to_store_id"))
+@row(
+    "transfers",
+    prefix="T",
+    index=("status", "to_store_id"),
+    stamps=("sent_at", "received_at"),
+    relative={"arrives_at": "sent_at"},
+)
 class Transfer:
     """Goods on the road from one store to another."""
 
@@ -70,7 +76,7 @@ class Transfer:
     received_at: int = 0
 
 
-@row("reservations", prefix="R", index=("store_id",))
+@row("reservations", prefix="R", index=("store_id",), stamps=("created_at",), relative={"expires_at": "created_at"})
 class Reservation:
     """Goods put aside for a customer until ``expires_at``."""
 
@@ -88,7 +94,7 @@ class Reservation:
         return 0 if self.released or now >= self.expires_at else self.quantity
 
 
-@row("adjustments", prefix="J", index=("store_id",))
+@row("adjustments", prefix="J", index=("store_id",), stamps=("at",))
 class Adjustment:
     """Stock that changed otherwise than by transfers and sales."""
 

@@ -156,7 +156,7 @@ class CartItem:
     added_price_cents: int
 
 
-@row("orders", prefix="O")
+@row("orders", prefix="O", stamps=("placed_at", "cancelled_at"))
 class Order:
     """An order with what was charged; its state follows from its shipment and the clock unless it was cancelled."""
 
@@ -188,7 +188,14 @@ class OrderItem:
     refunded_cents: int
 
 
-@row("shipments", prefix="SH", index=("order_id",))
+# The times follow from the method and from when the order was placed.
+@row(
+    "shipments",
+    prefix="SH",
+    index=("order_id",),
+    generated=("tracking_number",),
+    bookkeeping=("packed_at", "shipped_at", "delivered_at"),
+)
 class Shipment:
     """How and when an order travels; times may lie ahead."""
 
@@ -202,7 +209,7 @@ class Shipment:
     delivered_at: int
 
 
-@row("returns", prefix="RT", index=("order_id",))
+@row("returns", prefix="RT", index=("order_id",), stamps=("requested_at",))
 class Return:
     """Items that were sent back."""
 

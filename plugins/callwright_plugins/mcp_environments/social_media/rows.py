@@ -27,7 +27,7 @@ class Profile:
     user_id: str
 
 
-@row("posts", prefix="P", index=("author_id", "shared_post_id"))
+@row("posts", prefix="P", index=("author_id", "shared_post_id"), stamps=("created_at",))
 class Post:
     """A post; ``shared_post_id`` is the original that it shares, or empty. ``comments``: who may."""
 
@@ -48,7 +48,7 @@ class Like:
     user_id: str
 
 
-@row("comments", prefix="K", index=("post_id",))
+@row("comments", prefix="K", index=("post_id",), stamps=("created_at",))
 class Comment:
     """A comment on a post."""
 

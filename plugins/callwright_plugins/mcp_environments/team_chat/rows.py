@@ -47,7 +47,7 @@ class Membership:
     role: str
 
 
-@row("messages", prefix="M", index=("channel_id", "thread_id"))
+@row("messages", prefix="M", index=("channel_id", "thread_id"), stamps=("sent_at",), unordered=("mentions",))
 class Message:
     """A message; it never changes. ``thread_id`` is the first message of its thread, empty where it begins one.
 
@@ -81,7 +81,7 @@ class Reaction:
     emoji: str
 
 
-@row("pins", index=("channel_id",))
+@row("pins", index=("channel_id",), stamps=("pinned_at",))
 class Pin:
     """A pinned message."""
 

@@ -11,7 +11,8 @@ CLOCK: Final = "clock"
 NEVER: Final = 253_402_300_799
 
 
-@row("symbols")
+# The market: what the trader did to it shows in orders, fills and positions; the rest others did.
+@row("symbols", bookkeeping=True)
 class Symbol:
     """A share that is traded; open, high, low and volume are today's."""
 
@@ -35,7 +36,8 @@ class Symbol:
         return max(self.tick_cents, self.prev_close_cents - width), self.prev_close_cents + width
 
 
-@row("book_levels", prefix="B", index=("symbol",))
+# The market, too.
+@row("book_levels", prefix="B", index=("symbol",), bookkeeping=True)
 class BookOrder:
     """A waiting order of somebody else; of two at one price the one with the smaller ``seq`` came first."""
 
@@ -47,7 +49,8 @@ class BookOrder:
     seq: int
 
 
-@row("incoming")
+# What others will do.
+@row("incoming", bookkeeping=True)
 class Incoming:
     """An order that somebody else will send at a time; numbers go up with times."""
 
@@ -92,7 +95,8 @@ class Position:
         return self.shares - self.reserved
 
 
-@row("orders", prefix="O", index=("symbol", "account_id"))
+# When it ends follows from ``time_in_force``; ``seq`` is the order of arrival.
+@row("orders", prefix="O", index=("symbol", "account_id"), stamps=("placed_at",), bookkeeping=("expires_at", "seq"))
 class Order:
     """An order of the trader; ``price_cents`` is its limit, 0 for a market order."""
 
@@ -116,7 +120,7 @@ class Order:
         return self.shares - self.filled
 
 
-@row("fills", prefix="F", index=("order_id",))
+@row("fills", prefix="F", index=("order_id",), stamps=("at",))
 class Fill:
     """A part of an order that was traded; a ``maker`` had waited in the book."""
 
@@ -130,7 +134,7 @@ class Fill:
     role: str  # maker, taker
 
 
-@row("alerts", prefix="L", index=("symbol",))
+@row("alerts", prefix="L", index=("symbol",), stamps=("created_at", "triggered_at"))
 class Alert:
     """A wish to know when a trade is at or beyond a price; ``triggered_at`` is 0 until then."""
 
@@ -142,7 +146,8 @@ class Alert:
     triggered_at: int = 0
 
 
-@row("price_history", key=("symbol", "day"), index=("symbol",))
+# The market, too.
+@row("price_history", key=("symbol", "day"), index=("symbol",), bookkeeping=True)
 class PriceBar:
     """A day of trading that is over."""
 
@@ -155,7 +160,8 @@ class PriceBar:
     volume: int
 
 
-@row("market_clock")
+# When to look again.
+@row("market_clock", bookkeeping=True)
 class MarketClock:
     """What happens next without the trader: the next incoming order and the next close; and the last ``seq`` given."""
 

@@ -96,7 +96,8 @@ class Traveler:
     passport_expires: str
 
 
-@row("holds", prefix="HO", index=("flight_id",))
+# It follows from when the seats were held.
+@row("holds", prefix="HO", index=("flight_id",), bookkeeping=("expires_at",))
 class Hold:
     """Seats that are kept at a price until a time."""
 
@@ -109,7 +110,7 @@ class Hold:
     state: HoldState
 
 
-@row("flight_bookings", prefix="BF")
+@row("flight_bookings", prefix="BF", stamps=("booked_at", "cancelled_at"), unordered=("traveler_ids",))
 class FlightBooking:
     """A booked flight. What was charged is ``fare_cents`` + ``fees_cents``, partly in points."""
 
@@ -161,7 +162,7 @@ class RoomNight:
     min_stay: int
 
 
-@row("hotel_bookings", prefix="BH")
+@row("hotel_bookings", prefix="BH", stamps=("booked_at", "cancelled_at"), unordered=("guest_ids",))
 class HotelBooking:
     """A booked room; ``nights`` are (day, rate)."""
 
@@ -176,7 +177,7 @@ class HotelBooking:
     points_returned: int
 
 
-@row("loyalty", prefix="L", index=("booking_id",))
+@row("loyalty", prefix="L", index=("booking_id",), stamps=("at", "available_at"))
 class LoyaltyEntry:
     """Points that came or went, and from when on they count."""
 

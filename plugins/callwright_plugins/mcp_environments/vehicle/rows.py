@@ -13,7 +13,8 @@ DOORS: Final = ("front_left", "front_right", "rear_left", "rear_right", "trunk")
 ZONES: Final = ("driver", "passenger", "rear")
 
 
-@row("vehicles")
+# What driving uses up and counts; refuelling has rows of its own.
+@row("vehicles", bookkeeping=("since", "fuel_nl", "odometer"))
 class Vehicle:
     """The car as it was at the time ``since``; :func:`motion.settled` brings it up to date."""
 
@@ -71,7 +72,8 @@ class Destination:
     way: int
 
 
-@row("routes", prefix="R")
+# How far the car has come by itself.
+@row("routes", prefix="R", stamps=("started",), bookkeeping=("left",))
 class Route:
     """A route: ``state`` is active, arrived or cancelled. ``left`` was left at the time ``since`` of the car."""
 
@@ -83,7 +85,7 @@ class Route:
     state: str
 
 
-@row("dtcs")
+@row("dtcs", stamps=("raised",))
 class Dtc:
     """A diagnostic trouble code: ``severity`` is info, warning or critical; ``active`` until a workshop clears it."""
 
@@ -96,7 +98,8 @@ class Dtc:
     raised: int
 
 
-@row("refuellings", prefix="F")
+# As in the car.
+@row("refuellings", prefix="F", stamps=("at",), bookkeeping=("odometer",))
 class Refuelling:
     """Fuel that was put in."""
 

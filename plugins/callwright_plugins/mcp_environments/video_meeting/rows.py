@@ -44,7 +44,13 @@ class Profile:
     user_id: str
 
 
-@row("meetings", prefix="V", index=("host_id", "status"))
+@row(
+    "meetings",
+    prefix="V",
+    index=("host_id", "status"),
+    stamps=("started_at", "ended_at"),
+    unordered=("cohost_ids", "invited_ids"),
+)
 class Meeting:
     """A meeting: scheduled, live or ended. ``recording`` says who may record: nobody, host, cohosts or anyone."""
 
@@ -65,7 +71,7 @@ class Meeting:
     ended_at: int | None = None
 
 
-@row("participants", key=("meeting_id", "user_id"), index=("meeting_id", "user_id"))
+@row("participants", key=("meeting_id", "user_id"), index=("meeting_id", "user_id"), stamps=("joined_at", "left_at"))
 class Participant:
     """Somebody who is (``left_at`` is ``None``) or was in a meeting."""
 
@@ -76,7 +82,7 @@ class Participant:
     left_at: int | None = None
 
 
-@row("waiting_room", key=("meeting_id", "user_id"), index=("meeting_id",))
+@row("waiting_room", key=("meeting_id", "user_id"), index=("meeting_id",), stamps=("arrived_at",))
 class Waiting:
     """Somebody who waits to be let in."""
 
@@ -85,7 +91,7 @@ class Waiting:
     arrived_at: int
 
 
-@row("recordings", prefix="R", index=("meeting_id",))
+@row("recordings", prefix="R", index=("meeting_id",), stamps=("started_at", "stopped_at"))
 class Recording:
     """A recording; it runs while ``stopped_at`` is ``None``."""
 
