@@ -239,6 +239,7 @@ def examine(
             found["usage"] = usage
         found["dropping"] = dropping.figures(opened.pipeline, ledger)
         if recording is not None:
+            recording.finish()
             long = not quiet and len(recording.cells) * len(recording.schemes.all) >= 100 * _LONG
             if long:
                 bars.start("schemes compared", len(recording.schemes.all))

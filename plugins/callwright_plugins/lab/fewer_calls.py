@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
@@ -20,7 +21,7 @@ from callwright.pipeline import Pipeline
 from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Reward
-from callwright_plugins.lab.ledger import Entry, Ledger
+from callwright_plugins.lab.ledger import AT_ONCE, Entry, Ledger
 from callwright_plugins.lab.weighting.recording import shown
 
 _SAME: Final = 1e-9
@@ -177,21 +178,23 @@ class Dropping:
         put_right = 0
         gains: dict[str, list[tuple[float, Drawn, float, str]]] = {account.name: [] for account in ledger.accounts}
         empty: dict[str, list[bool]] = {account.name: [] for account in ledger.accounts}
-        for drawn in self.drawn:
+        shorter = [_shorter(drawn.attempt) for drawn in self.drawn]
+        all_of_them = [(drawn.attempt, less) for drawn, some in zip(self.drawn, shorter, strict=True) for less in some]
+        earnings = _earned(pipeline, ledger, all_of_them)
+        for drawn, some in zip(self.drawn, shorter, strict=True):
             program = drawn.attempt.program
             assert program is not None
             best: dict[str, tuple[float, str]] = {}
             mended = False
-            for call in broken_calls(drawn.attempt)[:_MOST_CALLS]:
-                less = evolve(program, calls=tuple(other for other in program.calls if other.id != call))
-                right, totals = _earned(pipeline, ledger, drawn.attempt, less)
+            for call in broken_calls(drawn.attempt)[: len(some) - 1]:
+                right, totals = next(earnings)
                 mended = mended or right
                 for name, earned in totals.items() if not right else ():
                     if name not in best or earned > best[name][0]:
                         tool = next(other.tool for other in program.calls if other.id == call)
                         best[name] = (earned, f"{call}: {tool}")
             put_right += mended
-            right, nothing = _earned(pipeline, ledger, drawn.attempt, evolve(program, calls=()))
+            right, nothing = next(earnings)
             for name, total in drawn.totals.items():
                 if name in gains:
                     earned, dropped = best.get(name, (total, ""))
@@ -227,17 +230,42 @@ def _row(gains: list[tuple[float, Drawn, float, str]], empty: list[bool]) -> dic
     return row
 
 
-def _earned(pipeline: Pipeline, ledger: Ledger, attempt: Attempt, program: Program) -> tuple[bool, dict[str, float]]:
-    """Whether another program is right for the task of an attempt, and its totals; none where it cannot be written."""
+def _shorter(attempt: Attempt) -> list[Program]:
+    """The program of an attempt without each of its broken calls, the first ones at least, and without any call."""
+    program = attempt.program
+    assert program is not None
+    return [
+        *(
+            evolve(program, calls=tuple(other for other in program.calls if other.id != call))
+            for call in broken_calls(attempt)[:_MOST_CALLS]
+        ),
+        evolve(program, calls=()),
+    ]
+
+
+def _earned(
+    pipeline: Pipeline, ledger: Ledger, programs: Sequence[tuple[Attempt, Program]]
+) -> Iterator[tuple[bool, dict[str, float]]]:
+    """Whether other programs are right for the task of an attempt, and their totals; none for what cannot be written.
+
+    Components that wait do so for many of them together.
+    """
+    at_once = AT_ONCE if any(account.recipe.waits for account in ledger.accounts) else 1
+    rest = iter(programs)
+    while taken := list(islice(rest, at_once)):
+        made = [_written(pipeline, attempt, program) for attempt, program in taken]
+        scored = ledger.scoring([other for other in made if other is not None])
+        for other in made:
+            if other is None:
+                yield False, {}
+                continue
+            named = zip(ledger.accounts, next(scored), strict=True)  # rewards of the accounts that are left by then
+            totals = {account.name: reward.total for account, reward in named if reward.total is not None}
+            yield judge(other).answer, totals
+
+
+def _written(pipeline: Pipeline, attempt: Attempt, program: Program) -> Attempt | None:
     try:
-        text = pipeline.parser.render(program)
+        return pipeline.attempt(attempt.task, pipeline.parser.render(program), attempt.progress)
     except CannotExpress:
-        return False, {}
-    other = pipeline.attempt(attempt.task, text, attempt.progress)
-    rewards = ledger.score(other)
-    totals = {
-        account.name: reward.total
-        for account, reward in zip(ledger.accounts, rewards, strict=True)
-        if reward.total is not None
-    }
-    return judge(other).answer, totals
+        return None

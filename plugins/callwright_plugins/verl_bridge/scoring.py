@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy
 from callwright.walk.reward import TRUNCATED, Reward
+from callwright.walk.tasks import Task
 
 
 class ScoreFunction:
@@ -48,18 +49,38 @@ class ScoreFunction:
 
         Raises :class:`callwright.InfrastructureFailure` for a sample that stays masked, without ``masked_score``.
         """
-        task_id = ground_truth if isinstance(ground_truth, str) else (extra_info or {}).get("task_id")
-        task = self.pipeline.task(task_id)
-        progress = self._progress(extra_info or {})
+        (found,) = self.many([solution_str], [ground_truth], [extra_info])
+        return found
+
+    def many(
+        self,
+        solution_strs: Sequence[str],
+        ground_truths: Sequence[Any],
+        extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[dict[str, float]]:
+        """Score completions, those that wait together. Raises as for one, for the first that stays masked."""
+        infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
+        asked = [
+            self._asked(text, truth, info or {})
+            for text, truth, info in zip(solution_strs, ground_truths, infos, strict=True)
+        ]
+        rewards = self.pipeline.score_many([self.pipeline.attempt(*one) for one in asked])
+        for _ in range(self.retries):
+            again = [n for n, reward in enumerate(rewards) if reward.total is None and not reward.masked_cut]
+            made = [self.pipeline.attempt(*asked[number]) for number in again]
+            for number, reward in zip(again, self.pipeline.score_many(made) if made else (), strict=True):
+                rewards[number] = reward
+        return [self._row(task, reward) for (task, _, _), reward in zip(asked, rewards, strict=True)]
+
+    def _asked(self, text: str, truth: Any, info: Mapping[str, Any]) -> tuple[Task, Completion, Progress | None]:
+        task = self.pipeline.task(truth if isinstance(truth, str) else info.get("task_id"))
         # verl itself does not say; our agent loop does, and so may somebody's data or reward manager.
-        text = THINK.opening + solution_str if self.thought_opened else solution_str
-        completion = Completion(text, truncated=(extra_info or {}).get("truncated") in (True, 1))
-        for _ in range(self.retries + 1):
-            reward = self.pipeline.score(self.pipeline.attempt(task, completion, progress))
-            if reward.total is not None:
-                return scores(self.pipeline, reward, reward.total)
-            if reward.masked_cut:
-                break
+        whole = THINK.opening + text if self.thought_opened else text
+        return task, Completion(whole, truncated=info.get("truncated") in (True, 1)), self._progress(info)
+
+    def _row(self, task: Task, reward: Reward) -> dict[str, float]:
+        if reward.total is not None:
+            return scores(self.pipeline, reward, reward.total)
         if self.masked_score is None:
             raise InfrastructureFailure(
                 f"task {task.id!r} cannot be scored: {reward.masked}. verl cannot leave a sample out; set masked_score "
@@ -110,6 +131,44 @@ def compute_score(
     shaping = (truncated, floor, thought_opened)
     function = _function(recipe, corpus, data_source, ir, seed, retries, masked_score, total_steps, *shaping)
     return function(data_source, solution_str, ground_truth, extra_info)
+
+
+def compute_scores(
+    data_sources: Sequence[str],
+    solution_strs: Sequence[str],
+    ground_truths: Sequence[Any],
+    extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
+    *,
+    recipe: str = "tier",
+    corpus: str | None = None,
+    ir: str = "json",
+    seed: int = 0,
+    retries: int = 1,
+    masked_score: float | None = None,
+    total_steps: int | None = None,
+    truncated: TruncationPolicy | None = None,
+    floor: float | None = None,
+    thought_opened: bool = False,
+    **_ignored: Any,
+) -> list[dict[str, float]]:
+    """The same for a batch, as verl's reward manager ``batch`` asks: rewards that wait do so together.
+
+    The options are those of :func:`compute_score`. Samples of one data source are scored together.
+    """
+    shaping = (truncated, floor, thought_opened)
+    infos = [None] * len(solution_strs) if extra_infos is None else list(extra_infos)
+    found: list[dict[str, float]] = [{}] * len(solution_strs)
+    for source in dict.fromkeys(map(str, data_sources)):
+        function = _function(recipe, corpus, source, ir, seed, retries, masked_score, total_steps, *shaping)
+        own = [number for number, name in enumerate(data_sources) if str(name) == source]
+        rows = function.many(
+            [solution_strs[number] for number in own],
+            [ground_truths[number] for number in own],
+            [infos[number] for number in own],
+        )
+        for number, row in zip(own, rows, strict=True):
+            found[number] = row
+    return found
 
 
 @lru_cache(maxsize=64)

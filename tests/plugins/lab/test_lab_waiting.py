@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 import callwright as cw
 from callwright.errors import DataError
 from callwright.pipeline import Pipeline
+from callwright_plugins.lab.fewer_calls import Dropping
 from callwright_plugins.lab.ledger import Account, Ledger
 from callwright_plugins.lab.probing import probe_tasks
 from callwright_plugins.lab.reading import Sample
+from callwright_plugins.lab.weighting.recording import Recording
 
 WHY = (cw.Evidence("short", "it is short"),)
 
@@ -92,3 +95,47 @@ def test_probes_are_scored_together_with_the_same_result(pipeline: Pipeline) -> 
     assert found.to_json() == expected.to_json()
     assert found.rewards == expected.rewards
     assert len(found.rewards["r0"]) > 5
+
+
+def test_programs_with_fewer_calls_are_scored_together_with_the_same_result(pipeline: Pipeline) -> None:
+    tasks = [task for task in pipeline.tasks("train", 40) if task.program is not None and len(task.program.calls) > 1]
+    broken = [
+        pipeline.attempt(task, pipeline.parser.render(task.program).replace(task.program.calls[-1].tool, "no_such"))
+        for task in tasks
+        if task.program is not None
+    ]
+
+    def dropped(ledger: Ledger) -> dict[str, Any]:
+        dropping = Dropping(50)
+        for attempt in broken:
+            rewards = ledger.score(attempt)
+            dropping.enter(attempt, {one.name: it for one, it in zip(ledger.accounts, rewards, strict=True)})
+        return dropping.figures(pipeline, ledger)
+
+    found = ledger_of(Waits)
+    assert dropped(found) == dropped(ledger_of(AtOnce))
+    assert found.accounts[0].recipe.terms[0].component.most_at_once == 16  # type: ignore[attr-defined]
+
+
+def test_values_under_penalties_are_asked_for_together(pipeline: Pipeline) -> None:
+    (task,) = pipeline.tasks("evaluation", 1)
+    attempts = [pipeline.attempt(task, f"row {number}") for number in range(300)]
+
+    def recorded(reference: cw.RewardComponent, penalised: cw.RewardComponent) -> Recording:
+        first, second = (cw.RewardRecipe("r", (cw.Term(one),)) for one in (reference, penalised))
+        schemes: Any = SimpleNamespace(
+            name="r", penalised={None: first, 1.0: second}, reference=SimpleNamespace(recipe=first, penalty=None)
+        )
+        recording = Recording(schemes)
+        for number, attempt in enumerate(attempts):
+            recording.enter(attempt, "kind", number // 4, number, first.score_attempt(attempt))
+        recording.finish()
+        return recording
+
+    component = Waits()
+    found, expected = recorded(AtOnce(), component), recorded(AtOnce(), AtOnce())
+    assert len(found.cells) == 300
+    assert (found.cells, found.groups) == (expected.cells, expected.groups)
+    assert [one.row_id for one in found.said.values()] == [one.row_id for one in expected.said.values()]
+    assert [cell.values for cell in found.known] == [cell.values for cell in expected.known]
+    assert component.most_at_once == 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -19,7 +20,7 @@ from callwright.pipeline import open_pipeline
 from callwright.plugins import load_plugins
 from callwright.walk.prompt import build_messages
 from callwright_plugins import verl_bridge
-from callwright_plugins.verl_bridge.scoring import compute_score
+from callwright_plugins.verl_bridge.scoring import compute_score, compute_scores
 
 ROOT = Path(__file__).resolve().parents[3]
 CORPUS = cw.corpus("toolworld-mini-v1", train_size=24, evaluation_size=2)
@@ -95,6 +96,53 @@ def test_a_lost_sample_is_never_a_number_unless_asked() -> None:
             return CORPUS.environment.open(scenario, seed)
 
     assert verl_bridge.compute_score(evolve(pipeline, environment=Flaky()))(NAME, GOLD[3], "train-3")["score"] == 1.0
+
+
+def test_a_batch_gets_the_scores_of_one_by_one() -> None:
+    """As verl's reward manager ``batch`` asks: by these names, of several data sources."""
+    texts = [*GOLD, "", "no", *GOLD]
+    truths: list[Any] = [TASKS[number % 6].id for number in range(len(texts))]
+    sources = [NAME if number % 3 else "tier-mini" for number in range(len(texts))]
+    infos: list[Any] = [None, {}, {"truncated": True}] * len(texts)
+    given = {"recipe": "tier", "corpus": NAME, "truncated": "floor", "floor": -1.0}
+    found = compute_scores(
+        data_sources=sources,
+        solution_strs=texts,
+        ground_truths=truths,
+        extra_infos=infos[: len(texts)],
+        **given,
+    )
+    rows = zip(sources, texts, truths, infos, strict=False)
+    assert found == [compute_score(*row, **given) for row in rows]
+    assert {row["score"] for row in found} > {-1.0, 1.0}
+
+
+def test_a_batch_that_waits_waits_together_and_lost_samples_are_asked_again() -> None:
+    class Meets(cw.AsyncRewardComponent):
+        """Answers when all six wait; then one of them is lost once, and one for ever."""
+
+        name = "meets"
+
+        def __init__(self) -> None:
+            self.here, self.all_here, self.asked = 0, asyncio.Event(), 0
+
+        async def score(self, attempt: cw.Attempt) -> cw.Score:  # type: ignore[override]
+            self.asked += 1
+            self.here += 1
+            if self.here == 6:
+                self.all_here.set()
+            async with asyncio.timeout(30):
+                await self.all_here.wait()
+            if attempt.task is TASKS[1] or (attempt.task is TASKS[2] and self.asked <= 6):
+                raise cw.InfrastructureFailure("no answer")
+            return cw.Score(1.0)
+
+    meets = Meets()
+    pipeline = cw.Pipeline(CORPUS, cw.RewardRecipe("meeting", (cw.Term(meets),)))
+    function = verl_bridge.compute_score(pipeline, masked_score=-1.0, retries=2)
+    found = function.many(GOLD, [task.id for task in TASKS])
+    assert [row["score"] for row in found] == [1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
+    assert meets.asked == 6 + 2 + 1
 
 
 def test_schedules_get_the_step_if_the_data_says_it() -> None:

@@ -16,6 +16,7 @@ from callwright.errors import UsageError
 from callwright.language.shortening import brief, shortened
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Reward, RewardRecipe
+from callwright_plugins.lab.ledger import AT_ONCE
 from callwright_plugins.lab.weighting.schemes import Schemes
 
 _LONGEST = 320
@@ -51,16 +52,43 @@ class Recording:
     said: dict[tuple[int, int], Said] = field(factory=dict)
     _numbers: dict[Hashable, int] = field(factory=dict)
     _places: dict[Hashable, int] = field(factory=dict)
+    _waiting: list[tuple[Attempt, str, Hashable, str | int, Reward]] = field(factory=list)
 
     def enter(self, attempt: Attempt, kind: str, group: Hashable, row_id: str | int, reward: Reward) -> None:
         """Record an attempt that is not masked. ``reward`` is the reference's.
 
-        Raises :class:`callwright.UsageError` if the reference's total is not the weighted sum of its terms.
+        Raises :class:`callwright.UsageError` if the reference's total is not the weighted sum of its terms. Where a
+        scheme waits for its scores, it does so for many attempts together: the last are recorded by :meth:`finish`.
         """
-        values: dict[float | None, Values] = {}
-        for penalty, recipe in self.schemes.penalised.items():
-            scored = recipe.score_attempt(attempt) if values else reward
-            values[penalty] = tuple(weighted.score.value for weighted in scored.scores.values())
+        self._waiting.append((attempt, kind, group, row_id, reward))
+        waits = any(recipe.waits for recipe in self.schemes.penalised.values())
+        if len(self._waiting) >= (AT_ONCE if waits else 1):
+            self.finish()
+
+    def finish(self) -> None:
+        """Record what was entered and is not recorded yet. Raises as :meth:`enter` does."""
+        waiting, self._waiting = self._waiting, []
+        attempts = [attempt for attempt, *_ in waiting]
+        scored = [
+            recipe.scoring(attempts) if number else iter([reward for *_, reward in waiting])
+            for number, recipe in enumerate(self.schemes.penalised.values())
+        ]
+        for (attempt, kind, group, row_id, reward), *rewards in zip(waiting, *scored, strict=True):
+            values = {
+                penalty: tuple(weighted.score.value for weighted in found.scores.values())
+                for penalty, found in zip(self.schemes.penalised, rewards, strict=True)
+            }
+            self._record(attempt, kind, group, row_id, reward, values)
+
+    def _record(
+        self,
+        attempt: Attempt,
+        kind: str,
+        group: Hashable,
+        row_id: str | int,
+        reward: Reward,
+        values: dict[float | None, Values],
+    ) -> None:
         key = (kind, *values.values())
         number = self._numbers.get(key)
         if number is None:
