@@ -1,10 +1,12 @@
 """Bases: the rows that all sessions of a scenario share, built once and never changed.
 
-What is computed of them is remembered here: indexes, positions, fingerprints, and whatever worlds derive.
+What is computed of them is remembered here: indexes, positions, fingerprints, and whatever worlds derive. The functions
+lay the rows that one session changed over them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -13,6 +15,7 @@ from callwright.environments.rows import check_row, key_text, row_from_json, row
 from callwright.errors import DataError
 
 R = TypeVar("R")
+T = TypeVar("T")
 Key = Any
 #: The rows of a table that is not there.
 NO_ROWS: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -137,3 +140,67 @@ def load_base(kinds: Iterable[type[Any]], dumped: Mapping[str, Any], *, seed: in
             raise DataError(f"the table {name!r} must be a list of rows")
         rows += [row_from_json(known[name], value) for value in listed]
     return Base(rows, now=now, seed=seed, kinds=[known[name] for name in tables])
+
+
+def having(rows: Iterable[R], equals: Mapping[str, Any]) -> list[R]:
+    """The rows whose fields have these values."""
+    found = list(rows)
+    for name, value in equals.items():
+        found = [row for row in found if getattr(row, name) == value]
+    return found
+
+
+def overlaid(
+    values: list[T],
+    first: Mapping[Key, Any],
+    changed: Mapping[Key, T | None],
+    base: Base,
+    kind: type[Any],
+) -> list[T]:
+    """``values`` of the rows of the base, with those of changed rows in their places and new ones behind."""
+    dropped, new = [], []
+    position = base.position
+    for key, value in changed.items():
+        if key not in first:
+            new.append(key)
+        elif value is None:
+            dropped.append(position(kind, key))
+        else:
+            values[position(kind, key)] = value
+    for place in sorted(dropped, reverse=True):
+        del values[place]
+    new.sort()
+    values += [changed[key] for key in new]  # type: ignore[misc]
+    return values
+
+
+def reordered(
+    at_first: tuple[list[Any], list[T]],
+    first: Mapping[Key, R],
+    changed: Mapping[Key, R | None],
+    prepare: Callable[[R], T],
+    order: Callable[[R], Any],
+    base: Base,
+    kind: type[R],
+) -> list[T]:
+    """What :meth:`World.prepared` gives in an order of its own where rows were changed."""
+    keys, values = list(at_first[0]), list(at_first[1])
+    for key in changed:
+        if key in first:
+            place = bisect_left(keys, (order(first[key]), base.position(kind, key)))
+            del keys[place], values[place]
+    number = len(first)
+    for key in sorted(key for key in changed if key not in first):
+        row = changed[key]
+        assert row is not None
+        place = bisect_left(keys, (order(row), number))
+        keys.insert(place, (order(row), number))
+        values.insert(place, prepare(row))
+        number += 1
+    for key, row in changed.items():
+        if row is not None and key in first:
+            named = (order(row), base.position(kind, key))
+            place = bisect_left(keys, named)
+            keys.insert(place, named)
+            values.insert(place, prepare(row))
+    return values

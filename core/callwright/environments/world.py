@@ -11,14 +11,14 @@ stays beside it, because it is brought up to date from the rows that changed sin
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from random import Random
 from typing import Any, Final, TypeVar
 
-from callwright.environments.base import NO_ROWS, Base, Key
+from callwright.environments.base import NO_ROWS, Base, Key, having, overlaid, reordered
 from callwright.environments.rows import key_text, row_json, table_of
+from callwright.environments.sizes import MOST_STATE, TooLarge, size_of
 from callwright.errors import ComponentError, UsageError
 from callwright.tools.spec import ToolError
 
@@ -41,6 +41,7 @@ class World:
         "_digest_before",
         "_draws",
         "_fingerprints",
+        "_held",
         "_journal",
         "_now",
         "_total",
@@ -55,6 +56,7 @@ class World:
         self._now = base.now
         self._draws = 0
         self._changed: dict[type[Any], dict[Key, Any]] = {}  # a row, or None for one of the base that was dropped
+        self._held = 0  # the size of the rows in there
         self._counters: dict[type[Any], int] = {}
         self._journal: list[Callable[[], None]] | None = []
         self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
@@ -68,7 +70,7 @@ class World:
 
     def __reduce__(self) -> Any:
         """Between calls: what is undone after a failure, and what was computed to save time, stays here."""
-        return _world, (self.base, self._now, self._draws, self._changed, self._counters)
+        return _world, (self.base, self._now, self._draws, self._changed, self._counters, self._held)
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
@@ -102,7 +104,7 @@ class World:
         base: Mapping[Key, R] = self.base.rows(kind)
         if not changed:
             return iter(base.values())
-        return iter(_overlaid(list(base.values()), base, changed, self.base, kind))
+        return iter(overlaid(list(base.values()), base, changed, self.base, kind))
 
     def find(self, kind: type[R], /, **equals: Any) -> list[R]:
         """The rows whose fields have these values, in the order of the table; quick if one of the fields is indexed."""
@@ -111,12 +113,12 @@ class World:
             if field in index:
                 break
         else:
-            return _having(self.rows(kind), equals)
+            return having(self.rows(kind), equals)
         value = equals.pop(field)
         rows: Mapping[Key, R] = self.base.rows_with(kind, field, value)
         changed = self._changed.get(kind)
         if not changed:
-            return _having(rows.values(), equals) if equals else list(rows.values())
+            return having(rows.values(), equals) if equals else list(rows.values())
         rows = dict(rows)
         others: list[tuple[Key, R]] = []
         for key, row in changed.items():
@@ -130,8 +132,8 @@ class World:
             base, position = self.base.rows(kind), self.base.position
             others += rows.items()
             others.sort(key=lambda pair: (position(kind, pair[0]), pair[0] if pair[0] not in base else ""))
-            return _having(map(itemgetter(1), others), equals)
-        return _having(rows.values(), equals)
+            return having(map(itemgetter(1), others), equals)
+        return having(rows.values(), equals)
 
     def count(self, kind: type[Any], /, **equals: Any) -> int:
         """How many rows have these values."""
@@ -193,14 +195,14 @@ class World:
         if not changed:
             return at_first[1]
         if order is None:
-            return _overlaid(
+            return overlaid(
                 list(at_first[1]),
                 base,
                 {key: None if row is None else prepare(row) for key, row in changed.items()},
                 self.base,
                 kind,
             )
-        return _reordered(at_first, base, changed, prepare, order, self.base, kind)
+        return reordered(at_first, base, changed, prepare, order, self.base, kind)
 
     def ahead(self, settle: Callable[[World], None]) -> World:
         """What this world will be once ``settle`` has run on it, without changing it: for tools that only read where
@@ -283,6 +285,8 @@ class World:
             return
         self._note(lambda: self._place(kind, key, before, base_row, before is base_row))
         self._place(kind, key, row, base_row, before is not base_row and row == base_row)
+        if self._held > MOST_STATE:
+            raise TooLarge("state_too_large", f"the session would hold more than {MOST_STATE:,} characters")
 
     def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any, as_at_first: bool) -> None:
         changed = self._changed.get(kind)
@@ -290,6 +294,11 @@ class World:
             changed = self._changed[kind] = {}
         if self._total is not None and (kind, key) not in self._touched:
             self._touched[kind, key] = changed.get(key, base_row)
+        here = changed.get(key)
+        if here is not None:
+            self._held -= size_of(table_of(kind).values_of(here), MOST_STATE)
+        if row is not None and not as_at_first:
+            self._held += size_of(table_of(kind).values_of(row), MOST_STATE)
         if as_at_first:  # also None for a row that the base does not have
             changed.pop(key, None)
             if not changed:
@@ -333,7 +342,7 @@ class World:
         other = World(self.base)
         other._now, other._draws = self._now, self._draws
         other._changed = {kind: dict(rows) for kind, rows in self._changed.items()}
-        other._counters = dict(self._counters)
+        other._held, other._counters = self._held, dict(self._counters)
         other._fingerprints = dict(self._fingerprints)
         other._touched, other._total = dict(self._touched), self._total
         other.known_digest = other._digest_before = self.known_digest
@@ -387,10 +396,15 @@ class World:
 
 
 def _world(
-    base: Base, now: int, draws: int, changed: dict[type[Any], dict[Key, Any]], counters: dict[type[Any], int]
+    base: Base,
+    now: int,
+    draws: int,
+    changed: dict[type[Any], dict[Key, Any]],
+    counters: dict[type[Any], int],
+    held: int,
 ) -> World:
     world = World(base)
-    world._now, world._draws, world._changed, world._counters = now, draws, changed, counters
+    world._now, world._draws, world._changed, world._counters, world._held = now, draws, changed, counters, held
     return world
 
 
@@ -422,67 +436,3 @@ def difference(before: World, after: World) -> dict[str, Any]:
     if before.now != after.now:
         found["clock"] = [before.now, after.now]
     return found
-
-
-def _having(rows: Iterable[R], equals: Mapping[str, Any]) -> list[R]:
-    """The rows whose fields have these values."""
-    found = list(rows)
-    for name, value in equals.items():
-        found = [row for row in found if getattr(row, name) == value]
-    return found
-
-
-def _overlaid(
-    values: list[T],
-    first: Mapping[Key, Any],
-    changed: Mapping[Key, T | None],
-    base: Base,
-    kind: type[Any],
-) -> list[T]:
-    """``values`` of the rows of the base, with those of changed rows in their places and new ones behind."""
-    dropped, new = [], []
-    position = base.position
-    for key, value in changed.items():
-        if key not in first:
-            new.append(key)
-        elif value is None:
-            dropped.append(position(kind, key))
-        else:
-            values[position(kind, key)] = value
-    for place in sorted(dropped, reverse=True):
-        del values[place]
-    new.sort()
-    values += [changed[key] for key in new]  # type: ignore[misc]
-    return values
-
-
-def _reordered(
-    at_first: tuple[list[Any], list[T]],
-    first: Mapping[Key, R],
-    changed: Mapping[Key, R | None],
-    prepare: Callable[[R], T],
-    order: Callable[[R], Any],
-    base: Base,
-    kind: type[R],
-) -> list[T]:
-    """What :meth:`World.prepared` gives in an order of its own where rows were changed."""
-    keys, values = list(at_first[0]), list(at_first[1])
-    for key in changed:
-        if key in first:
-            place = bisect_left(keys, (order(first[key]), base.position(kind, key)))
-            del keys[place], values[place]
-    number = len(first)
-    for key in sorted(key for key in changed if key not in first):
-        row = changed[key]
-        assert row is not None
-        place = bisect_left(keys, (order(row), number))
-        keys.insert(place, (order(row), number))
-        values.insert(place, prepare(row))
-        number += 1
-    for key, row in changed.items():
-        if row is not None and key in first:
-            named = (order(row), base.position(kind, key))
-            place = bisect_left(keys, named)
-            keys.insert(place, named)
-            values.insert(place, prepare(row))
-    return values

@@ -26,6 +26,7 @@ from callwright.machines.chunk_work import (
     State,
     run_to_the_end,
 )
+from callwright.machines.command_folder import hear_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.worker_process import WorkerProcess
 
@@ -94,7 +95,9 @@ class ProcessExecutor(ClosingExecutor):
             return lambda chunk: run_to_the_end(work, chunk, process.ask)
 
         try:
-            yield from in_order([asking(process) for process in processes], chunks)
+            for result in in_order([asking(process) for process in processes], chunks):
+                hear_workers()
+                yield result
         finally:
             for process in processes if work.farewell else ():
                 process.dismiss()

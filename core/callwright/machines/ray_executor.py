@@ -20,7 +20,7 @@ from callwright.machines.chunk_work import (
     run_to_the_end,
 )
 from callwright.machines.cluster_watch import ClusterWatch
-from callwright.machines.command_folder import for_workers
+from callwright.machines.command_folder import for_workers, hear_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
 
@@ -53,7 +53,9 @@ class RayExecutor(ClosingExecutor):
             return lambda chunk: run_to_the_end(work, chunk, place.ask)
 
         try:
-            yield from in_order([asking(place) for place in places], chunks)
+            for result in in_order([asking(place) for place in places], chunks):
+                hear_workers()
+                yield result
         finally:
             for place in places:
                 place.close()

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure, UnknownName
@@ -59,6 +59,8 @@ class MCPEnvironment(Environment):
     ``history`` (the calls so far that may have changed something). ``auto`` takes the first that there is.
     """
 
+    #: Its sessions live in the server: isolation leaves them where they are.
+    out_of_process: Literal[True] = True
     #: One keyword for each option, so that whoever lists the options of a component finds them.
     __signature__ = inspect.signature(MCPOptions)
 
