@@ -53,9 +53,8 @@ def name_folder() -> str:
 
 
 def is_first() -> bool:
-    """Whether this process named the folder: it is the command itself, and no worker of it."""
-    name_folder()
-    return os.getpid() in _named_here
+    """Whether this process is the one to name the folder: it is the command itself, and no worker of it."""
+    return os.getpid() in _named_here or not os.environ.get(FOLDER)
 
 
 def share() -> int:
@@ -148,6 +147,11 @@ class SharedNumbers:
 
     def __init__(self, name: str, count: int) -> None:
         self._name, self._form = name, struct.Struct(f"{count}d")
+
+    def exists(self) -> bool:
+        """Whether anybody has used them; this is quicker than to use them."""
+        named = os.environ.get(FOLDER)
+        return bool(named) and Path(named, self._name).exists()
 
     @contextmanager
     def locked(self) -> Iterator[list[float]]:
