@@ -151,7 +151,7 @@ class SharedNumbers:
     def exists(self) -> bool:
         """Whether anybody has used them; this is quicker than to use them."""
         named = os.environ.get(FOLDER)
-        return bool(named) and Path(named, self._name).exists()
+        return bool(named and Path(named, self._name).exists())
 
     @contextmanager
     def locked(self) -> Iterator[list[float]]:
