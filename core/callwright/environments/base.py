@@ -1,6 +1,7 @@
 """Bases: the rows that all sessions of a scenario share, built once and never changed.
 
-What is computed of them is remembered here: indexes, positions, fingerprints, and whatever worlds derive.
+What is computed of them is remembered here: indexes, positions, fingerprints, and whatever worlds derive. The functions
+lay the rows that one session changed over them.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from callwright.environments.base import NO_ROWS, Base, Key, having, overlaid, reordered
 from callwright.environments.rows import key_text, row_json, table_of
+from callwright.environments.sizes import MOST_STATE, TooLarge, size_of
 from callwright.errors import ComponentError, UsageError
 from callwright.tools.spec import ToolError
 
@@ -40,6 +41,7 @@ class World:
         "_digest_before",
         "_draws",
         "_fingerprints",
+        "_held",
         "_journal",
         "_now",
         "_total",
@@ -54,6 +56,7 @@ class World:
         self._now = base.now
         self._draws = 0
         self._changed: dict[type[Any], dict[Key, Any]] = {}  # a row, or None for one of the base that was dropped
+        self._held = 0  # the size of the rows in there
         self._counters: dict[type[Any], int] = {}
         self._journal: list[Callable[[], None]] | None = []
         self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
@@ -67,7 +70,7 @@ class World:
 
     def __reduce__(self) -> Any:
         """Between calls: what is undone after a failure, and what was computed to save time, stays here."""
-        return _world, (self.base, self._now, self._draws, self._changed, self._counters)
+        return _world, (self.base, self._now, self._draws, self._changed, self._counters, self._held)
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
@@ -282,6 +285,8 @@ class World:
             return
         self._note(lambda: self._place(kind, key, before, base_row, before is base_row))
         self._place(kind, key, row, base_row, before is not base_row and row == base_row)
+        if self._held > MOST_STATE:
+            raise TooLarge("state_too_large", f"the session would hold more than {MOST_STATE:,} characters")
 
     def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any, as_at_first: bool) -> None:
         changed = self._changed.get(kind)
@@ -289,6 +294,11 @@ class World:
             changed = self._changed[kind] = {}
         if self._total is not None and (kind, key) not in self._touched:
             self._touched[kind, key] = changed.get(key, base_row)
+        here = changed.get(key)
+        if here is not None:
+            self._held -= size_of(table_of(kind).values_of(here), MOST_STATE)
+        if row is not None and not as_at_first:
+            self._held += size_of(table_of(kind).values_of(row), MOST_STATE)
         if as_at_first:  # also None for a row that the base does not have
             changed.pop(key, None)
             if not changed:
@@ -342,7 +352,7 @@ class World:
         other = World(self.base)
         other._now, other._draws = self._now, self._draws
         other._changed = {kind: dict(rows) for kind, rows in self._changed.items()}
-        other._counters = dict(self._counters)
+        other._held, other._counters = self._held, dict(self._counters)
         other._fingerprints = dict(self._fingerprints)
         other._touched, other._total = dict(self._touched), self._total
         other.known_digest = other._digest_before = self.known_digest
@@ -396,10 +406,15 @@ class World:
 
 
 def _world(
-    base: Base, now: int, draws: int, changed: dict[type[Any], dict[Key, Any]], counters: dict[type[Any], int]
+    base: Base,
+    now: int,
+    draws: int,
+    changed: dict[type[Any], dict[Key, Any]],
+    counters: dict[type[Any], int],
+    held: int,
 ) -> World:
     world = World(base)
-    world._now, world._draws, world._changed, world._counters = now, draws, changed, counters
+    world._now, world._draws, world._changed, world._counters, world._held = now, draws, changed, counters, held
     return world
 
 

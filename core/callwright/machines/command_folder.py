@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import json
 import os
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
@@ -50,9 +53,8 @@ def name_folder() -> str:
 
 
 def is_first() -> bool:
-    """Whether this process named the folder: it is the command itself, and no worker of it."""
-    name_folder()
-    return os.getpid() in _named_here
+    """Whether this process is the one to name the folder: it is the command itself, and no worker of it."""
+    return os.getpid() in _named_here or not os.environ.get(FOLDER)
 
 
 def share() -> int:
@@ -67,6 +69,66 @@ def for_workers(workers: int, *, same_machine: bool) -> dict[str, str]:
     On this machine they share the folder. On others nothing is shared: each of them is held to its share.
     """
     return {FOLDER: name_folder(), SHARE: "1"} if same_machine else {FOLDER: "", SHARE: str(workers)}
+
+
+#: What workers have to say, a line each; and how much of it this process has said, by folder.
+_WORDS: Final = "words.jsonl"
+_heard: dict[str, int] = {}
+
+
+def warn_once(words: str) -> None:
+    """Log a warning, once a command, whichever of its processes has it to say.
+
+    The command itself logs it: only there is the log set up. What a worker says waits for :func:`hear_workers`; what
+    one on another machine says stays there.
+    """
+    with SharedNumbers(f"{blake2b(words.encode(), digest_size=12).hexdigest()}.said", 1).locked() as said:
+        if said[0]:
+            return
+        said[0] = 1
+    if not _is_worker():
+        _warn(words)
+        return
+    file = os.open(Path(name_folder()) / _WORDS, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, f"{json.dumps(words)}\n".encode())
+    finally:
+        os.close(file)
+
+
+def hear_workers() -> None:
+    """Log what workers have said since this was asked last; the command does so as their results come."""
+    path = Path(os.environ.get(FOLDER, "")) / _WORDS
+    heard = _heard.get(str(path), 0)
+    try:
+        if _is_worker() or path.stat().st_size <= heard:
+            return
+    except OSError:
+        return
+    with path.open("rb") as file:
+        file.seek(heard)
+        lines = file.read()
+    lines = lines[: lines.rfind(b"\n") + 1]
+    _heard[str(path)] = heard + len(lines)
+    for line in lines.splitlines():
+        _warn(json.loads(line))
+
+
+def _is_worker() -> bool:
+    from multiprocessing.process import parent_process
+
+    return parent_process() is not None or SHARE in os.environ  # an actor of a cluster has no parent of that kind
+
+
+def _warn(words: str) -> None:
+    """Through structlog where a command has set it up; another program has a log of its own."""
+    structlog = sys.modules.get("structlog")
+    if structlog is not None and structlog.is_configured():
+        structlog.get_logger("callwright").warning(words)
+    else:
+        import logging
+
+        logging.getLogger("callwright").warning("%s", words)
 
 
 def _remove(folder: str, process: int) -> None:
@@ -85,6 +147,11 @@ class SharedNumbers:
 
     def __init__(self, name: str, count: int) -> None:
         self._name, self._form = name, struct.Struct(f"{count}d")
+
+    def exists(self) -> bool:
+        """Whether anybody has used them; this is quicker than to use them."""
+        named = os.environ.get(FOLDER)
+        return bool(named and Path(named, self._name).exists())
 
     @contextmanager
     def locked(self) -> Iterator[list[float]]:

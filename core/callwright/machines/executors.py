@@ -28,6 +28,7 @@ from callwright.machines.chunk_work import (
     State,
     run_to_the_end,
 )
+from callwright.machines.command_folder import hear_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.worker_process import WorkerProcess
 
@@ -96,7 +97,9 @@ class ProcessExecutor(ClosingExecutor):
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results in order. A process that dies or hangs is replaced, and its chunk done again."""
         with self.places(work) as places:
-            yield from in_order(places, chunks)
+            for result in in_order(places, chunks):
+                hear_workers()
+                yield result
 
     @contextmanager
     def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:

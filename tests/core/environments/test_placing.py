@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import signal
 import subprocess
@@ -14,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 import callwright as cw
+import callwright.machines.command_folder as common
+from callwright.cli.logging import configure
 from callwright.commands.pipelines import make_pipeline
 from callwright.environments import clock
 from callwright.environments.isolated import placing
 from callwright.environments.sessions import is_foreign
 from callwright.environments.undeclared import is_shipped
 from callwright.language.program import Call, Program, Reference
+from callwright.machines import ChunkWork, make_executor
 from callwright.pipeline import build_pipeline, open_pipeline
 from callwright.recipe_file import load_recipe
 from callwright.walk.execution import ExecutionRules, execute
@@ -36,8 +41,11 @@ AUTO, NONE, OPEN = ExecutionRules(isolation="auto"), ExecutionRules(isolation="n
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_known_yet() -> Iterator[None]:
+def nothing_is_known_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv(common.FOLDER, str(tmp_path / "command"))
+    structlog.reset_defaults()  # an earlier test of a command may have set the log up
     yield
+    structlog.reset_defaults()
     clock._stuck.clear()
     placing._places.clear()
     placing._said.clear()
@@ -105,6 +113,33 @@ def test_what_cannot_be_moved_runs_here_and_is_said_once(caplog: pytest.LogCaptu
     assert "no limit can stop them" in said[0]
     with pytest.raises(cw.UsageError, match="process"):
         runs_here(mine, ExecutionRules(isolation="process"))
+
+
+def place_there(state: Any, chunk: int) -> int:
+    """In a worker: what cannot be moved runs there, which somebody has to say."""
+
+    @cw.tool
+    def process() -> int:
+        """Inside of a function."""
+        return os.getpid()
+
+    mine = cw.environment("mine", tools=[process])
+    return int(execute(WHO, mine, mine.tools, rules=AUTO).returned == (os.getpid(),))
+
+
+def test_workers_have_it_said_once_a_command_in_the_log_of_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure(json_lines=True)
+    with make_executor("process", 2) as executor:
+        assert list(executor.map(ChunkWork(dict, place_there), range(6))) == [1] * 6
+    place_there(None, 0)  # and not by the command itself again
+    output, errors = capsys.readouterr()
+    (line,) = errors.splitlines()
+    said = json.loads(line)
+    assert said["level"] == "warning"
+    assert "no limit can stop them" in said["event"]
+    assert output == ""
 
 
 class Other(cw.environments.FunctionEnvironment):

@@ -14,6 +14,7 @@ import callwright as cw
 from callwright.environments import Base
 from callwright.environments.base import load_base
 from callwright.environments.rows import row_from_json, row_json, table_of
+from callwright.environments.sizes import MOST_STATE, size_of
 from callwright.environments.world import difference
 from callwright.errors import DataError, UsageError
 
@@ -302,6 +303,71 @@ def test_update_refuses_what_it_cannot_do() -> None:
         world.update(item, colour="red")
     with pytest.raises(UsageError, match="key"):
         world.update(item, id="I00002")
+
+
+def size_of_changes(world: cw.World) -> int:
+    """What the changed rows come to, by looking at all of them."""
+    changed = [row for rows in world._changed.values() for row in rows.values() if row is not None]
+    return sum(size_of(table_of(type(row)).values_of(row), MOST_STATE) for row in changed)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ACTIONS, max_size=10), st.lists(ACTIONS, max_size=10), st.booleans())
+def test_what_a_session_holds_is_known_at_any_time(before: list[Any], during: list[Any], failed: bool) -> None:
+    world = cw.World(base())
+    for action in before:
+        act(world, action)
+        assert world._held == size_of_changes(world)
+    held = world._held
+    world.begin(read_only=False)
+    for action in during:
+        act(world, action)
+    if failed:
+        world.undo()
+        assert world._held == held
+    assert world._held == size_of_changes(world)
+    assert world.fork()._held == copy.copy(world)._held == world._held
+
+
+def test_a_session_holds_no_more_than_its_bound() -> None:
+    world = cw.World(base())
+    for number in range(9):
+        world.begin(read_only=False)
+        world.put(Item(f"J{number}", "x" * (MOST_STATE // 10), 1))
+        world.end()
+    world.begin(read_only=False)
+    with pytest.raises(cw.ToolError) as caught:
+        world.put(Item("J9", "x" * (MOST_STATE // 10), 1))
+    assert caught.value.code == "state_too_large"
+    world.undo()
+    assert 0.8 * MOST_STATE < world._held <= MOST_STATE
+    world.put(Item("I00001", "small", 1))  # what fits goes on
+    for number in range(9):
+        world.drop(world.need(Item, f"J{number}"))
+    assert world._held < 100
+
+
+@cw.tool
+def fill(world: cw.World, /, pages: int) -> int:
+    """Put so many pages on a shelf."""
+    for _ in range(pages):
+        world.put(Item(world.new_id(Item), "x" * 1_000_000, 1))
+    return world.count(Item)
+
+
+def some(rng: random.Random, scale: float) -> list[Any]:
+    return rows()
+
+
+def test_a_call_that_would_pass_it_is_undone() -> None:
+    environment = cw.StatefulEnvironment("shelves", tools=[fill], rows=(Item,), scenarios={"s": cw.Scenario(some)})
+    session = environment.open()
+    assert session.call("fill", {"pages": 10}).kind == "ok"
+    before = session.digest()
+    outcome = session.call("fill", {"pages": 10})
+    assert (outcome.kind, outcome.code) == ("execution_error", "state_too_large")
+    assert session.digest() == before
+    assert session.call("fill", {"pages": 1}).value == 23
 
 
 def test_a_missing_row_is_a_failure_of_the_call() -> None:

@@ -17,6 +17,8 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
+from callwright.environments.isolated.placing import place
+from callwright.environments.protocol import OutOfProcess, declares
 from callwright.errors import ComponentError, DataError, UnknownName
 from callwright.testing.environments import (
     check_attributes,
@@ -661,3 +663,10 @@ def test_a_session_says_why_it_cannot_be_pickled() -> None:
     for send in (pickle.dumps, copy.deepcopy):
         with pytest.raises(cw.UsageError, match="a session of 'shelf' is a conversation with a server that runs here"):
             send(session)
+
+
+def test_isolation_leaves_its_sessions_in_the_server() -> None:
+    environment = MCPEnvironment("no-such-command")
+    assert declares(environment, OutOfProcess)
+    for isolation in ("process", "auto", "none"):
+        assert place(environment, isolation, None) is None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from multiprocessing.process import parent_process
 from typing import Final
 
 from callwright.environments.clock import TIME_LIMIT, too_many_stuck
@@ -19,6 +18,7 @@ from callwright.environments.isolated.pool import SessionPool
 from callwright.environments.isolated.process import CannotMoveThere, SessionLimits
 from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright.environments.sessions import is_foreign
+from callwright.machines.command_folder import warn_once
 
 #: Processes of a pool that many environments share; another one is started when all are busy.
 _PROCESSES: Final = 16
@@ -95,11 +95,7 @@ def _pool(time_limit: float | None) -> SessionPool:
 
 
 def _say(words: str) -> None:
-    """Say it once, and not in every worker of a command: it is said where the work is handed out, too."""
-    if words in _said:
-        return
-    _said.add(words)
-    if parent_process() is None:
-        import logging
-
-        logging.getLogger("callwright").warning("%s", words)
+    """Say it once a command, not in every worker of it."""
+    if words not in _said:
+        _said.add(words)
+        warn_once(words)

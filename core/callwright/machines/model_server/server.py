@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from attrs import define, field
 
 from callwright.errors import UsageError
-from callwright.machines.command_folder import SharedNumbers, share
+from callwright.machines.command_folder import SharedNumbers, is_first, share
 from callwright.machines.model_server.budget import Budget
 from callwright.machines.model_server.limiter import Limiter
 from callwright.machines.model_server.refused_parameters import RefusedParameters
@@ -65,8 +65,8 @@ class Server:
     worker processes together, and all servers of the same address and model.
 
     A request is repeated up to ``retries`` times after time-outs (``timeout`` seconds for all of it), lost connections,
-    answers that are cut, and the statuses 408, 409, 425, 429 and 5xx. ``most_failures`` requests in a row that fail end
-    the command (:class:`.statuses.ServerFailing`).
+    answers that are cut, and the statuses 408, 409, 425, 429 and 5xx. ``most_failures`` requests in a row that fail, of
+    all processes together, end the command (:class:`.statuses.ServerFailing`).
 
     ``prices`` are per million prompt and completion tokens, and cached prompt tokens (else those cost like others).
     ``max_cost``, in the same currency, is never passed: :class:`.budget.BudgetSpent` is raised before.
@@ -90,7 +90,8 @@ class Server:
     usage: Usage = field(factory=Usage, init=False)
     #: What the model was found not to take.
     parameters: RefusedParameters = field(factory=RefusedParameters, init=False)
-    _failures: int = field(default=0, init=False)
+    #: How many requests in a row have failed: in all processes of the command.
+    _failures: SharedNumbers = field(init=False)
     _budget: Budget | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -104,6 +105,9 @@ class Server:
                 raise UsageError(f"{name} must be more than 0 and finite, not {limit!r}")
         if len(self.prices) not in (2, 3) or not all(0 <= price < float("inf") for price in self.prices):
             raise UsageError("prices are those of prompt and completion tokens, and of cached ones: 0 or more, finite")
+        self._failures = SharedNumbers(f"{self._key('failures')}.failures", 1)
+        if is_first():
+            self.answered()  # what another one of this program met before is over
         if self.max_cost is not None:
             if not any(self.prices):
                 raise UsageError("max_cost needs prices: price_prompt and price_completion, per million tokens")
@@ -151,15 +155,19 @@ class Server:
 
     def answered(self) -> None:
         """A request was answered: the row of failures ends."""
-        self._failures = 0
+        if self._failures.exists():
+            with self._failures.locked() as numbers:
+                numbers[0] = 0
 
     def failed(self, failure: Exception) -> None:
         """A request failed after all retries. Raises :class:`.statuses.ServerFailing` after too many in a row."""
         self.usage.failed += 1
-        self._failures += 1
-        if self._failures >= self.most_failures:
+        with self._failures.locked() as numbers:
+            numbers[0] += 1
+            in_a_row = int(numbers[0])
+        if in_a_row >= self.most_failures:
             raise ServerFailing(
-                f"{self._failures} requests in a row failed, the last one so: {failure}. What was finished is kept; "
+                f"{in_a_row} requests in a row failed, the last one so: {failure}. What was finished is kept; "
                 "see to the server and give the same command again (option most_failures)"
             ) from None
 

@@ -22,7 +22,7 @@ from callwright.machines.chunk_work import (
     run_to_the_end,
     started,
 )
-from callwright.machines.command_folder import for_workers
+from callwright.machines.command_folder import for_workers, hear_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
 from callwright.machines.on_ray.cluster_watch import ClusterWatch
@@ -46,7 +46,9 @@ class RayExecutor(ClosingExecutor):
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results in order. An actor that dies or hangs begins again, and its chunk is done again."""
         with self.places(work) as places:
-            yield from in_order(places, chunks)
+            for result in in_order(places, chunks):
+                hear_workers()
+                yield result
 
     @contextmanager
     def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:

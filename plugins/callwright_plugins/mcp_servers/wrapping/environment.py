@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from attrs import evolve
 
@@ -64,6 +64,8 @@ class MCPEnvironment(Environment):
     ``history`` (the calls so far that may have changed something). ``auto`` takes the first that there is.
     """
 
+    #: Its sessions live in the server: isolation leaves them where they are.
+    out_of_process: Literal[True] = True
     #: One keyword for each option, so that whoever lists the options of a component finds them.
     __signature__ = inspect.signature(MCPOptions)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from dialects import NO_REFUSALS
 from stand_in_server import Asked, Faults, Reply, StandIn, chat, echo, fault, usage
 
 import callwright as cw
+import callwright.machines.command_folder as common
 from callwright.machines.model_server import Connection, RequestRejected, Server, ServerFailing, statuses
 from callwright.machines.model_server import connection as module
 
@@ -207,6 +209,27 @@ def test_an_answer_ends_the_row_of_failures(stand_in: Any, quick: None) -> None:
     found = server.all([chatted] * 30)
     assert sum(isinstance(one, dict) for one in found) == 10
     assert server.usage.failed == 20
+
+
+def test_failures_of_all_processes_are_one_row(stand_in: Any, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = stand_in(lambda asked: chat("fine") if asked.number in (6, 12) else fault("500"))
+
+    def a_worker(requests: int) -> list[type]:
+        server = Server(model="m", base_url=there.url, retries=0, most_failures=8, concurrency=1)
+        return [type(one) for one in server.all([chatted] * requests)]
+
+    failed = cw.InfrastructureFailure
+    assert a_worker(5) == [failed] * 5  # of the command itself
+    monkeypatch.setattr(common, "_named_here", [])  # as in its workers
+    assert a_worker(1) == [dict]  # which ends the row for all
+    assert a_worker(5) == [failed] * 5
+    assert a_worker(1) == [dict]
+    assert a_worker(5) == [failed] * 5
+    assert a_worker(4) == [failed] * 2 + [ServerFailing] * 2
+    assert len(there.asked) == 5 + 1 + 5 + 1 + 5 + 3
+    # Another server of the same program begins anew.
+    monkeypatch.setattr(common, "_named_here", [os.getpid()])
+    assert a_worker(2) == [failed] * 2
 
 
 @pytest.mark.parametrize("name", [name for name in NO_REFUSALS if name not in ("rate", "parameter")])
