@@ -160,7 +160,14 @@ def test_supervised_runs_evaluate_in_workers(tmp_path: Path, make: Make) -> None
     found = []
     for executor in ("serial", "process"):
         pipeline = make()
-        options = {"steps": 2, "batch": 4, "max_new_tokens": 60, "evaluate_every": 1, "too_long": "leave_out"}
+        options = {
+            "steps": 2,
+            "batch": 4,
+            "max_new_tokens": 60,
+            "evaluate_every": 1,
+            "limit": 20,
+            "too_long": "leave_out",
+        }
         workers = {} if executor == "serial" else {"executor": executor, "workers": 2}
         run = Run.create(tmp_path / executor, recipe_text="", manifest={})
         SupervisedTrainer(**options, **workers).train(pipeline, run)
