@@ -242,6 +242,23 @@ def test_what_came_and_went_is_nothing() -> None:
     assert compared(one, other)
 
 
+def test_what_was_taken_away_and_made_again_is_nothing_unless_something_names_it() -> None:
+    one, other = world(), world()
+    line = one.need(Line, "L00001")
+    one.drop(line)
+    again = one.put(Line(one.new_id(Line), line.order, line.quantity, line.note))
+    assert compared(one, other)
+    one.update(again, note="twice")
+    assert not compared(one, other)
+    one.put(again)
+    one.put(Ticket("T-2", f"about {again.id}", 2))
+    assert not compared(one, other)
+    pen = other.need(Order, "O00001")  # which the line names
+    other.drop(pen)
+    other.put(Order(other.new_id(Order), pen.what, pen.placed_at, pen.due_at, pen.tags, pen.seen))
+    assert not compared(world(), other)
+
+
 def test_credit_is_by_row_and_differences_say_what_is_where() -> None:
     expected, found = world(), world()
     order(expected, "ink", 1, 2)
