@@ -1,18 +1,21 @@
 """What rewards that wait cost: a command's rows, a step of training, and how long a service's event loop stands still.
 
     python benchmarks/waiting_rewards.py [rows] [step] [loop] [--seconds 1.0] [--prompts 64] [--group 8]
+                                          [--concurrency 16 --concurrency 64]
 
 ``rows``: ``callwright score`` over 40 rows whose reward waits 0.1 s each, less what the same command takes for a reward
 that does not. ``step``: the seconds that scoring takes in a step of the local trainer (a tiny model, so that little
-else does), with a component that waits ``--seconds`` for each of ``--prompts`` times ``--group`` samples; one by one it
-would be their product. ``loop``: the longest gap between two turns of an event loop while 2,000 right completions are
-scored by ``await recipe.ascore(…)`` in it, and by ``recipe.score_attempt`` for comparison.
+else does), with a component that waits ``--seconds`` for each of ``--prompts`` times ``--group`` samples, and with
+``--concurrency`` of them at once. ``loop``: the longest gap between two turns of an event loop while 2,000 right
+completions are scored by ``await recipe.ascore(…)`` in it, and by ``recipe.score_attempt`` for comparison; beside it
+the longest collection of garbage, which stops every thread of a process.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -35,10 +38,9 @@ class Waits(cw.AsyncRewardComponent):
     """A judge that thinks for a while."""
 
     name = "waits"
-    concurrency = 64
 
-    def __init__(self, seconds: float = 0.1) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float = 0.1, concurrency: int = 64) -> None:
+        self.seconds, self.concurrency = seconds, concurrency
 
     async def score(self, attempt: cw.Attempt) -> cw.Score:  # type: ignore[override]
         await asyncio.sleep(self.seconds)
@@ -116,7 +118,7 @@ def rows() -> None:
             print(f"  {name:<20} {seconds(recipe, *more) - seconds('at-once', *more):6.2f}")
 
 
-def step(seconds: float, prompts: int, group: int) -> None:
+def step(seconds: float, prompts: int, group: int, concurrency: int) -> None:
     recipe = {
         "name": "waiting",
         "corpus": "toolworld-mini-v1",
@@ -132,11 +134,11 @@ def step(seconds: float, prompts: int, group: int) -> None:
             "evaluate_every": 0,
         },
     }
-    pipeline = build_pipeline(load_recipe(recipe), extra_rewards=[Waits(seconds)])
+    pipeline = build_pipeline(load_recipe(recipe), extra_rewards=[Waits(seconds, concurrency)])
     with tempfile.TemporaryDirectory() as folder:
         run = run_pipeline(pipeline, output=Path(folder, "run"))
         timings = [json.loads(line) for line in (run.path / "timings.jsonl").read_text().splitlines()]
-    print(f"a step of {prompts} x {group} samples with a component that waits {seconds:g} s (limit: 64 at once)")
+    print(f"a step of {prompts} x {group} samples with a component that waits {seconds:g} s, {concurrency} at once")
     for row in timings:
         print("  " + ", ".join(f"{key} {value:.2f}" for key, value in row.items() if isinstance(value, float)))
 
@@ -174,11 +176,29 @@ def loop() -> None:
         for task, text in pairs:
             recipe.score_attempt(cw.Attempt(task, text, parser))
 
-    print(f"{len(pairs)} right completions scored in a running event loop")
-    for name, work in (("score_attempt", in_place), ("await ascore", awaited)):
+    begun, collections = 0.0, [0.0]
+
+    def collecting(phase: str, _: dict[str, int]) -> None:
+        nonlocal begun
+        if phase == "start":
+            begun = time.perf_counter()
+        else:
+            collections.append(time.perf_counter() - begun)
+
+    gc.callbacks.append(collecting)
+    print(f"{len(pairs)} right completions scored in a running event loop: longest gaps of five times, in ms")
+    for name, work in (("score_attempt", in_place), ("await ascore", awaited), ("the same, frozen", awaited)):
         asyncio.run(gap(work))  # once unmeasured: schemas compile
-        longest, took = asyncio.run(gap(work))
-        print(f"  {name:<14} longest gap {longest * 1000:7.1f} ms, all of it {took:.2f} s")
+        if name.endswith("frozen"):  # the garbage collector does not look through what was loaded so far again
+            gc.collect()
+            gc.freeze()
+        collections[:] = [0.0]
+        found = [asyncio.run(gap(work)) for _ in range(5)]
+        gaps = ", ".join(f"{1000 * longest:.0f}" for longest, _ in sorted(found))
+        print(f"  {name:<16} {gaps}; the longest garbage collection {1000 * max(collections):.0f} ms;", end="")
+        print(f" all of it {min(took for _, took in found):.2f} s")
+    gc.callbacks.remove(collecting)
+    gc.unfreeze()
 
 
 def main() -> None:
@@ -187,11 +207,16 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=1.0)
     arguments.add_argument("--prompts", type=int, default=64)
     arguments.add_argument("--group", type=int, default=8)
+    arguments.add_argument("--concurrency", type=int, action="append")
     options = arguments.parse_args()
     for part in options.parts or PARTS:
         if part not in PARTS:
             arguments.error(f"there is no part {part!r}")
-        {"rows": rows, "loop": loop}.get(part, lambda: step(options.seconds, options.prompts, options.group))()
+        if part == "step":
+            for concurrency in options.concurrency or (cw.AsyncRewardComponent.concurrency, 64):
+                step(options.seconds, options.prompts, options.group, concurrency)
+        else:
+            {"rows": rows, "loop": loop}[part]()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from attrs import evolve, field, frozen
 
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.token_episode import Codec, TokenEpisode
@@ -44,6 +45,7 @@ from callwright.walk.tasks import Corpus, Task
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from callwright.episodes.pool import EpisodePool
     from callwright.training.algorithm import Algorithm
 
 _Part = TypeVar("_Part")
@@ -226,6 +228,23 @@ class Pipeline:
 
         return event_loop.submit(self.reward.ascore(attempt))
 
+    def pool(self, executor: str = "serial", workers: int = 1, stuck_after: float | None = None) -> EpisodePool:
+        """Workers for the episodes of a run, which execute and score them (:mod:`callwright.episodes.pool`).
+
+        ``stuck_after`` (seconds): a worker without an answer counts as lost; 600 if left out. Raises
+        :class:`callwright.UsageError` for an executor that does not exist, and for parts that cannot be sent to it.
+        """
+        from callwright.episodes.pool import STUCK_AFTER, EpisodePool
+
+        return EpisodePool(
+            self.parser,
+            self.reward,
+            self._heard(None).caller,
+            executor=executor,
+            workers=workers,
+            stuck_after=STUCK_AFTER if stuck_after is None else stuck_after,
+        )
+
     def tell(self, attempt: Attempt, reward: Reward) -> Reward:
         """Tell the hook ``callwright_attempt_scored`` of a reward, which is returned."""
         if self.registry.listens("callwright_attempt_scored"):
@@ -359,7 +378,13 @@ def conditions_of(loaded: LoadedRecipe) -> Conditions:
     """The conditions that a recipe states."""
     recipe = loaded.recipe
     limits = SINGLE_TURN if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
-    return Conditions(seed=recipe.seed, time_limit=recipe.time_limit, limits=limits, isolation=recipe.isolation)
+    return Conditions(
+        seed=recipe.seed,
+        time_limit=recipe.time_limit,
+        limits=limits,
+        isolation=recipe.isolation,
+        clock=None if recipe.clock is None else ClockPolicy(**recipe.clock.model_dump()),
+    )
 
 
 def open_pipeline(

@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -36,6 +36,8 @@ _DEEPEST: Final = 64
 #: Digits that Python reads as an integer unless it is told to read more.
 _MOST_DIGITS: Final = 4300
 _LONGEST_NAME: Final = 100
+#: Ten years: the longest that a call or a turn of the user may take in a session.
+_MOST_SECONDS: Final = 315_360_000
 
 
 class Choice(BaseModel):
@@ -54,6 +56,31 @@ class Choice(BaseModel):
     def options(self) -> dict[str, Any]:
         """The options of the component."""
         return dict(self.model_extra or {})
+
+
+class Clock(BaseModel):
+    """How the time of sessions moves, in seconds; the fields of :class:`callwright.environments.ClockPolicy`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    call: int = Field(default=20, ge=0, le=_MOST_SECONDS, description="What a call takes.")
+    call_spread: int = Field(default=0, ge=0, le=_MOST_SECONDS, description="Give or take so much; below `call`.")
+    user_turn: int = Field(default=180, ge=0, le=_MOST_SECONDS, description="What a turn of the user takes.")
+    user_turn_spread: int = Field(default=0, ge=0, le=_MOST_SECONDS, description="Give or take so much.")
+    jumps: list[Annotated[int, Field(ge=0, le=_MOST_SECONDS)]] = Field(
+        default_factory=list, description="Seconds more with the user's first, second … turn."
+    )
+    seed: int = Field(default=0, description="Fixes what the spreads draw.")
+
+    @model_validator(mode="after")
+    def _moves(self) -> Clock:
+        for name, taken, spread in (
+            ("call", self.call, self.call_spread),
+            ("user_turn", self.user_turn, self.user_turn_spread),
+        ):
+            if spread and spread >= taken:
+                raise ValueError(f"{name}_spread ({spread}) must be smaller than {name} ({taken})")
+        return self
 
 
 class CorpusChoice(Choice):
@@ -123,6 +150,9 @@ class PipelineRecipe(BaseModel):
         description="Where sessions live: in processes that can be killed, or here; auto: by whose it is.",
     )
     turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
+    clock: Clock | None = Field(
+        default=None, description="Lets time move in the sessions of tasks that name no clock; without it, as they say."
+    )
 
     @field_validator("name")
     @classmethod

@@ -159,7 +159,7 @@ def _show(found: Findings, as_json: bool, more: dict[str, Any]) -> None:
         console.print(text(f"✗ {reason}", "red"))
     if told["without_digests"]:
         names = ", ".join(told["without_digests"])
-        console.print(text(f"written without digests, so not compared: {names}", "dim"))
+        console.print(text(f"written without digests, so not compared, and taken as it is: {names}", "dim"))
     if told["checkpoints"]:
         console.print(text(f"last good checkpoint: {told['last_good'] or 'none; the run would begin again'}"))
     if told["rows_lost"]:

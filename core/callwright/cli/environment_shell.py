@@ -12,10 +12,12 @@ from typing import Any, Final
 import click
 
 from callwright.cli.environments import (
+    clock_option,
     draw_diff,
     draw_outcome,
     environment_options,
     make_environment,
+    open_in_time,
     read_arguments,
     scenarios_of,
     session_options,
@@ -31,6 +33,8 @@ _WORDS: Final = {
     ":undo": "take the last call back",
     ":reset": ":reset [SCENARIO]  begin again",
     ":digest": "the hash of the state",
+    ":user": "let a turn of the user pass (--clock)",
+    ":wait": ":wait SECONDS  let time pass (--clock)",
     ":helper": ":helper _NAME K=V …  a helper tool, which agents cannot call",
     ":save": ":save FILE  write the state",
     ":load": ":load FILE  go on from a state",
@@ -42,6 +46,7 @@ _REMEMBERED: Final = 2000
 @click.command("shell")
 @click.argument("name", metavar="ENV")
 @session_options
+@clock_option
 @environment_options
 @click.pass_obj
 def shell(
@@ -49,6 +54,7 @@ def shell(
     name: str,
     scenario: str,
     seed: int,
+    clock: str | None,
     settings: tuple[str, ...],
     toolsets: tuple[str, ...],
     scale: float | None,
@@ -58,7 +64,7 @@ def shell(
     After each call the shell shows what it changed. Input that is not a terminal is read as a script.
     """
     environment = make_environment(app.registry, name, settings, toolsets, scale)
-    reading = Shell(environment, environment.open(scenario, seed))
+    reading = Shell(environment, open_in_time(environment, scenario, seed, clock))
     interactive = sys.stdin.isatty()
     if interactive:
         _install_completion(reading)
@@ -147,6 +153,8 @@ class Shell:
             self.session, self.before = self.before, None
         elif word == ":reset":
             session.reset(*rest[:1])
+        elif word in (":user", ":wait"):
+            self._let_pass(word, *rest[:1])
         elif word == ":helper":
             if not rest:
                 raise UsageError(f"name one: {', '.join(self.environment.helpers)}")
@@ -160,6 +168,19 @@ class Shell:
             if word == ":load" and not Path(rest[0]).exists():
                 raise UsageError(f"there is no file {rest[0]}")
             (write_state if word == ":save" else load_state)(session, Path(rest[0]))
+
+    def _let_pass(self, word: str, seconds: str = "") -> None:
+        if self.session.clock is None:
+            raise UsageError(f"{word} needs a clock that moves; start the shell with --clock on")
+        if word == ":wait" and not seconds.isdecimal():
+            raise UsageError(":wait needs a number of seconds")
+        forked = self.session.fork()
+        if word == ":user":
+            self.session.user_turn()
+        else:
+            self.session.elapse(int(seconds))
+        draw_diff(self.session.diff(forked))
+        self.before = forked
 
     def _tools(self, name: str | None = None) -> None:
         from callwright.cli.environments import draw_tool, draw_tools

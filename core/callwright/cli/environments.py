@@ -34,6 +34,23 @@ session_options = options.stack(
     click.option("--scenario", default="", metavar="NAME", help="The scenario; the first one if left out."),
     options.seed_option,
 )
+clock_option = click.option(
+    "--clock",
+    metavar="HOW",
+    help="Let time move: on, or call=20,user_turn=180 (seconds). As the scenario says if left out.",
+)
+
+
+def open_in_time(environment: Environment, scenario: str, seed: int, clock: str | None) -> Any:
+    """A session whose time moves as the option says."""
+    from callwright.environments.living.asking import keep_time
+    from callwright.environments.living.policy import read_policy
+
+    policy = read_policy(clock)
+    session = environment.open(scenario, seed)
+    if policy is not None:
+        keep_time(session, policy, environment.name)
+    return session
 
 
 def make_environment(
@@ -190,6 +207,7 @@ def draw_tool(spec: ToolSpec) -> None:
 @click.option("--arg", "pairs", multiple=True, metavar="K=V", help="An argument: JSON, or else text. Repeatable.")
 @click.option("--arguments", "document", metavar="JSON", help="All arguments as one JSON object.")
 @session_options
+@clock_option
 @environment_options
 @click.option(
     "--state", metavar="FILE", help="Begin in the state of this file, if it exists, and write the new state into it."
@@ -204,6 +222,7 @@ def call(
     document: str | None,
     scenario: str,
     seed: int,
+    clock: str | None,
     settings: tuple[str, ...],
     toolsets: tuple[str, ...],
     scale: float | None,
@@ -218,7 +237,7 @@ def call(
 
     environment = make_environment(app.registry, name, settings, toolsets, scale)
     arguments = read_arguments(environment.tools.get(tool), pairs, document)
-    session: Any = environment.open(scenario, seed)
+    session = open_in_time(environment, scenario, seed, clock)
     try:
         if state is not None:
             load_state(session, Path(state))
@@ -284,7 +303,8 @@ def _json_or_text(text: str) -> Any:
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
     """An outcome as JSON."""
-    return {"kind": outcome.kind, "value": outcome.value, "code": outcome.code, "message": outcome.message}
+    found = {"kind": outcome.kind, "value": outcome.value, "code": outcome.code, "message": outcome.message}
+    return {**found, "notices": list(outcome.notices)} if outcome.notices else found
 
 
 def draw_outcome(outcome: Outcome, diff: Mapping[str, Any]) -> None:
@@ -297,7 +317,16 @@ def draw_outcome(outcome: Outcome, diff: Mapping[str, Any]) -> None:
     out.print(text(outcome.kind, f"bold {colour}") + text(said))
     if outcome.executed:
         out.print(text(json.dumps(outcome.value, indent=2, ensure_ascii=False)))
+    draw_notices(outcome.notices)
     draw_diff(diff)
+
+
+def draw_notices(notices: Sequence[str]) -> None:
+    """What happened meanwhile, a line each."""
+    from callwright.commands.terminal import screen, text
+
+    for notice in notices:
+        screen().print(text(f"! {notice}", "magenta"))
 
 
 def draw_diff(diff: Mapping[str, Any]) -> None:

@@ -143,6 +143,7 @@ def evaluate(
         batch=batch,
         time_limit=time_limit,
         isolation=isolation,
+        workers=1 if kind == "serial" else workers,
     )
     here = asked.open(app.registry)  # also where the work is done elsewhere: what is wrong is said at once
     pipeline = here.pipeline

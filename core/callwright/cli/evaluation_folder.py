@@ -156,6 +156,8 @@ class Evaluation:
         if lost:
             were = "requests were" if lost > 1 else "request was"
             say(f"{lost:,} {were} under way when the last start ended: what was answered of that is not known")
+        if self.here.most_cost is not None and (perhaps := replies.perhaps_paid()):
+            say(f"requests whose answers were lost may have cost {perhaps:g}: that counts against --max-cost")
 
     def _close_replies(self) -> None:
         replies = self.here.asked.replies
@@ -171,13 +173,15 @@ class Evaluation:
             return
         paid = self.paid(rows)
         if paid >= most:
-            raise RunError(f"{paid:g} were spent on {self.folder}, and it may cost {most:g}; {GO_ON}")
+            raise RunError(f"{paid:g} were spent on {self.folder}, at most, and it may cost {most:g}; {GO_ON}")
         if paid:
-            say(f"{paid:g} of {most:g} were spent before")
+            say(f"{paid:g} of {most:g} were spent before, at most")
             self.here = self.here.at_most(most - paid)
 
     def paid(self, rows: list[Row]) -> float:
-        """What is known to be paid: rows say it, and kept answers whose rows are not there yet."""
+        """What was paid at most: rows say it, kept answers whose rows are not there yet, and requests of which nothing
+        is known count for the most that they may have cost.
+        """
         costs = [(total_of_rows(rows) or {}).get("cost", 0.0)]
         replies, sampler = self.here.asked.replies, self.here.sampler
         if replies is not None and isinstance(sampler, KeepsReplies):
@@ -185,6 +189,7 @@ class Evaluation:
             costs += (
                 sampler.paid_for(answer) for asker, answer in replies.askers() if asker.rpartition("\n")[0] not in done
             )
+            costs.append(replies.perhaps_paid())
         return math.fsum(costs)
 
     def _resume(self, kept: DigestedRows) -> list[Row]:
@@ -207,7 +212,8 @@ class Evaluation:
             )
         begun = before is not None and (self.folder / VERDICTS).exists()
         weights = weight_digests(self.folder, tuple(here.sampler_options.values()))
-        made_of = Ingredients.of(here.pipeline, {here.split: here.tasks}, weights=weights)
+        named = {"sampler": here.sampler_options}
+        made_of = Ingredients.of(here.pipeline, {here.split: here.tasks}, weights=weights, options=named)
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=say)
         if not (self.folder / MANIFEST).exists():  # a start may have been killed before it was written
             about = describe_process(

@@ -11,6 +11,7 @@ from attrs import asdict, evolve, frozen
 
 from callwright.commands.pipelines import make_pipeline, make_sampler
 from callwright.commands.safe_text import say
+from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.pipeline import build_pipeline
 from callwright.plugins import PluginSource, Registry
@@ -64,6 +65,8 @@ class EvaluationRequest:
     batch: int
     time_limit: float | None = None
     isolation: Isolation | None = None
+    #: How many do the work at the same time: they share what one may ask of a server at a time.
+    workers: int = 1
     #: Where answers of a server are kept, if they are.
     replies: ReplyCache | None = None
 
@@ -142,6 +145,8 @@ class Opened:
         """The same with a sampler whose answers are kept."""
         if replies is None or not isinstance(self.sampler, KeepsReplies):
             return self
+        if isinstance(self.sampler, ConversesConcurrently) and self.sampler.concurrency == 0:
+            return self  # it asks no server
         self.sampler.keep_replies(replies)
         return evolve(self, asked=evolve(self.asked, replies=replies))
 
@@ -154,7 +159,9 @@ class Opened:
 def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
     """What comes of tasks, in their order, as soon as it is there."""
     asked = opened.asked
-    plan = Plan(temperature=asked.temperature, seed=asked.seed, batch=asked.batch, shots=asked.shots)
+    plan = Plan(
+        temperature=asked.temperature, seed=asked.seed, batch=asked.batch, shots=asked.shots, workers=asked.workers
+    )
     for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, _kept):
         yield Judged([verdict for verdict, _ in some], [row for _, row in some])
 

@@ -36,6 +36,8 @@ from callwright.machines.executors import make_executor
 from callwright.machines.redaction import redacted_value
 from callwright.plugins import PluginSource
 from callwright.training.ledger.ingredients import plugin_digests
+from callwright.training.ledger.named_files import file_digests
+from callwright.training.spending import Meter
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 
@@ -235,6 +237,7 @@ class ScoringRequest:
             "form": self.ir,
             "reward": self.reward,
             "reward options": redacted_value(self.reward_options),
+            "files of the reward": file_digests(self.reward_options),
             "seed": self.seed,
             "time limit": self.time_limit,
             "isolation": self.isolation or "auto",
@@ -276,6 +279,7 @@ class Scorer:
         self.pipeline = pipeline
         self.writer = RewardWriter(evidence)
         self.counts = counts
+        self.meter = Meter(pipeline.reward)
         self.tasks: dict[str, Task | str] = {}
 
     def taken(self, number: int, row: dict[str, Any] | str, found: Scored) -> tuple[str | int, Attempt] | None:
@@ -299,6 +303,11 @@ class Scorer:
         else:
             found.uncounted.append((attempt, reward))
         found.lines.append(self.writer.line(row_id, reward))
+
+    def spent(self, found: Scored) -> None:
+        """Count what the reward has asked of servers since the last rows."""
+        if usage := self.meter.take():
+            found.tally.spend(usage)
 
 
 @define
@@ -356,6 +365,7 @@ def score_rows(scorer: Scorer, rows: Sequence[NumberedRow]) -> Scored:
             if taken is not None:
                 row_id, attempt = taken
                 scorer.keep(found, row_id, attempt, scorer.pipeline.score(attempt))
+    scorer.spent(found)
     found.seconds = time.monotonic() - began
     return found
 
@@ -378,6 +388,7 @@ def score_streaming(scorer: Scorer, chunks: Iterable[Sequence[NumberedRow]]) -> 
         found, row_id = under_way.popleft()
         assert row_id is not None
         scorer.keep(found, row_id, attempt, reward)
+        scorer.spent(found)
         yield found
     for found, _ in under_way:
         yield found

@@ -159,6 +159,7 @@ def _metrics() -> Schema:
             "masked": said(COUNT, "rollouts without a reward: their machinery failed, or they are masked as cut off"),
             "masked_cut": said(COUNT, 'those that are masked as cut off (truncated = "mask"), where there are any'),
             "undeclared": _undeclared(),
+            "usage": _usage("for the rewards of the step"),
             "groups": said(COUNT, "groups that were trained on"),
             "zero_variance": said(nullable(SHARE), "share of groups whose rewards are all equal"),
             "resampling_rounds": COUNT,

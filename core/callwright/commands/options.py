@@ -116,7 +116,8 @@ def stuck_after_option(seconds: float) -> Callable[[Command], Command]:
         default=seconds,
         show_default=True,
         metavar="SECONDS",
-        help="With several workers: replace one that has no result for its part of the work after this long.",
+        help="With several workers: replace one that has no result for its part of the work after this long. The time "
+        "begins when the worker is ready.",
     )
 
 

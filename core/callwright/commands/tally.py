@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
+from callwright.training.spending import in_words, total
 from callwright.walk.reward import STAGES
 from callwright.walk.undeclared import ToolCalls
 
@@ -28,6 +29,13 @@ class Tally:
     ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
     stages: Counter[str] = field(factory=Counter)
     tools: ToolCalls = field(factory=ToolCalls)
+    #: What components that ask servers took of them (:class:`callwright.training.spending.Meter`).
+    usage: dict[str, float] = field(factory=dict)
+
+    def spend(self, usage: Mapping[str, float]) -> None:
+        """Count what was asked of servers."""
+        if usage:
+            self.usage = total([self.usage, usage])
 
     def add(self, reward: Reward) -> None:
         """Count one reward. Masked ones are counted and take no part in any mean."""
@@ -53,6 +61,7 @@ class Tally:
         self.total += other.total
         self.stages.update(other.stages)
         self.tools.merge(other.tools)
+        self.spend(other.usage)
         for name, value in other.sums.items():
             self.sums[name] = self.sums.get(name, 0) + value
             self.ranges[name] = other.ranges[name]
@@ -72,6 +81,7 @@ class Tally:
                 "undeclared": self.tools.undeclared,
                 "accounts": self.tools.accounts,
             },
+            **({"usage": self.usage} if self.usage else {}),
         }
 
     @classmethod
@@ -92,6 +102,7 @@ class Tally:
             ranges={name: (low, high, weight) for name, (low, high, weight) in state["ranges"].items()},
             stages=Counter(state["stages"]),
             tools=ToolCalls(Counter(tools["calls"]), Counter(tools["undeclared"]), dict(tools["accounts"])),
+            usage=dict(state.get("usage", {})),
         )
 
     @property
@@ -119,13 +130,15 @@ class Tally:
             },
             "stages": {stage: self.stages[stage] for stage in (*STAGES, "done") if stage in self.stages},
             **({"undeclared": undeclared} if undeclared else {}),
+            **({"usage": self.usage} if self.usage else {}),
         }
 
     def sentence(self) -> str:
         """The summary in one line."""
         mean = f", mean total {self.mean:.4f}" if self.mean is not None else ""
         undeclared = f"; {self.tools.sentence}" if self.tools.undeclared else ""
-        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}{undeclared}"
+        asked = f"; asked: {in_words(self.usage)}" if self.usage else ""
+        return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}{undeclared}{asked}"
 
 
 #: The smallest positive float is 2 to the power of minus this; every float is a whole multiple of it.

@@ -3,6 +3,10 @@ from callwright.environments.calling import ReadyTool as ReadyTool
 from callwright.environments.calling import call_tool as call_tool
 from callwright.environments.calling import ready as ready
 from callwright.environments.functions import FunctionEnvironment as FunctionEnvironment
+from callwright.environments.living.events import SIGNED_IN as SIGNED_IN
+from callwright.environments.living.events import EventKind as EventKind
+from callwright.environments.living.events import Notice as Notice
+from callwright.environments.living.policy import ClockPolicy as ClockPolicy
 from callwright.environments.paging import Cursor as Cursor
 from callwright.environments.paging import Limit as Limit
 from callwright.environments.paging import Page as Page

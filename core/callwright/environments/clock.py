@@ -11,6 +11,7 @@ import contextlib
 import math
 import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -98,6 +99,10 @@ class TimedSession(Session):
         """One call."""
         return self._within(tool, lambda: self.inner.call(tool, arguments))
 
+    def moved(self, name: str, *given: Any) -> None:
+        """Ask what moves the session's time (:class:`callwright.environments.protocol.MovesTime`)."""
+        self._within("the time of a session", lambda: getattr(self.inner, name)(*given))
+
     def digest(self) -> str:
         """The digest."""
         return self._within("the digest of a session", self.inner.digest)
@@ -110,6 +115,8 @@ class TimedSession(Session):
     def _within(self, what: str, work: Callable[[], T]) -> T:
         if self._lost:
             raise TookTooLong(f"{what}: the session was given up")
+        if _in_the_loop_of_tools():  # a tool asks, whose own time this is; what waits for its loop is refused at once
+            return work()
         worker = _worker()
         answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
@@ -150,6 +157,11 @@ class TimedSession(Session):
         if session is not None:
             with contextlib.suppress(Exception):
                 session.close()
+
+
+def _in_the_loop_of_tools() -> bool:
+    loaded = sys.modules.get("callwright.machines.event_loop")
+    return loaded is not None and loaded.TOOLS.here()
 
 
 def _let_go(thread: threading.Thread) -> threading.Thread | None:

@@ -53,6 +53,12 @@ class HelpedSession(Protocol):
     def diff(self) -> dict[str, Any]:
         """What changed since the first state."""
 
+    def let_pass(self, seconds: int) -> None:
+        """Move the clock; where time moves, what falls due happens."""
+
+    def enter(self, world: World) -> None:
+        """Go on in another world."""
+
     def inject(self, tool: str, code: str, nth: int) -> None:
         """Let the ``nth`` next call of a tool fail."""
 
@@ -121,10 +127,8 @@ def _get_rows(
 
 @tool(name="_advance_clock", hidden=True)
 def _advance_clock(session: HelpedSession, /, seconds: Annotated[int, Field(ge=0, le=_MOST_SECONDS)]) -> dict[str, int]:
-    """Let time pass."""
-    session.world.begin(read_only=False)
-    session.world.advance(int(seconds))
-    session.world.end()
+    """Let time pass. In a session whose clock moves, what falls due happens."""
+    session.let_pass(int(seconds))
     return {"now": session.world.now}
 
 
@@ -135,7 +139,7 @@ def _load_scenario(
     """Begin again in another scenario by name, or in the state that ``_dump_state`` gave."""
     if state is not None:
         base = session.world.base
-        session.world = World(load_base(session.environment.kinds, state, seed=base.seed if seed is None else seed))
+        session.enter(World(load_base(session.environment.kinds, state, seed=base.seed if seed is None else seed)))
     else:
         session.restart(name, seed)
     return {"digest": session.world.digest()}

@@ -15,11 +15,11 @@ R = TypeVar("R")
 
 #: Parameters of a tool that returns a page.
 Limit = Annotated[int, Field(ge=1, le=100, description="Most items to return.")]
-Cursor = Annotated[str, Field(description="Where to go on: next_cursor of the page before; empty for the first page.")]
+Cursor = Annotated[str, Field(description="next_cursor of the page before; empty for the first.")]
 
 
 class Page(TypedDict, Generic[T]):
-    """Some of the items, how many there are in all, and where the next page begins (``None`` after the last)."""
+    """A page: ``total`` counts the items of all pages, and ``next_cursor`` is null after the last one."""
 
     items: list[T]
     total: int

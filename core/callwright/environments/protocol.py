@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
 from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from callwright.environments.living.policy import ClockPolicy
 
 OutcomeKind = Literal[
     "ok",
@@ -35,6 +38,9 @@ class Outcome:
 
     ``undeclared`` is empty unless the tool raised what it does not declare. Then it names the tool, the exception and
     the functions that it came through. It is for the owner of the tool: no model is told of it.
+
+    ``notices`` are what the person whose session it is was told until now, in the order in which it happened: a parcel
+    arrived, a bid was beaten. The model reads them with the outcome.
     """
 
     kind: OutcomeKind
@@ -42,6 +48,7 @@ class Outcome:
     code: str = ""
     message: str = ""
     undeclared: str = field(default="", eq=False, repr=False)
+    notices: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def executed(self) -> bool:
@@ -178,6 +185,22 @@ class KeepsTime(Protocol):
 
 
 @runtime_checkable
+class MovesTime(Protocol):
+    """A session whose clock can move between calls (:mod:`callwright.environments.living`)."""
+
+    __slots__ = ()
+
+    def keep_time(self, policy: ClockPolicy | None) -> None:
+        """Let time move by a policy from now on; ``None`` lets it stand still."""
+
+    def user_turn(self) -> None:
+        """Let a turn of the user pass. Nothing happens where time stands still."""
+
+    def elapse(self, seconds: int) -> None:
+        """Let time pass: "two hours later"."""
+
+
+@runtime_checkable
 class OutOfProcess(Protocol):
     """An environment whose sessions live outside of this process already: in others, or on a server."""
 
@@ -200,6 +223,23 @@ class HoldsTools(Protocol):
     @property
     def foreign(self) -> bool:
         """Whether a tool is code that is not part of this distribution."""
+
+
+@runtime_checkable
+class Briefs(Protocol):
+    """An environment that has something to tell a model before its first call: rules, the time, whom it serves.
+
+    Prompts hold it, and so do the instructions of an MCP server.
+    """
+
+    __slots__ = ()
+
+    @property
+    def briefs(self) -> bool:
+        """Whether there is anything to tell. Where not, no session is opened to ask."""
+
+    def briefing(self, session: Session) -> str:
+        """What is told of a session of this environment as it is now: plain text, without a line break at its end."""
 
 
 _declared: Final[dict[tuple[type[Any], type[Any]], bool]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CoroutineType
 from typing import Any, Final
 
-from callwright.environments.protocol import Environment, HoldsTools, Outcome, OutcomeKind, Session, declares
+from callwright.environments.protocol import Briefs, Environment, HoldsTools, Outcome, OutcomeKind, Session, declares
 from callwright.environments.undeclared import Undeclared, account_of, is_of_the_tool, is_shipped, message_of
 from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.language.program import Call
@@ -43,6 +43,18 @@ def open_session(environment: Environment, scenario: str, seed: int) -> Session:
         waits = _WAITING[kind] = any(is_async(getattr(kind, name, None)) for name in ("call", "digest", "close"))
     opened: Session = AwaitedSession(session) if waits else session
     return opened
+
+
+def briefing_of(environment: Environment, scenario: str, seed: int) -> str:
+    """What an environment tells of a session that begins; an empty text if it has nothing to tell."""
+    if not declares(environment, Briefs) or not environment.briefs:  # type: ignore[attr-defined]
+        return ""
+    session = open_session(environment, scenario, seed)
+    try:
+        told: str = environment.briefing(session)  # type: ignore[attr-defined]
+    finally:
+        session.close()
+    return told
 
 
 class AwaitedSession(Session):

@@ -32,15 +32,19 @@ from random import Random
 from threading import Lock
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
+from callwright.environments.briefing.policy import Policy, written
 from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.goals.goal import Goal, check_rows
 from callwright.environments.goals.states import end_state
 from callwright.environments.helpers import HELPERS, READY_HELPERS
+from callwright.environments.living.events import EventKind
+from callwright.environments.living.passing import most_told, pass_time
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
 from callwright.environments.undeclared import account_of, holds_foreign
@@ -70,19 +74,24 @@ class Scenario:
     """A named kind of world: ``build(random, scale)`` yields its rows, the same ones for the same seed.
 
     ``scale`` multiplies the number of entities; 1 is the normal size. ``now`` is when sessions begin (seconds, UTC).
+    ``clock`` is how time moves in them unless a task says otherwise; ``None``: it stands still.
     """
 
     build: Callable[[Random, float], Iterable[Any]] = field(repr=False)
     summary: str = ""
     now: int = NOW
+    clock: ClockPolicy | None = None
 
 
 class StatefulEnvironment(ByName, Environment):
     """An environment of rows, tools and named scenarios; the first scenario is the one that ``""`` opens.
 
     ``tools`` are functions whose positional-only first parameter is the :class:`callwright.World`. ``toolsets`` are
-    added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario. Raises
-    :class:`callwright.errors.NameClash` for two tools or tables of one name.
+    added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario.
+    ``policy`` holds the rules that a model is told, ``person(world)`` names who is signed in; with either of them,
+    prompts hold a briefing (:meth:`briefing`). ``events`` are the kinds of events that time brings, in the order in
+    which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
+    Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
 
     def __init__(
@@ -94,6 +103,9 @@ class StatefulEnvironment(ByName, Environment):
         scenarios: Mapping[str, Scenario],
         toolsets: Toolsets = (),
         scale: float = 1.0,
+        policy: Policy | None = None,
+        person: Callable[[World], str] | None = None,
+        events: Sequence[EventKind] = (),
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -101,6 +113,7 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
+        self.policy, self.person = policy, person
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)
@@ -108,6 +121,11 @@ class StatefulEnvironment(ByName, Environment):
         for table in names:
             if names.count(table) > 1:
                 raise NameClash(f"environment {name!r} has two tables named {table!r}")
+        self.events = tuple(events)
+        kinds = [kind.name for kind in self.events]
+        for kind in kinds:
+            if kinds.count(kind) > 1:
+                raise NameClash(f"environment {name!r} has two kinds of events named {kind!r}")
         self.entries: dict[str, ReadyTool] = {}
         self._functions = (*tools, *(one for toolset in toolsets for one in toolset))
         for added in self._functions:
@@ -119,6 +137,8 @@ class StatefulEnvironment(ByName, Environment):
     def __getstate__(self) -> dict[str, Any]:
         for name, scenario in self.scenarios.items():
             need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
+        if self.person is not None:
+            need_name(self.person, f"person of environment {self._name!r}")
         return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -168,12 +188,24 @@ class StatefulEnvironment(ByName, Environment):
         """True: rows cannot change, and tools make what they return anew."""
         return True
 
+    @property
+    def briefs(self) -> bool:
+        """Whether the environment has a policy, or somebody is signed in."""
+        return self.policy is not None or self.person is not None
+
+    def briefing(self, session: StatefulSession) -> str:
+        """What a model is told of a session as it is now: rules, time, and who is signed in; else an empty text."""
+        return session.briefing()
+
     def open(self, scenario: str = "", seed: int = 0) -> StatefulSession:
         """A fresh session. The first session of a scenario and seed also builds its rows.
 
         Raises :class:`callwright.errors.UnknownName` for a scenario that does not exist.
         """
-        return StatefulSession(self, World(self.base(self.scenario_name(scenario), seed)))
+        scenario = self.scenario_name(scenario)
+        session = StatefulSession(self, World(self.base(scenario, seed)))
+        session._clock = self.scenarios[scenario].clock
+        return session
 
     def scenario_name(self, scenario: str) -> str:
         """The name itself, or that of the first scenario for ``""``."""
@@ -197,13 +229,16 @@ class StatefulSession(OneThread, Session):
     A second thread is told so (:class:`callwright.errors.SessionInUse`); nothing it wanted to change is lost silently.
     """
 
-    __slots__ = ("_closed", "_faults", "environment", "world")
+    __slots__ = ("_clock", "_closed", "_faults", "_notices", "_user_turns", "environment", "world")
     bounds_results = True
 
     def __init__(self, environment: StatefulEnvironment, world: World) -> None:
         self.environment = environment
         self.world = world
         self._faults: dict[str, tuple[int, str]] | None = None
+        self._clock: ClockPolicy | None = None
+        self._notices: tuple[str, ...] = ()
+        self._user_turns = 0
         self._closed = False
         self._turn = Lock()
 
@@ -212,11 +247,16 @@ class StatefulSession(OneThread, Session):
 
         Helper tools are unknown. What a tool raises apart from :class:`callwright.ToolError` is a bug of it: what it
         did is undone, and :class:`callwright.errors.ComponentError` names the place. No model is charged with it.
+
+        Where the clock moves, the call takes its time when it is over, whatever came of it; the outcome also tells what
+        happened until then. Only a tool that is not there takes none: nothing was called.
         """
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
         world = self.world
         try:
+            if self._clock is not None:
+                return self._call_in_time(self._clock, tool, arguments)
             return call_tool(
                 self.environment.entries,
                 tool,
@@ -232,6 +272,70 @@ class StatefulSession(OneThread, Session):
             raise ComponentError(
                 f"{account_of(tool, error)}\nThis is a bug of the environment {self.environment.name!r}"
             ) from error
+
+    def _call_in_time(self, clock: ClockPolicy, tool: str, arguments: dict[str, Any]) -> Outcome:
+        world, turn = self.world, self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            fault = self._fault if self._faults else None
+            outcome = call_tool(self.environment.entries, tool, arguments, world, world, None, fault)
+            if outcome.kind == "unknown_tool":
+                return outcome
+            self.let_pass(clock.of_call(world.now))
+            notices, self._notices = self._notices, ()
+            return evolve(outcome, notices=most_told(notices)) if notices else outcome
+        finally:
+            turn.release()
+
+    # Time -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> ClockPolicy | None:
+        """How time moves; ``None``: it stands still."""
+        return self._clock
+
+    def keep_time(self, policy: ClockPolicy | None) -> None:
+        """Let time move by a policy from now on; ``None`` lets it stand still."""
+        self._clock = policy
+
+    def user_turn(self) -> None:
+        """Let a turn of the user pass. Nothing happens where time stands still."""
+        clock = self._clock
+        if clock is None:
+            return
+        number, self._user_turns = self._user_turns, self._user_turns + 1
+        self.elapse(clock.of_user_turn(self.world.now, number))
+
+    def elapse(self, seconds: int) -> None:
+        """Let time pass: "two hours later". What falls due happens; the next outcome tells it.
+
+        Raises :class:`callwright.UsageError` for a negative number, and where time stands still.
+        """
+        if self._clock is None:
+            raise UsageError("time stands still in this session; name a clock first: session.keep_time(ClockPolicy())")
+        if type(seconds) is not int or seconds < 0:
+            raise UsageError(f"time passes in whole seconds and does not run backwards: {seconds!r:.80}")
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            self.let_pass(seconds)
+        finally:
+            turn.release()
+
+    def let_pass(self, seconds: int) -> None:
+        """As :meth:`elapse`, for helpers: they run in the midst of a call. A clock that stands still is only set."""
+        if self._clock is not None:
+            told = pass_time(self.world, self.environment.events, seconds)
+            if told:
+                self._notices = (*self._notices, *told)
+            return
+        self.world.begin(read_only=False)
+        self.world.advance(seconds)
+        self.world.end()
+
+    # The whole --------------------------------------------------------------------------------------------------------
 
     def digest(self) -> str:
         """A hash of the whole state; it costs what changed since it was last asked for."""
@@ -252,12 +356,17 @@ class StatefulSession(OneThread, Session):
         if not turn.acquire(False):
             raise in_use()
         try:
-            return StatefulSession(self.environment, self.world.fork())
+            other = StatefulSession(self.environment, self.world.fork())
+            other._clock, other._notices, other._user_turns = self._clock, self._notices, self._user_turns
+            return other
         finally:
             turn.release()
 
     def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
-        """Back to the first state of this scenario and seed, or of another one. Injected faults are forgotten."""
+        """Back to the first state of this scenario and seed, or of another one. Injected faults are forgotten.
+
+        The clock moves on as it did (:meth:`keep_time`), also in another scenario.
+        """
         if self._turn.locked():
             raise in_use()
         self.restart(scenario, seed)
@@ -268,14 +377,26 @@ class StatefulSession(OneThread, Session):
         if scenario is not None or seed is not None:
             name = self.environment.scenario_name(scenario or "")
             base = self.environment.base(name, base.seed if seed is None else seed)
-        self.world = World(base)
+        self.enter(World(base))
         self._faults = None
+
+    def enter(self, world: World) -> None:
+        """Go on in another world, as helpers do. Nothing of the one that was left is told."""
+        self.world, self._notices, self._user_turns = world, (), 0
 
     def diff(self, since: StatefulSession | None = None) -> dict[str, Any]:
         """What changed since the scenario's first state, or since ``since``
         (:func:`callwright.environments.world.difference`).
         """
         return difference(World(self.world.base) if since is None else since.world, self.world)
+
+    def briefing(self) -> str:
+        """What :meth:`StatefulEnvironment.briefing` says."""
+        environment = self.environment
+        if not environment.briefs:
+            return ""
+        person = environment.person
+        return written(environment.policy, self.world.now, "" if person is None else person(self.world))
 
     def snapshot(self) -> dict[str, Any]:
         """What differs from the scenario, as JSON, for rewards that compare final states path by path."""

@@ -5,6 +5,8 @@
     {"error": {"code": …, "message": …}}                 any failure
     {"unknown": {"code": …, "message": …}}               a log does not say what came of the call
 
+Beside any of them stands ``"notices": [text, …]`` where something happened meanwhile that the user is told.
+
 Rollouts put ``id`` and ``name`` of the call before it; MCP gives each member a block of its own. Where a failure was
 undeclared is not told: that is for the owner of the tool.
 """
@@ -31,8 +33,11 @@ def told(outcome: Outcome) -> dict[str, Any]:
         members = {"result": outcome.value}
         if outcome.code or outcome.message:
             members["warning"] = _said(outcome)
-        return members
-    return {"unknown" if outcome.kind == "unknown" else "error": _said(outcome)}
+    else:
+        members = {"unknown" if outcome.kind == "unknown" else "error": _said(outcome)}
+    if outcome.notices:
+        members["notices"] = list(outcome.notices)
+    return members
 
 
 def tell(outcome: Outcome, /, **about: Any) -> str:
@@ -44,7 +49,8 @@ def tell(outcome: Outcome, /, **about: Any) -> str:
     try:
         return as_text({**about, **told(outcome)})
     except (ValueError, TypeError, RecursionError) as error:
-        return as_text({**about, **told(Outcome("execution_error", None, "not_json", type(error).__name__))})
+        broken = Outcome("execution_error", None, "not_json", type(error).__name__, notices=outcome.notices)
+        return as_text({**about, **told(broken)})
 
 
 def as_text(value: Any) -> str:

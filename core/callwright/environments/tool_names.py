@@ -50,6 +50,9 @@ def offer(*environments: Environment) -> Mapping[str, OfferedTool]:
     return offered
 
 
-def openai_tools(*environments: Environment) -> list[dict[str, Any]]:
-    """The visible tools as OpenAI function definitions, under the names that :func:`offer` gives them."""
-    return [tool.spec.to_openai() for tool in offer(*environments).values()]
+def openai_tools(*environments: Environment, compact: bool = False) -> list[dict[str, Any]]:
+    """The visible tools as OpenAI function definitions, under the names that :func:`offer` gives them.
+
+    ``compact`` leaves out of the parameters what only checks need to know: a listing is then a fifth smaller.
+    """
+    return [tool.spec.to_openai(compact=compact) for tool in offer(*environments).values()]

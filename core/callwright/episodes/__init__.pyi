@@ -5,6 +5,8 @@ from callwright.episodes.driving import drive as drive
 from callwright.episodes.driving import drive_batch as drive_batch
 from callwright.episodes.driving import drive_many as drive_many
 from callwright.episodes.driving import drive_one as drive_one
+from callwright.episodes.sampling import ContinuesOneByOne as ContinuesOneByOne
+from callwright.episodes.sampling import ConversesConcurrently as ConversesConcurrently
 from callwright.episodes.sampling import EpisodeSampler as EpisodeSampler
 from callwright.episodes.sampling import converse as converse
 from callwright.episodes.token_episode import Codec as Codec

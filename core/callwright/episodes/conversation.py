@@ -12,11 +12,11 @@ Tokens are not known here: :class:`callwright.episodes.TokenEpisode` drives one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
 
 from callwright.episodes.results import as_user_message, observation_messages
-from callwright.errors import DataError, UsageError
+from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Program
@@ -26,7 +26,21 @@ from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Execution, ExecutionRules
 from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Task
+from callwright.walk.trace import Trace
 from callwright.walk.turn import Turn
+
+
+class TurnsElsewhere(Protocol):
+    """The turns of one episode where another thread, process or machine parses and executes them."""
+
+    def take(self, text: str, *, last: bool) -> tuple[Program | ParseFailure, Trace | None]:
+        """What the parser makes of the next completion, and what came of it. No turn follows the ``last`` one.
+
+        Raises :class:`callwright.InfrastructureFailure` if that cannot be known.
+        """
+
+    def close(self) -> None:
+        """Give the session back, if it is open."""
 
 
 class Conversation:
@@ -52,12 +66,16 @@ class Conversation:
         self._first = tuple(messages)
         self._observation_role = observation_role
         self._follow_ups = follow_ups(task)
+        self._elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere] | None = None
+        self._there: TurnsElsewhere | None = None
         #: How often the episode was begun again after a failure of the machinery.
         self.retried = 0
         self._begin()
 
     def _begin(self) -> None:
         task, conditions = self.task, self.conditions
+        if self._elsewhere is not None:
+            self._there = self._elsewhere(task, self.parser, conditions)
         self._execution = Execution(
             task.environment,
             task.tools,
@@ -65,11 +83,14 @@ class Conversation:
             seed=task.seed,
             rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
             caller=conditions.caller,
+            clock=task.clock or conditions.clock,
         )
         self._history: list[tuple[tuple[Message, ...], Completion]] = []
         self._turns: list[Turn] = []
         self._attempt: Attempt | None = None
         self._masked: str | None = None
+        #: What was paid for the answer that is masked.
+        self._usage: Mapping[str, float] | None = None
         self._messages = list(self._first)
         self._user_turns = 1
         self._stop: StopReason | None = None
@@ -80,6 +101,11 @@ class Conversation:
         self.retried += 1
         self._begin()
 
+    def move(self, elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere]) -> None:
+        """Have turns parsed and executed by what this gives, from the first one on; a retry asks it again."""
+        self._elsewhere = elsewhere
+        self._there = elsewhere(self.task, self.parser, self.conditions)
+
     # What is known ---------------------------------------------------------------------------------------------------
 
     @property
@@ -87,7 +113,13 @@ class Conversation:
         """What was made so far, as a value that every reward scores. A later turn makes another one."""
         if self._attempt is None:
             self._attempt = Attempt.of(
-                self.task, self.parser, self._turns, self.conditions, stop=self._stop, masked=self._masked
+                self.task,
+                self.parser,
+                self._turns,
+                self.conditions,
+                stop=self._stop,
+                masked=self._masked,
+                usage=self._usage,
             )
         return self._attempt
 
@@ -145,11 +177,20 @@ class Conversation:
         if self._stop is not None:
             raise UsageError(f"the episode of task {self.task.id!r} is over ({self._stop}); no completion follows")
         if completion.masked is not None:
+            self._usage = completion.usage
             self.fail(completion.masked)
             return ()
         self._history.append((self.messages, completion))
-        part = parsed(self.parser, completion, self.task)
-        trace = self._execution.run(part) if isinstance(part, Program) else None
+        if self._there is None:
+            part = parsed(self.parser, completion, self.task)
+            trace = self._execution.run(part) if isinstance(part, Program) else None
+        else:
+            try:
+                part, trace = self._there.take(completion.text, last=completion.truncated or self._is_last)
+            except InfrastructureFailure as error:
+                self._turns.append(Turn(completion, ParseFailure("envelope", "not_parsed", str(error), (0, 0))))
+                self.fail(str(error))
+                return ()
         self._turns.append(Turn(completion, part, trace))
         self._attempt = None
         self._messages.append(Message(role="assistant", content=completion.text))
@@ -164,6 +205,11 @@ class Conversation:
         else:
             return self._after_answer()
         return ()
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether the limits allow no turn after the one at hand."""
+        return len(self._turns) + 1 >= self.conditions.limits.assistant_turns
 
     def _after_calls(self) -> tuple[Message, ...]:
         if len(self._turns) >= self.conditions.limits.assistant_turns:
@@ -204,6 +250,8 @@ class Conversation:
     def close(self) -> None:
         """Give the session back early; it is given back by itself when the episode is over."""
         self._execution.close()
+        if self._there is not None:
+            self._there.close()
 
 
 def follow_ups(task: Task) -> tuple[str, ...]:

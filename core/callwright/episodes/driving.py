@@ -8,13 +8,17 @@ is begun again up to ``retries`` times, then left masked.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import ComponentError, InfrastructureFailure
 from callwright.language.messages import Message
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import StopReason
+
+if TYPE_CHECKING:
+    from callwright.episodes.pool import EpisodePool
 
 
 class Episode(Protocol):
@@ -115,23 +119,59 @@ def answered(episode: Episode, answer: Any) -> None:
         episode.accept(answer)
 
 
-def drive(episodes: Sequence[E], ask: Ask[E], *, retries: int = 0) -> None:
+def drive(
+    episodes: Sequence[E],
+    ask: Ask[E],
+    *,
+    retries: int = 0,
+    pool: EpisodePool | None = None,
+    at_once: int | None = None,
+    ended: Callable[[E], object] | None = None,
+) -> None:
     """Drive episodes to their end, each turn of all that are live in one batch, in their order.
+
+    With ``at_once`` an engine is asked for so many at a time. A ``pool`` takes the answers: what they call is executed
+    there, while the engine is asked for the next of the turn. ``ended`` is told of each episode that is over for good,
+    as soon as it is, from within the pool.
 
     A failure of the whole batch counts for every episode in it. Raises :class:`callwright.errors.ComponentError` for
     another number of answers.
     """
-    while live := [episode for episode in episodes if goes_on(episode, retries)]:
-        try:
-            answers = ask(live)
-        except InfrastructureFailure as error:
-            answers = [error] * len(live)
-        if len(answers) != len(live):
-            raise ComponentError(
-                f"the engine gave {len(answers)} completions for {len(live)} contexts; this is its bug"
-            )
-        for episode, answer in zip(live, answers, strict=True):
-            answered(episode, answer)
+    if pool is not None:
+        for episode in episodes:
+            pool.adopt(episode)
+    live = [episode for episode in episodes if goes_on(episode, retries)]
+    while live:
+        begun = []
+        size = at_once or len(live)
+        for start in range(0, len(live), size):
+            some = live[start : start + size]
+            for episode, answer in zip(some, _answers(ask, some), strict=True):
+                take = partial(_take, episode, answer, retries, ended)
+                if pool is None or not pool.parallel:
+                    take()
+                else:
+                    begun.append(pool.begin(episode, take))
+        for job in begun:
+            assert pool is not None
+            pool.wait(job)
+        live = [episode for episode in live if not episode.over]
+
+
+def _answers(ask: Ask[E], live: list[E]) -> Sequence[Any]:
+    try:
+        answers = ask(live)
+    except InfrastructureFailure as error:
+        answers = [error] * len(live)
+    if len(answers) != len(live):
+        raise ComponentError(f"the engine gave {len(answers)} completions for {len(live)} contexts; this is its bug")
+    return answers
+
+
+def _take(episode: E, answer: Any, retries: int, ended: Callable[[E], object] | None) -> None:
+    answered(episode, answer)
+    if not goes_on(episode, retries) and ended is not None:
+        ended(episode)
 
 
 async def drive_alone(episode: E, ask: Callable[[E], Awaitable[Any]], *, retries: int = 0, do: Do = do_here) -> None:
@@ -148,12 +188,15 @@ async def answer_of(asked: Awaitable[Any]) -> Any:
         return error
 
 
-def drive_batch(episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retries: int = 0) -> None:
+def drive_batch(
+    episodes: Sequence[TokenEpisode], generate: BatchEngine, *, retries: int = 0, pool: EpisodePool | None = None
+) -> None:
     """:func:`drive` with an engine that is asked by contexts and rooms alone."""
     drive(
         episodes,
         lambda live: generate([episode.context for episode in live], [episode.room for episode in live]),
         retries=retries,
+        pool=pool,
     )
 
 

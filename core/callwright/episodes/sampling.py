@@ -15,7 +15,7 @@ from attrs import evolve
 
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.driving import Do, Episode, answer_of, answered, do_here, drive, drive_alone, goes_on
-from callwright.episodes.token_episode import Codec, TokenEpisode
+from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import ComponentError
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
@@ -48,6 +48,40 @@ class EpisodeSampler(Protocol):
         """
 
 
+class ContinuesOneByOne(Protocol):
+    """What such a sampler is while it is connected to a server: it belongs to one event loop."""
+
+    @property
+    def codec(self) -> Codec:
+        """Between messages and token ids."""
+
+    async def continue_one(self, episode: TokenEpisode, *, temperature: float = 1.0) -> EngineOutput:
+        """What follows the ids of an episode. Raises :class:`callwright.InfrastructureFailure`; that one is masked."""
+
+
+@runtime_checkable
+class ConversesConcurrently(EpisodeSampler, Protocol):
+    """What it offers in addition if it waits for a server: episodes one by one, many at a time.
+
+    What :class:`callwright.walk.sampling.SamplesConcurrently` is for samplers of texts.
+    """
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests may be under way: 1 or more, or 0 if, made as it is, it waits for no server at all."""
+
+    def connected(self) -> AbstractAsyncContextManager[ContinuesOneByOne]:
+        """A connection, to be entered in the event loop that asks."""
+
+
+def _starting(pipeline: Pipeline, conditions: Conditions) -> Start:
+    def start(request: SamplingRequest, codec: Codec, copy: int) -> TokenEpisode:
+        drawn = evolve(conditions, seed=draw_seed(conditions.seed, request.task.id, copy))
+        return pipeline.token_episode(request.task, codec, messages=request.messages, conditions=drawn)
+
+    return start
+
+
 def converse(
     pipeline: Pipeline,
     sampler: Sampler,
@@ -67,11 +101,7 @@ def converse(
     """
     conditions = pipeline.conditions if conditions is None else conditions
     if isinstance(sampler, EpisodeSampler):
-
-        def start(request: SamplingRequest, codec: Codec, copy: int) -> TokenEpisode:
-            drawn = evolve(conditions, seed=draw_seed(conditions.seed, request.task.id, copy))
-            return pipeline.token_episode(request.task, codec, messages=request.messages, conditions=drawn)
-
+        start = _starting(pipeline, conditions)
         return sampler.converse(requests, start, n=n, seed=conditions.seed, temperature=temperature, retries=retries)
     role = role_of(sampler)
     groups = [
@@ -177,6 +207,42 @@ async def aconverse(
         each = first if isinstance(first, list) else [first] * n
         for one, answer in zip(group, each, strict=True):
             await do(answered, one, answer)
+    if n == 1:
+        await go_on(group[0], 0)
+    else:
+        await _together([go_on(one, copy) for copy, one in enumerate(group)])
+    return group
+
+
+async def aconverse_ids(
+    pipeline: Pipeline,
+    connection: ContinuesOneByOne,
+    request: SamplingRequest,
+    *,
+    conditions: Conditions | None = None,
+    n: int = 1,
+    temperature: float = 1.0,
+    retries: int = 0,
+    gate: AbstractAsyncContextManager[Any] | None = None,
+    do: Do = do_here,
+) -> list[TokenEpisode]:
+    """The same with a sampler that keeps token ids: the ``[n]`` episodes that its ``converse`` makes of a request."""
+    import contextlib
+
+    from callwright.machines.model_server.reply_cache import asking
+
+    start = _starting(pipeline, pipeline.conditions if conditions is None else conditions)
+    open_gate = gate if gate is not None else contextlib.nullcontext()
+    group = [await do(start, request, connection.codec, copy) for copy in range(n)]
+
+    async def go_on(one: TokenEpisode, copy: int) -> None:
+        async def ask(one: TokenEpisode) -> EngineOutput:
+            async with open_gate:
+                with asking(f"{request.task.id}\n{copy}/{len(one.history)}"):
+                    return await connection.continue_one(one, temperature=temperature)
+
+        await drive_alone(one, ask, retries=retries, do=do)
+
     if n == 1:
         await go_on(group[0], 0)
     else:

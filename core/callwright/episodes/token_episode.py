@@ -12,12 +12,12 @@ id for id. Environment tokens (results of calls, messages of the user, the templ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from callwright.episodes.conversation import Conversation
+from callwright.episodes.conversation import Conversation, TurnsElsewhere
 from callwright.episodes.results import fit_observation
 from callwright.episodes.token_line import TokenLine
 from callwright.errors import ComponentError, DataError, UsageError
@@ -39,12 +39,14 @@ class EngineOutput:
     """What an engine returned for one context.
 
     ``token_ids`` hold the end token if the completion ended itself with one. ``logprobs`` (nats, of the policy that
-    sampled) are as many, or none. ``finished`` is False where a length limit cut the completion.
+    sampled) are as many, or none. ``finished`` is False where a length limit cut the completion. ``usage`` is what the
+    request took, as :class:`callwright.walk.Completion` has it.
     """
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     finished: bool = True
+    usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
 
 
 @runtime_checkable
@@ -102,6 +104,10 @@ class TokenEpisode:
         self._history: list[tuple[tuple[int, ...], EngineOutput]] = []
         #: How many observations were cut to ``observation_tokens``.
         self.observations_cut = 0
+
+    def move(self, elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere]) -> None:
+        """Have turns parsed and executed elsewhere (:meth:`.conversation.Conversation.move`). Ids stay here."""
+        self._conversation.move(elsewhere)
 
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the prompt alone."""
@@ -201,7 +207,8 @@ class TokenEpisode:
         self._history.append((self.context, output))
         text = self._opened() + self.codec.text(ids)
         self.line.sampled(ids, output.logprobs)
-        following = self._conversation.take(Completion(text, ids, output.logprobs, not output.finished), bound)
+        made = Completion(text, ids, output.logprobs, not output.finished, usage=output.usage)
+        following = self._conversation.take(made, bound)
         if following:
             self._listen(ids, following)
 

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from inspect import isawaitable, iscoroutinefunction
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any
+
+from callwright.errors import ComponentError
 
 
 def finished(value: Any) -> Any:
-    """What a function gave; if that is to be awaited, what it comes to in the event loop of tools. Raises what it
-    raises, as if it had been called here."""
+    """What a function gave; if that is to be awaited, what it comes to in the event loop of tools.
+
+    Raises what it raises, as if it had been called here, and :class:`callwright.errors.ComponentError` in that loop
+    itself, where it would wait for itself.
+    """
     if not isawaitable(value):
         return value
     from callwright.machines import event_loop
 
+    if event_loop.TOOLS.here():
+        if iscoroutine(value):
+            value.close()  # or Python would complain that it was never awaited
+        raise ComponentError(
+            f"{getattr(value, '__qualname__', type(value).__name__)!r} is async, and was asked for by ordinary code "
+            "within another async tool or session: it would wait for itself, as both run in one event loop. Await it "
+            "in that tool, or ask in a thread: await asyncio.to_thread(…)"
+        )
     found, error = event_loop.TOOLS.run(_outcome(value))
     if error is not None:
         raise error

@@ -1,6 +1,6 @@
 """Work in chunks: what is done with each chunk, what an executor promises, and what happens inside of a worker.
 
-An executor says where the workers are: :mod:`.executors`, or :mod:`.ray_executor`, which is loaded when asked for.
+An executor says where the workers are: :mod:`.executors`, or :mod:`.on_ray.executor`, which is loaded when asked for.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
@@ -25,6 +26,8 @@ MOST_DEATHS: Final = 3
 AHEAD: Final = 3
 #: Seconds for workers to close what they have opened, where work says that they may have.
 FAREWELL: Final = 5.0
+#: Seconds for a worker to be ready for its first chunk: imports, a corpus to read, a component's model to load.
+START_LIMIT: Final = 300.0
 #: What stands for the chunk after the last one.
 END: Final[Any] = object()
 
@@ -47,9 +50,10 @@ class Salvage(Generic[Chunk, Result]):
 class ChunkWork(Generic[State, Chunk, Result]):
     """What is done with each chunk. All functions can be pickled: functions of modules, or ``partial`` of those.
 
-    ``time_limit`` (seconds): a chunk that has no result by then hangs; its worker is killed and counts as lost. Without
-    ``salvage`` a chunk that costs :data:`MOST_DEATHS` workers ends the work. ``farewell`` (seconds): processes that are
-    done get so long to close what they opened before they are killed.
+    ``time_limit`` (seconds): a chunk that has no result by then hangs; its worker is killed and counts as lost. The
+    time begins when the worker is ready, that is, after ``prepare``, which has ``start_limit`` (seconds). Without
+    ``salvage`` a chunk that costs :data:`MOST_DEATHS` workers ends the work, and so do as many that are never ready.
+    ``farewell`` (seconds): processes that are done get so long to close what they opened before they are killed.
     """
 
     prepare: Callable[[], State]
@@ -57,6 +61,7 @@ class ChunkWork(Generic[State, Chunk, Result]):
     salvage: Salvage[Chunk, Result] | None = None
     time_limit: float | None = None
     farewell: float = 0.0
+    start_limit: float = START_LIMIT
 
 
 class Executor(Protocol):
@@ -75,6 +80,15 @@ class Executor(Protocol):
 
         What ``prepare`` or ``run`` raises is raised here. Raises :class:`callwright.errors.RunError` for a chunk
         that cost several workers, if nothing of it can be salvaged.
+        """
+
+    def places(
+        self, work: ChunkWork[State, Chunk, Result]
+    ) -> AbstractContextManager[Sequence[Callable[[Chunk], Result]]]:
+        """The workers one by one, for whoever decides which of them gets what, such as those who hold sessions there.
+
+        Each is a function that gives the result of a chunk, for one thread at a time. A worker that dies or hangs is
+        replaced as in :meth:`map`; what it held is gone then.
         """
 
     def close(self) -> None:
@@ -110,6 +124,27 @@ class ClosingExecutor:
 
 class WorkerLost(Exception):
     """A worker died of a chunk, or hung and was killed. The message says how."""
+
+
+class WorkerNotReady(Exception):
+    """A worker died or hung before it was ready, which no chunk is to blame for. The message says how."""
+
+
+def started(start: Callable[[], Result]) -> Result:
+    """A worker that is ready. ``start`` raises :class:`WorkerNotReady` and begins with a new one then.
+
+    Raises :class:`callwright.errors.RunError` for :data:`MOST_DEATHS` one after the other that are not.
+    """
+    how = ""
+    for _ in range(MOST_DEATHS):
+        try:
+            return start()
+        except WorkerNotReady as lost:
+            how = str(lost)
+    raise RunError(
+        f"{MOST_DEATHS} workers were lost one after the other before they could begin ({how}); what was finished "
+        "before is kept. Run with one worker to see why"
+    )
 
 
 def run_to_the_end(work: ChunkWork[Any, Chunk, Result], chunk: Chunk, ask: Callable[[Chunk], Result]) -> Result:

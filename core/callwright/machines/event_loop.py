@@ -17,6 +17,7 @@ import asyncio
 import atexit
 import contextvars
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -31,11 +32,13 @@ from callwright.errors import ComponentError
 T = TypeVar("T")
 #: How long what is left may take to stop when the interpreter leaves, in seconds.
 _FAREWELL: Final = 2.0
-#: What takes longer than that in a thread waits for something, in seconds.
+#: What takes longer than that in a thread may be waiting for something, in seconds.
 _SHORT: Final = 0.02
 #: How long a loop may take for one turn before it counts as blocked, in seconds.
 _TURN: Final = 1.0
-#: Threads for what blocks, at most. They wait for the most part; more would only be in each other's way.
+#: Threads for what computes.
+COMPUTING: Final = 2
+#: Threads in all. Where there are more than :data:`COMPUTING`, they wait for the most part.
 MOST_THREADS: Final = 32
 
 
@@ -147,91 +150,128 @@ submit, run, arun, here = WAITING.submit, WAITING.run, WAITING.arun, WAITING.her
 
 
 class _Threads:
-    """Threads for what blocks, which do not keep the process from ending.
+    """Threads for what computes or blocks, which do not keep the process from ending.
 
-    There is one as long as jobs are short: those that compute would only be in each other's way, and in that of the
-    event loop that waits for them. Where all threads are busy for longer than that, they wait for something, and there
-    are twice as many.
+    There are :data:`COMPUTING` of them, as those that compute would only be in each other's way, and in that of the
+    event loop that waits for them: each may hold the interpreter's lock for one switch interval before the loop has its
+    turn.
+    Where all have been busy with one job each for a while, none has computed and the lock was free, they wait for
+    something, and there are twice as many. Those leave again as soon as their jobs are short.
     """
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        #: When each thread began with its job; ``None`` if it has none.
         self.begun: dict[threading.Thread, float | None] = {}
         self.watched = threading.Event()
         self.lock = threading.Lock()
         #: By event loop: what holds jobs back there, so that a thousand at once cost it nothing before their turn.
-        self.gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self.gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
 
     def start(self, job: Callable[[], None]) -> None:
         self.jobs.put(job)
         if not self.begun:
             with self.lock:
                 if not self.begun:
-                    self._add()
+                    for _ in range(COMPUTING):
+                        self._add()
                     threading.Thread(target=self._watch, daemon=True, name="callwright watch").start()
         if not self.watched.is_set():
             self.watched.set()
 
     def _add(self) -> None:
         thread = threading.Thread(target=self._serve, daemon=True, name="callwright work")
-        self.begun[thread] = time.monotonic()
+        self.begun[thread] = None
         thread.start()
 
     def _serve(self) -> None:
         own = threading.current_thread()
         while True:
-            self.begun[own] = None
             job = self.jobs.get()
-            self.begun[own] = time.monotonic()
+            began = self.begun[own] = time.monotonic()
             job()
             del job  # or what it holds would live as long as the thread waits
+            self.begun[own] = None
+            if len(self.begun) > COMPUTING and time.monotonic() - began < _SHORT:
+                with self.lock:
+                    if len(self.begun) > COMPUTING:
+                        del self.begun[own]
+                        return
 
     def _watch(self) -> None:
         while True:
             self.watched.wait()
+            began, used = time.monotonic(), self._used()
             time.sleep(_SHORT)
-            late = time.monotonic() - _SHORT
+            took, computed = time.monotonic() - began, self._used() - used
             if self.jobs.empty():
                 self.watched.clear()
                 if not self.jobs.empty():  # it came in between
                     self.watched.set()
-            elif all(begun is not None and begun < late for begun in list(self.begun.values())):
-                for _ in range(min(len(self.begun), MOST_THREADS - len(self.begun))):
-                    self._add()
+            elif took < _SHORT + sys.getswitchinterval() and computed < _SHORT / 20:  # or somebody computes
+                with self.lock:
+                    if all(since is not None and since < began for since in self.begun.values()):
+                        for _ in range(min(len(self.begun), MOST_THREADS - len(self.begun))):
+                            self._add()
+
+    def _used(self) -> float:
+        """Seconds of computing by all threads, where the system says that."""
+        if not hasattr(time, "pthread_getcpuclockid"):
+            return 0.0
+        with self.lock:  # none leaves
+            clocks = [time.pthread_getcpuclockid(thread.ident) for thread in self.begun if thread.ident is not None]
+            return sum(map(time.clock_gettime, clocks))
+
+
+class _Gate:
+    """What one event loop has in the threads: so many at a time, each batch begun in a turn of its own.
+
+    Jobs that come in one turn of the loop begin after it, or they would compete with the rest of that turn.
+    """
+
+    def __init__(self) -> None:
+        self.places = asyncio.Semaphore(MOST_THREADS)
+        self.coming: list[Callable[[], None]] = []
+
+    def start(self, job: Callable[[], None]) -> None:
+        if not self.coming:
+            asyncio.get_running_loop().call_soon(self._begin)
+        self.coming.append(job)
+
+    def _begin(self) -> None:
+        coming, self.coming = self.coming, []
+        for job in coming:
+            _threads.start(job)
 
 
 _threads = _Threads()
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
-    """Await ``function(*arguments)`` in a thread, from any loop: at most :data:`MOST_THREADS` at once in a process.
+    """Await ``function(*arguments)`` in a thread, from any loop: :data:`MOST_THREADS` at once in a process, at most.
 
-    Cancelling this leaves the thread behind: Python cannot stop one. It does not keep the process from ending.
+    Of those that compute, :data:`COMPUTING` are under way at once. Cancelling this leaves the thread behind: Python
+    cannot stop one. It does not keep the process from ending.
     """
     loop = asyncio.get_running_loop()
     gate = _threads.gates.get(loop)
     if gate is None:
-        gate = _threads.gates[loop] = asyncio.Semaphore(MOST_THREADS)
-    async with gate:
-        return await _in_thread(function, *arguments)
+        gate = _threads.gates[loop] = _Gate()
+    async with gate.places:
+        found: Future[T] = Future()
+        gate.start(partial(_do, found, partial(contextvars.copy_context().run, function, *arguments)))
+        return await asyncio.wrap_future(found)
 
 
-async def _in_thread(function: Callable[..., T], *arguments: Any) -> T:
-    found: Future[T] = Future()
-    call = partial(contextvars.copy_context().run, function, *arguments)
-
-    def job() -> None:
-        if not found.set_running_or_notify_cancel():
-            return
-        try:
-            value = call()
-        except BaseException as error:  # whatever it is, it is raised where the result is awaited
-            found.set_exception(error)
-        else:
-            found.set_result(value)
-
-    _threads.start(job)
-    return await asyncio.wrap_future(found)
+def _do(found: Future[T], call: Callable[[], T]) -> None:
+    if not found.set_running_or_notify_cancel():
+        return
+    try:
+        value = call()
+    except BaseException as error:  # whatever it is, it is raised where the result is awaited
+        found.set_exception(error)
+    else:
+        found.set_result(value)
 
 
 def _leave() -> None:

@@ -14,6 +14,8 @@ is to blame stands alone (:class:`.chunk_work.Salvage`), or ends the work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from callwright.errors import UnknownName, UsageError
@@ -50,9 +52,14 @@ class SerialExecutor(ClosingExecutor):
 
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results, each computed when it is asked for."""
-        state = work.prepare()
-        for chunk in chunks:
-            yield work.run(state, chunk)
+        with self.places(work) as (run,):
+            for chunk in chunks:
+                yield run(chunk)
+
+    @contextmanager
+    def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:
+        """One: this thread."""
+        yield [partial(work.run, work.prepare())]
 
 
 class ThreadExecutor(ClosingExecutor):
@@ -65,12 +72,13 @@ class ThreadExecutor(ClosingExecutor):
 
         Nothing ends a thread that hangs, so that a chunk without a result after its limit ends the work.
         """
-        state = work.prepare()
+        with self.places(work) as places:
+            yield from in_order(places, chunks, work.time_limit)
 
-        def run(chunk: Chunk) -> Result:
-            return work.run(state, chunk)
-
-        yield from in_order([run] * self.workers, chunks, work.time_limit)
+    @contextmanager
+    def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:
+        """The same for each thread, with the common state. Nothing holds them to the time limit."""
+        yield [partial(work.run, work.prepare())] * self.workers
 
 
 class ProcessExecutor(ClosingExecutor):
@@ -87,6 +95,12 @@ class ProcessExecutor(ClosingExecutor):
 
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results in order. A process that dies or hangs is replaced, and its chunk done again."""
+        with self.places(work) as places:
+            yield from in_order(places, chunks)
+
+    @contextmanager
+    def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:
+        """One for each process, which starts with its first chunk."""
         processes = [WorkerProcess(work) for _ in range(self.workers)]
         self._processes += processes
 
@@ -94,7 +108,7 @@ class ProcessExecutor(ClosingExecutor):
             return lambda chunk: run_to_the_end(work, chunk, process.ask)
 
         try:
-            yield from in_order([asking(process) for process in processes], chunks)
+            yield [asking(process) for process in processes]
         finally:
             for process in processes if work.farewell else ():
                 process.dismiss()
@@ -109,7 +123,7 @@ class ProcessExecutor(ClosingExecutor):
 
 
 def _ray(workers: int) -> Executor:
-    from callwright.machines.ray_executor import RayExecutor
+    from callwright.machines.on_ray.executor import RayExecutor
 
     return RayExecutor(workers)
 

@@ -14,6 +14,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
+from inspect import iscoroutinefunction
 from typing import Any, Final
 
 from attrs import define, field
@@ -39,7 +40,7 @@ _lives: dict[int, _Life] = {}
 
 async def call(function: Any, *arguments: Any) -> Any:
     """What a function gives, which is ordinary (and then runs in a thread) or ``async``."""
-    if asyncio.iscoroutinefunction(function):
+    if iscoroutinefunction(function):
         return await function(*arguments)
     found = await event_loop.in_thread(function, *arguments)
     return await found if hasattr(found, "__await__") else found

@@ -14,7 +14,15 @@ from multiprocessing.process import parent_process
 from typing import Any, Final
 
 from callwright.errors import RunError
-from callwright.machines.chunk_work import ChunkWork, WorkerLost, opened, prepare_worker, run_chunk
+from callwright.machines.chunk_work import (
+    ChunkWork,
+    WorkerLost,
+    WorkerNotReady,
+    opened,
+    prepare_worker,
+    run_chunk,
+    started,
+)
 from callwright.machines.command_folder import name_folder
 from callwright.machines.interrupts import leave_signals_to_the_parent
 
@@ -30,6 +38,7 @@ class WorkerProcess:
         self._guard = threading.Lock()  # between the thread that asks and the one that closes
         self._process: Any = None
         self._connection: Connection | None = None
+        self._ready = False
         self._closed = False
         self._busy = False
 
@@ -38,7 +47,7 @@ class WorkerProcess:
 
         Raises what was raised in the worker, and :class:`.chunk_work.WorkerLost` if it died or had no result in time.
         """
-        connection = self._started()
+        connection = started(self._readied)
         limit = self._work.time_limit
         self._busy = True
         try:
@@ -54,6 +63,26 @@ class WorkerProcess:
             raise WorkerLost(how) from gone
         self._busy = False
         return opened(outcome)
+
+    def _readied(self) -> Connection:
+        """The way to a process that is ready. Raises :class:`.chunk_work.WorkerNotReady` if it died or hangs."""
+        connection = self._started()
+        if self._ready:
+            return connection
+        limit = self._work.start_limit
+        self._busy = True
+        try:
+            if not connection.poll(limit):
+                self._end()
+                raise WorkerNotReady(f"not ready after {limit:g} s")
+            connection.recv_bytes()
+        except (EOFError, OSError) as gone:
+            how = self._end()
+            if self._closed:
+                raise RunError("the workers were closed") from gone
+            raise WorkerNotReady(how) from gone
+        self._busy, self._ready = False, True
+        return connection
 
     def dismiss(self) -> None:
         """Say that nothing more will come. A process that has nothing to do leaves then, as if it had ended."""
@@ -94,6 +123,7 @@ class WorkerProcess:
         process, connection = self._process, self._connection
         with self._guard:
             self._process = self._connection = None
+            self._ready = False
         if connection is not None:
             connection.close()
         if process is None:
@@ -121,6 +151,7 @@ def _serve(connection: Connection, prepare: Callable[[], Any], run: Callable[[An
     threading.Thread(target=die_with_the_parent, name="callwright parent", daemon=True).start()
     prepare_worker(prepare)
     with contextlib.suppress(EOFError, OSError):  # the parent closed the pipe: there is nothing more to do
+        connection.send_bytes(b"ready")
         while True:
             outcome = run_chunk(run, connection.recv())
             connection.send_bytes(pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL))

@@ -99,7 +99,7 @@ def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:
         found = validate(program, task.tools)
         wrong = (*found.names, *found.parameters, *found.types)
         expect(not wrong, f"{about} does not fit its tools: {wrong[0] if wrong else ''}")
-        trace = execute(program, task.environment, task.tools, scenario=task.scenario)
+        trace = execute(program, task.environment, task.tools, scenario=task.scenario, clock=task.clock)
         if trace.masked is not None:  # a recording without these calls, a server that is not there
             continue
         failure = trace.failures[0] if trace.failures else None

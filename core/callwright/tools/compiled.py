@@ -46,6 +46,8 @@ class CompiledTool:
     result_field: str | None
     #: For arguments that are all literal.
     literal: Checker = field(repr=False)
+    #: For results, as they are listed: members that are not listed are allowed. ``None`` if nothing is said of them.
+    results: Checker | None = field(default=None, repr=False)
     #: ``(path, tool, path in its result)`` of references whose types were found to agree.
     agreed: set[tuple[Path, CompiledTool, Path]] = field(factory=set, repr=False)
 
@@ -91,9 +93,10 @@ def compile_tool(
     """
     closed = _close(parameters, top=True)
     literal = Checker(_compile(closed, f"the parameters of tool {name!r}"), closed)
+    results = None
     if result is not None:
-        _compile(result, f"the result of tool {name!r}")
-    return CompiledTool(name, parameters, result, result_field, literal)
+        results = Checker(_compile(result, f"the result of tool {name!r}"), result)
+    return CompiledTool(name, parameters, result, result_field, literal, results)
 
 
 def mark_references(value: Any) -> Any:

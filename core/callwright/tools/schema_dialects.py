@@ -22,7 +22,9 @@ _TABLE_TYPES: Final = frozenset({"pandas.dataframe", "dataframe"})
 _ANY_TYPES: Final = frozenset({"any", "object | array", "mixed"})
 _SUBSCHEMAS: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _SUBSCHEMA_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+#: How many schemas and lists a schema may come to once its references are replaced: a model reads every one of them.
+_MOST_INLINED: Final = 10_000
 
 
 def normalise(schema: Any) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def normalise(schema: Any) -> dict[str, Any]:
     for key, value in schema.items():
         if key == "type":
             out.update(_normalise_type(value))
-        elif key in _SUBSCHEMA_MAPS and isinstance(value, Mapping):
+        elif key in SUBSCHEMA_MAPS and isinstance(value, Mapping):
             out[key] = {name: normalise(inner) for name, inner in value.items()}
         elif key in _SUBSCHEMA_LISTS and isinstance(value, list):
             out[key] = [normalise(inner) for inner in value]
@@ -79,11 +81,33 @@ def _normalise_type(value: Any) -> dict[str, Any]:
 def inline_definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with local ``$ref`` replaced by what they point to, so that each place states its own type.
 
-    A recursive definition keeps its reference. Titles, which pydantic makes of the fields' names, are dropped.
+    A recursive definition keeps its reference. Where definitions refer to one another so often that the schema would
+    come to more than 10,000 parts (thirty that each name the one before twice would come to a billion), every
+    reference is kept. Titles, which pydantic makes of the fields' names, are dropped.
     """
-    definitions = schema.get("$defs", {})
+    given = schema.get("$defs")
+    definitions: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    try:
+        inlined: dict[str, Any] = _without_references(schema, definitions)
+        return inlined
+    except (_TooMany, RecursionError):  # the latter of a chain of definitions that is hundreds of names long
+        kept = {name: _without_references(inner, {}) for name, inner in definitions.items()}
+        return {**_without_references(schema, {}), "$defs": kept}
+
+
+class _TooMany(Exception):
+    """The references of a schema stand for too much."""
+
+
+def _without_references(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """The schema with references to ``definitions`` replaced. Raises :class:`_TooMany` for over 10,000 parts."""
+    left = _MOST_INLINED if definitions else 0
 
     def resolve(node: Any, trail: tuple[str, ...], named: bool) -> Any:
+        nonlocal left
+        left -= 1
+        if not left:  # never of a schema without definitions, which grows by nothing
+            raise _TooMany
         if isinstance(node, list):
             return [resolve(inner, trail, False) for inner in node]
         if not isinstance(node, Mapping):
@@ -94,14 +118,15 @@ def inline_definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
             if name in trail or name not in definitions:
                 return dict(node)
             rest = {key: value for key, value in node.items() if key != "$ref"}
-            return {**resolve(definitions[name], (*trail, name), False), **resolve(rest, trail, False)}
+            inner = resolve(definitions[name], (*trail, name), False)
+            return {**inner, **resolve(rest, trail, False)} if isinstance(inner, Mapping) else inner
         return {
-            key: resolve(value, trail, key in _SUBSCHEMA_MAPS)
+            key: resolve(value, trail, key in SUBSCHEMA_MAPS)
             for key, value in node.items()
             if key != "$defs" and (named or not (key == "title" and isinstance(value, str)))
         }
 
-    inlined: dict[str, Any] = resolve(schema, (), False)
-    if '"$ref": "#/$defs/' in json.dumps(inlined):
+    inlined = resolve(schema, (), False)
+    if definitions and '"$ref": "#/$defs/' in json.dumps(inlined):
         inlined["$defs"] = dict(definitions)
     return inlined

@@ -104,14 +104,25 @@ class ToolSpec:
             result_field=index if isinstance(index, str) else None,
         )
 
-    def to_openai(self) -> dict[str, Any]:
-        """The OpenAI function definition."""
+    @property
+    def title(self) -> str:
+        """The name as people read it in lists: ``Transfer funds``."""
+        words = self.name.replace("_", " ").replace("-", " ").split()
+        return " ".join(words)[:1].upper() + " ".join(words)[1:]
+
+    def to_openai(self, *, compact: bool = False) -> dict[str, Any]:
+        """The OpenAI function definition; ``compact`` leaves out of the parameters what only checks need to know."""
+        parameters = without_marks(self.parameters)
+        if compact:
+            from callwright.tools.descriptions import compact as smaller
+
+            parameters = smaller(parameters)
         return {
             "type": "function",
             "function": {
                 "name": self.name,
                 "description": self.description,
-                "parameters": without_marks(self.parameters),
+                "parameters": parameters,
             },
         }
 
@@ -295,6 +306,7 @@ def tool(
     def wrap(target: Callable[..., Any]) -> FunctionTool:
         from pydantic import TypeAdapter
 
+        from callwright.tools.descriptions import flowing, tidied
         from callwright.tools.schema_dialects import inline_definitions
 
         if inspect.isasyncgenfunction(target):
@@ -307,15 +319,15 @@ def tool(
             raise UsageError(f"tool {target.__name__!r}: only the first parameter, the state, may be positional-only")
         tool_name = name or target.__name__
         model, _ = _argument_model(target, tool_name)
-        parameters = inline_definitions(model.model_json_schema())
+        parameters = tidied(inline_definitions(model.model_json_schema()))
         returned = signature.return_annotation
         result = None
         if returned is not inspect.Signature.empty and returned is not Any:
-            result = inline_definitions(TypeAdapter(returned).json_schema(mode="serialization"))
+            result = tidied(inline_definitions(TypeAdapter(returned).json_schema(mode="serialization")))
         annotations["sensitive"] = bool(annotations.get("sensitive")) or holds_mark(parameters, SENSITIVE)
         spec = ToolSpec(
             name=tool_name,
-            description=(description or inspect.getdoc(target) or "").strip(),
+            description=flowing(description or inspect.getdoc(target) or ""),
             parameters=parameters,
             result=result,
             result_field=result_field,

@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 
 from attrs import evolve, frozen
 
-from callwright.episodes.driving import Episode
-from callwright.episodes.sampling import EpisodeSampler, aconverse, converse, role_of
+from callwright.episodes.driving import Do, Episode
+from callwright.episodes.sampling import (
+    ContinuesOneByOne,
+    ConversesConcurrently,
+    EpisodeSampler,
+    aconverse,
+    aconverse_ids,
+    converse,
+    role_of,
+)
 from callwright.errors import Abstention
 from callwright.language.envelope import read_thought
 from callwright.language.program import Program
@@ -20,7 +28,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import draw_shots
-from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest, offers_tools
+from callwright.walk.sampling import AskedOneByOne, Sampler, SamplesConcurrently, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -211,7 +219,10 @@ def evaluate(
 
 @frozen(kw_only=True)
 class Plan:
-    """How an evaluation samples; see :func:`evaluate`."""
+    """How an evaluation samples; see :func:`evaluate`.
+
+    ``workers`` share the ``concurrency`` of a sampler that waits for a server: each has at least 1 of it.
+    """
 
     temperature: float = 0.0
     seed: int = 0
@@ -219,6 +230,7 @@ class Plan:
     shots: int = 0
     limits: TurnLimits | None = None
     retries: int = 0
+    workers: int = 1
 
 
 def evaluated(
@@ -231,8 +243,9 @@ def evaluated(
     """What ``then`` makes of each attempt and its verdict, in the order of the tasks, in lists of what is there.
 
     A sampler is asked for ``plan.batch`` tasks at a time. One that waits for a server
-    (:class:`callwright.walk.sampling.SamplesConcurrently`) is asked for each by itself, at most its ``concurrency`` at
-    a time: a task begins when another one ends. Its tasks are prepared, executed and judged in up to
+    (:class:`callwright.walk.sampling.SamplesConcurrently`, and :class:`callwright.episodes.ConversesConcurrently` where
+    it keeps token ids) is asked for each by itself, at most its ``concurrency`` at a time (of ``plan.workers``
+    together): a task begins when another one ends. Its tasks are prepared, executed and judged in up to
     :data:`MOST_LANES` threads, each task in one of them; ``then`` is called there, too. What is finished and waits for
     a slower task before it is bounded: :func:`most_ahead` tasks.
     """
@@ -248,9 +261,20 @@ def evaluated(
         yield [_judged(group[0], then) for group in made]
 
 
-def asked_one_by_one(sampler: Sampler) -> TypeGuard[SamplesConcurrently]:
+class _Waits(Sampler, Protocol):
+    """What is asked for each task by itself."""
+
+    @property
+    def concurrency(self) -> int: ...
+
+    def connected(self) -> AbstractAsyncContextManager[AskedOneByOne | ContinuesOneByOne]: ...
+
+
+def asked_one_by_one(sampler: Sampler) -> TypeGuard[_Waits]:
     """Whether an evaluation asks this sampler for each task by itself."""
-    return isinstance(sampler, SamplesConcurrently) and not isinstance(sampler, EpisodeSampler)
+    if isinstance(sampler, EpisodeSampler):
+        return isinstance(sampler, ConversesConcurrently) and sampler.concurrency > 0
+    return isinstance(sampler, SamplesConcurrently) and sampler.concurrency > 0
 
 
 def most_ahead(concurrency: int) -> int:
@@ -261,7 +285,7 @@ def most_ahead(concurrency: int) -> int:
 def _in_window(
     pipeline: Pipeline,
     tasks: Sequence[Task],
-    sampler: SamplesConcurrently,
+    sampler: _Waits,
     plan: Plan,
     then: Callable[[Attempt, Verdict], T],
 ) -> Iterator[list[T]]:
@@ -271,7 +295,7 @@ def _in_window(
     from callwright.machines.window import in_window
 
     role, native, conditions = role_of(sampler), offers_tools(sampler), _conditions(pipeline, plan)
-    concurrency = sampler.concurrency
+    concurrency = max(1, sampler.concurrency // plan.workers)
     # While some execute their calls others wait for the server, so that it always has as many as it may have.
     width = 2 * concurrency
 
@@ -282,21 +306,21 @@ def _in_window(
         async def work(task: Task) -> T:
             with lanes.one() as lane:
                 request = await lane.do(_request, pipeline, task, plan.shots, native)
-                (made,) = await aconverse(
-                    pipeline,
-                    connection,
-                    request,
-                    name=sampler.name,
-                    role=role,
-                    conditions=conditions,
-                    temperature=plan.temperature,
-                    retries=plan.retries,
-                    gate=gate,
-                    do=lane.do,
-                )
+                made = await converse_one(request, lane.do)
                 return await lane.do(_judged, made, then)
 
+        async def converse_one(request: SamplingRequest, do: Do) -> Episode:
+            how: Any = {"conditions": conditions, "temperature": plan.temperature, "retries": plan.retries}
+            if isinstance(sampler, ConversesConcurrently):
+                (by_ids,) = await aconverse_ids(pipeline, connection, request, gate=gate, do=do, **how)
+                return by_ids
+            (by_texts,) = await aconverse(
+                pipeline, connection, request, name=sampler.name, role=role, gate=gate, do=do, **how
+            )
+            return by_texts
+
         try:
+            connection: Any
             async with sampler.connected() as connection:
                 yield work
         finally:

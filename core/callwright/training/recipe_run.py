@@ -21,6 +21,7 @@ from callwright.training.ledger.owner import owned
 from callwright.training.ledger.weights import weight_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
+from callwright.training.spending import Meter, in_words
 from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
 from callwright.training.truncation import cut_off_terms
 
@@ -107,7 +108,10 @@ def run_pipeline(
             settle(folder, made_of, begun=True, accept=accept_changes, say=reporter.say)
         run = evolve(run, accept_changes=accept_changes)
         with pipeline:  # its reward may have something to set up and to close
+            meter = Meter(pipeline.reward)
             trainer.train(pipeline, run, reporter=reporter)
+            if usage := meter.take():
+                reporter.say(f"rewards and evaluations asked: {in_words(usage)}")
         registry.hook.callwright_run_finished(run=run)
     return run
 
@@ -117,7 +121,10 @@ def ingredients(
 ) -> Ingredients:
     """What the rows of a run are made of: both splits that its recipe names, the model's files, plugins, versions."""
     splits = dict.fromkeys((pipeline.train, pipeline.evaluation))
-    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text, weights)
+    # What a corpus reads is compared task by task, and models by their weights.
+    source = pipeline.source.data if pipeline.source is not None else {}
+    options = {key: value for key, value in source.items() if key not in ("corpus", "model")}
+    return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text, weights, options)
 
 
 def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer]:

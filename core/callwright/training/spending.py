@@ -1,12 +1,16 @@
-"""What attempts took of the servers that were asked for them: on each row of an evaluation, and in all."""
+"""What attempts and their rewards took of the servers that were asked: on each row, and in all."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from callwright.walk.attempt import Attempt
+
+if TYPE_CHECKING:
+    from callwright.walk.reward import RewardRecipe
 
 #: What is counted for a row, in the order in which it is written. ``cost`` is in the currency of the prices.
 FIGURES: Final = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens", "cost")
@@ -16,7 +20,8 @@ _DECIMALS: Final = 9
 
 def used_by(attempt: Attempt) -> dict[str, float] | None:
     """What the answers behind an attempt took, over its turns; ``None`` where no sampler said anything of it."""
-    found = [one.usage for one in attempt.completions if one.usage is not None]
+    said = [*(one.usage for one in attempt.completions), attempt.usage_outside]
+    found = [usage for usage in said if usage is not None]
     return total(found) if found else None
 
 
@@ -43,3 +48,29 @@ def in_words(usage: Mapping[str, float]) -> str:
     """The figures for people: ``12 requests, 3,400 prompt tokens, cost 0.02``."""
     counted = [f"{value:,.0f} {name.replace('_', ' ')}" for name, value in usage.items() if value and name != "cost"]
     return ", ".join(counted + ([f"cost {cost:,}"] if (cost := usage.get("cost")) else []))
+
+
+class Meter:
+    """What the components of recipes have asked of servers since it was read last, in this process.
+
+    A component that asks says so in ``usage``: the :data:`FIGURES` of everything that it has asked for so far. Threads
+    may share a meter: what all of them read adds up to what was asked.
+    """
+
+    def __init__(self, *recipes: RewardRecipe) -> None:
+        components = {id(term.component): term.component for recipe in recipes for term in recipe.terms}
+        self._asking = [component for component in components.values() if hasattr(component, "usage")]
+        self._lock = threading.Lock()
+        self._read: Mapping[str, float] = self._now()
+
+    def take(self) -> dict[str, float]:
+        """The figures since the last time; empty if nothing was asked."""
+        if not self._asking:
+            return {}
+        with self._lock:
+            before, self._read = self._read, self._now()
+            since = {name: value - before.get(name, 0) for name, value in self._read.items()}
+        return total([since]) if any(since.values()) else {}
+
+    def _now(self) -> dict[str, float]:
+        return total(component.usage for component in self._asking)

@@ -1,4 +1,4 @@
-"""Synthesizers: where new tasks come from. Their words come from teachers (:mod:`callwright.training.teacher`)."""
+"""Synthesizers: where new tasks come from. Their words come from teachers (:mod:`.teaching.teacher`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
 from callwright.environments.protocol import Environment
-from callwright.training.teacher import Teacher
+from callwright.training.teaching.teacher import Teacher
 from callwright.walk.tasks import Task
 
 

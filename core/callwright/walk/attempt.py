@@ -55,6 +55,8 @@ class Attempt:
     stop: StopReason | None = None
     _is_told = False
     _masked_outside: str | None = None
+    #: What was paid for an answer that is no turn, as that of a filter (:attr:`.completion.Completion.usage`).
+    usage_outside: Mapping[str, float] | None = None
     _turns: tuple[Turn, ...] | None = None
     _ran: list[Trace] | None = None
     _parts: tuple[Program | ParseFailure, ...] | None = None
@@ -95,15 +97,16 @@ class Attempt:
         *,
         stop: StopReason | None = None,
         masked: str | None = None,
+        usage: Mapping[str, float] | None = None,
     ) -> Attempt:
         """A lived attempt: turns that were executed in one session here, under the strict rules.
 
-        ``masked`` is how the machinery failed outside the session, if it did. Rules that differ
-        from the strict ones execute all turns again in a fresh session.
+        ``masked`` is how the machinery failed outside the session, if it did, and ``usage`` what was paid for that.
+        Rules that differ from the strict ones execute all turns again in a fresh session.
         """
         made = cls(task, (), parser, conditions)
         made._set_turns(tuple(turns))
-        made.stop, made._masked_outside = stop, masked
+        made.stop, made._masked_outside, made.usage_outside = stop, masked, usage
         made.truncated = made.truncated or stop in CUT_OFF
         return made
 
@@ -130,9 +133,13 @@ class Attempt:
 
     def at(self, progress: Progress | None) -> Attempt:
         """The same attempt, seen at another point of a training. Nothing is parsed or executed again."""
+        return self.under(evolve(self.conditions, progress=progress))
+
+    def under(self, conditions: Conditions) -> Attempt:
+        """The same attempt under other conditions. Nothing is parsed or executed again."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.conditions = evolve(self.conditions, progress=progress)
+        other.conditions = conditions
         return other
 
     # What was written ------------------------------------------------------------------------------------------------
@@ -304,6 +311,15 @@ class Attempt:
         return trace
 
     @property
+    def failed_executions(self) -> Mapping[ExecutionRules, Trace]:
+        """What was executed by rules other than the strict ones where the machinery failed: it masks the attempt."""
+        return {rules: trace for rules, trace in self._traces.items() if rules != STRICT and trace.masked is not None}
+
+    def learn(self, executions: Mapping[ExecutionRules, Trace]) -> None:
+        """Take over what came of executing the attempt elsewhere, such as where it was scored."""
+        self._traces.update(executions)
+
+    @property
     def is_told(self) -> bool:
         """Whether the attempt was made elsewhere, so that nothing of it may be executed."""
         return self._is_told
@@ -359,20 +375,25 @@ class Attempt:
             seed=task.seed,
             rules=_under(rules, conditions.time_limit, conditions.isolation),
             caller=conditions.caller,
+            clock=task.clock or conditions.clock,
         )
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
         task, conditions = self.task, self.conditions
         rules = _under(rules, conditions.time_limit, conditions.isolation)
-        scenario, seed, caller = task.scenario, task.seed, conditions.caller
         programs = self._programs
         if len(programs) == 1:
-            program = programs[0]
-            return [
-                execute(program, task.environment, task.tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
-            ]
-        execution = Execution(task.environment, task.tools, scenario=scenario, seed=seed, rules=rules, caller=caller)
+            return [self._run_one(programs[0], rules)]
+        execution = Execution(
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=rules,
+            caller=conditions.caller,
+            clock=task.clock or conditions.clock,
+        )
         traces = []
         try:
             for program in programs:

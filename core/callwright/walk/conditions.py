@@ -14,6 +14,7 @@ from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
+    from callwright.environments.living.policy import ClockPolicy
 
 
 @frozen
@@ -38,6 +39,7 @@ class Conditions:
     ``auto`` has foreign code in processes that can be killed (:func:`callwright.isolated`), where another process can
     make it, ``process`` all, ``none`` nothing. ``None`` is for objects of the process that
     asks, as they are there: in this process, until two of its threads hang for ever; from then on it is ``auto``.
+    ``clock`` is how time moves in the sessions of tasks that name no clock themselves.
     """
 
     seed: int = 0
@@ -46,6 +48,7 @@ class Conditions:
     progress: Progress | None = None
     caller: Caller | None = field(default=None, repr=False)
     isolation: Isolation | None = field(default=None, kw_only=True)
+    clock: ClockPolicy | None = field(default=None, kw_only=True)
 
 
 DEFAULT_CONDITIONS = Conditions()

@@ -26,6 +26,7 @@ from callwright.walk.trace import CallRecord, Trace
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession, Isolation
+    from callwright.environments.living.policy import ClockPolicy
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
@@ -77,9 +78,23 @@ class Execution:
     that do not depend on it. Values are copied on their way into and out of a tool unless the environment is pure, so
     that no tool can change what another one sees. Model output never raises here; a session that cannot be opened or
     that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last record.
+
+    ``clock`` lets the session's time move: with each call that reaches it, and with the user's turn that follows a
+    program without calls. Raises :class:`callwright.UsageError`, with the first call, if its time cannot move.
     """
 
-    __slots__ = ("_caller", "_closed", "_environment", "_opens", "_rules", "_session", "_there", "_tools")
+    __slots__ = (
+        "_caller",
+        "_clock",
+        "_closed",
+        "_environment",
+        "_opens",
+        "_rules",
+        "_session",
+        "_there",
+        "_tools",
+        "_user_turns",
+    )
 
     def __init__(
         self,
@@ -90,8 +105,10 @@ class Execution:
         seed: int = 0,
         rules: ExecutionRules = STRICT,
         caller: Caller | None = None,
+        clock: ClockPolicy | None = None,
     ) -> None:
         self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
+        self._clock, self._user_turns = clock, 0
         self._caller = caller or call_session
         self._session: Session | None = None
         self._there: IsolatedEnvironment | None = None
@@ -100,6 +117,7 @@ class Execution:
     def run(self, program: Program) -> Trace:
         """Run every call of a program. Raises :class:`callwright.UsageError` for calls after :meth:`close`."""
         if not program.calls:
+            self._user_turns += 1  # which passes when something is called after it
             return Trace((), program.returns)
         if self._closed:
             raise UsageError("the session of this attempt is closed; no call can follow")
@@ -107,7 +125,10 @@ class Execution:
             session = self._session
             if session is None:
                 self._there = elsewhere(self._environment, self._rules)
-                session = self._session = _open(self._there or self._environment, *self._opens, self._rules)
+                session = _open(self._there or self._environment, *self._opens, self._rules, self._clock)
+                self._session = session
+            if self._user_turns:
+                self._let_users_speak(session)
             environment = self._environment
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
@@ -115,7 +136,15 @@ class Execution:
                 return _gathered(program, there.stream(_named(program), records_there, *given))
             return _run(program, session, self._tools, self._rules, self._caller, not environment.pure)
         except InfrastructureFailure as error:
-            return _never_begun(program, error)
+            return never_begun(program, error)
+
+    def _let_users_speak(self, session: Session) -> None:
+        turns, self._user_turns = self._user_turns, 0
+        if self._clock is not None or _moves_time(session):
+            from callwright.environments.living.asking import user_turn
+
+            for _ in range(turns):
+                user_turn(session)
 
     def close(self) -> None:
         """Give the session back."""
@@ -133,6 +162,7 @@ def execute(
     seed: int = 0,
     rules: ExecutionRules = STRICT,
     caller: Caller | None = None,
+    clock: ClockPolicy | None = None,
 ) -> Trace:
     """Run every call of a program in a fresh session, as :class:`Execution` does."""
     if not program.calls:
@@ -141,14 +171,16 @@ def execute(
         there = elsewhere(environment, rules)
         if there is not None and (caller is None or caller is call_session):
             given = _given(program, tools, environment, rules)
+            if clock is not None:
+                given = *given, clock
             return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = _open(there or environment, scenario, seed, rules)
+        session = _open(there or environment, scenario, seed, rules, clock)
     except InfrastructureFailure as error:
-        return _never_begun(program, error)
+        return never_begun(program, error)
     try:
         return _run(program, session, tools, rules, caller or call_session, not environment.pure)
     except InfrastructureFailure as error:
-        return _never_begun(program, error)
+        return never_begun(program, error)
     finally:
         _close(session)
 
@@ -167,14 +199,35 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     return place(environment, rules.isolation, rules.time_limit)
 
 
-def _open(environment: Environment, scenario: str, seed: int, rules: ExecutionRules) -> Session:
+def _open(
+    environment: Environment, scenario: str, seed: int, rules: ExecutionRules, clock: ClockPolicy | None
+) -> Session:
     limit = time_limit_for(environment, rules.time_limit)
-    return (
+    session = (
         open_session(environment, scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
     )
+    if clock is not None:
+        _keep_time(session, clock, environment.name)
+    return session
 
 
-def _never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+def _keep_time(session: Session, clock: ClockPolicy, name: str) -> None:
+    from callwright.environments.living.asking import keep_time
+
+    try:
+        keep_time(session, clock, name)
+    except BaseException:
+        _close(session)
+        raise
+
+
+def _moves_time(session: Session) -> bool:
+    inner = session.inner if type(session) is TimedSession else session
+    return callable(getattr(inner, "user_turn", None))
+
+
+def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
+    """The trace of a program with calls whose session could not be opened."""
     first = program.calls[0]
     return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
 
@@ -242,7 +295,12 @@ def _records(
                 outcome = caller(session, call, copy_json(arguments))
                 results_size += check_result(call.tool, outcome.value)
                 outcome = Outcome(
-                    outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared
+                    outcome.kind,
+                    copy_json(outcome.value),
+                    outcome.code,
+                    outcome.message,
+                    outcome.undeclared,
+                    outcome.notices,
                 )
             else:
                 outcome = caller(session, call, arguments)
@@ -276,12 +334,20 @@ def _records(
 
 
 def records_there(
-    session: Any, program: Program, specs: Mapping[str, ToolSpec | None], rules: ExecutionRules, copied: bool
+    session: Any,
+    program: Program,
+    specs: Mapping[str, ToolSpec | None],
+    rules: ExecutionRules,
+    copied: bool,
+    clock: ClockPolicy | None = None,
 ) -> Iterator[Any]:
     """In the process of a session: the digest before the first call, then the record of every call.
 
-    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has.
+    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` is for
+    a session that was opened for this program.
     """
+    if clock is not None:
+        _keep_time(session.inner, clock, session.environment.name)
     yield session.digest()
     tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
     yield from _records(program, session, tools, rules, _call_watched, copied)
@@ -297,7 +363,7 @@ def _named(program: Program) -> Iterator[str]:
 
 def _given(
     program: Program, tools: Mapping[str, ToolSpec], environment: Environment, rules: ExecutionRules
-) -> tuple[Program, dict[str, ToolSpec | None], ExecutionRules, bool]:
+) -> tuple[Any, ...]:
     theirs = environment.tools
     specs: dict[str, ToolSpec | None] = {}
     for call in program.calls:
@@ -318,7 +384,7 @@ def _gathered(program: Program, found: Iterator[Any]) -> Trace:
         records.extend(found)
     except InfrastructureFailure as error:
         if not before:
-            return _never_begun(program, error)
+            return never_begun(program, error)
         if len(records) < len(program.calls) and not (records and records[-1].outcome.kind == "infrastructure_error"):
             call = program.calls[len(records)]
             code = getattr(error, "code", "session")

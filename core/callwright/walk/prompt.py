@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message, ToolCall
@@ -31,6 +32,9 @@ def build_messages(
 ) -> tuple[Message, ...]:
     """The system message (the form's instructions, then the offered tools) and the query (TIER, appendix C).
 
+    What an environment tells of its world (:class:`callwright.environments.protocol.Briefs`) stands between the two,
+    under a title of its own; environments that tell nothing, as those of the papers' corpora, leave no trace of it.
+
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
     ``native`` is for samplers that hand the tools to their model themselves: the system message says in plain words
@@ -45,8 +49,9 @@ def build_messages(
     """
     if native:
         return _heard(_native_messages(task, shots), task, registry)
-    offered = _offered(task)
-    messages = [Message.system(f"{parser.instructions()}\n\n# Tools\n{offered}\n")]
+    offered, briefing = _offered(task), _briefing(task)
+    told = f"# World\n{briefing}\n\n" if briefing else ""
+    messages = [Message.system(f"{parser.instructions()}\n\n{told}# Tools\n{offered}\n")]
     for shot in shots:
         if shot.program is None:
             raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
@@ -55,16 +60,18 @@ def build_messages(
         note = (
             "" if own == offered else f"# Tools (for this request only, in place of those above)\n{own}\n\n# Request\n"
         )
-        messages.append(Message.user(note + shot.query))
+        messages.append(Message.user(_other_world(shot, briefing) + note + shot.query))
         messages.append(Message.assistant(parser.render(shot.program)))
     messages.append(Message.user(task.query))
     return _heard(messages, task, registry)
 
 
 def _native_messages(task: Task, shots: Sequence[Task]) -> list[Message]:
-    messages = [Message.system(native_instructions())]
+    briefing = _briefing(task)
+    told = f"\n\n# World\n{briefing}\n" if briefing else ""
+    messages = [Message.system(native_instructions() + told)]
     for shot in shots:
-        messages += [Message.user(shot.query), *_native_example(shot)]
+        messages += [Message.user(_other_world(shot, briefing) + shot.query), *_native_example(shot)]
     return [*messages, Message.user(task.query)]
 
 
@@ -76,7 +83,7 @@ def _native_example(shot: Task) -> Iterator[Message]:
     if not program.calls:
         yield Message.assistant(NOTHING_TO_CALL)
         return
-    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed)
+    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed, clock=shot.clock)
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
     records = list(trace.records)
@@ -130,6 +137,16 @@ def draw_shots(corpus: Corpus, task: Task, count: int) -> Sequence[Task]:
     if any(shot.id == task.id for shot in shots):
         raise DataError(f"corpus {corpus.name!r} gives task {task.id!r} as an example of itself, answer included")
     return shots
+
+
+def _briefing(task: Task) -> str:
+    return briefing_of(task.environment, task.scenario, task.seed)
+
+
+def _other_world(shot: Task, briefing: str) -> str:
+    """What an example says of its own world, where it plays in another one than the query."""
+    own = _briefing(shot)
+    return "" if own == briefing else f"# World (for this request only)\n{own or 'Another one.'}\n\n"
 
 
 def _offered(task: Task) -> str:

@@ -6,6 +6,9 @@ names: another seed, an order in which parallel calls really ran, or a tool that
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import groupby
 from typing import Final
 
 from attrs import evolve, frozen
@@ -16,7 +19,7 @@ from callwright.language.program import Call, Program
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import UNRESOLVED, Execution, ExecutionRules
-from callwright.walk.trace import CallRecord
+from callwright.walk.trace import CallRecord, Trace
 
 #: Calls that failed before they reached the session: there is nothing to replay.
 _NEVER_RAN: Final = UNRESOLVED | {"too_large", "results_too_large"}
@@ -75,20 +78,29 @@ def replay(attempt: Attempt) -> Replay:
         seed=task.seed,
         rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
         caller=conditions.caller,
+        clock=task.clock or conditions.clock,
     )
+    again: list[Trace] = []
     try:
-        calls = tuple(Call(at, record.tool, dict(record.arguments)) for at, record in enumerate(reached))
-        again = execution.run(Program(calls))
+        heard = 0
+        for spoken, records in groupby(reached, _spoken_before(attempt)):
+            for _ in range(heard, spoken):
+                execution.run(Program(()))  # after which the user speaks
+            heard = spoken
+            calls = tuple(Call(at, record.tool, dict(record.arguments)) for at, record in enumerate(records))
+            again.append(execution.run(Program(calls)))
+            if again[-1].infrastructure is not None:
+                break
     finally:
         execution.close()
     compared, unknown = 0, len([record for record in ran if not _is_known(record)])
-    state = trace.state
-    for recorded, now in zip(reached, again.records, strict=False):
+    state, state_again = trace.state, again[0].state
+    for recorded, now in zip(reached, [record for part in again for record in part.records], strict=False):
         if now.outcome.kind == "infrastructure_error":
-            return Replay(compared, unknown, masked=again.masked)
+            return Replay(compared, unknown, masked=again[-1].masked)
         what = None
-        if recorded is reached[0] and state and again.state and state != again.state:
-            what = f"the world was in state {state[:12]} before it, and is in {again.state[:12]}"
+        if recorded is reached[0] and state and state_again and state != state_again:
+            what = f"the world was in state {state[:12]} before it, and is in {state_again[:12]}"
         elif recorded.outcome.kind in _TELL_NOTHING:
             unknown += 1
         else:
@@ -102,6 +114,18 @@ def replay(attempt: Attempt) -> Replay:
     return Replay(compared, unknown)
 
 
+def _spoken_before(attempt: Attempt) -> Callable[[CallRecord], int]:
+    """How many turns of the user came before a call: one follows each turn of the model without calls."""
+    firsts: list[int] = []
+    following = 0
+    for part in attempt.parts:
+        if isinstance(part, Program):
+            if not part.calls:
+                firsts.append(following)
+            following += max((call.id for call in part.calls), default=-1) + 1
+    return lambda record: bisect_right(firsts, record.call)
+
+
 def _is_known(record: CallRecord) -> bool:
     """Whether the arguments are known that the tool was given."""
     return not Call(0, record.tool, record.arguments).located
@@ -112,6 +136,8 @@ def _difference(recorded: Outcome, found: Outcome) -> str | None:
         return f"it was {_named(recorded)}, and is {_named(found)}"
     if not values_equal(recorded.value, found.value):
         return f"it gave {shortened_numbers(recorded.value)!r:.80}, and gives {shortened_numbers(found.value)!r:.80}"
+    if recorded.notices != found.notices:
+        return f"it told {recorded.notices!r:.80}, and tells {found.notices!r:.80}"
     return None
 
 

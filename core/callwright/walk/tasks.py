@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
@@ -34,7 +35,8 @@ class Task:
 
     ``tools`` maps names to the offered specs. ``scenario`` and ``seed`` are what the environment opens a session with:
     they fix the task's world, whatever seed a recipe draws its samples with. ``program`` is a reference solution, which
-    no TIER reward reads. ``facts`` holds whatever else a corpus knows.
+    no TIER reward reads. ``facts`` holds whatever else a corpus knows. ``clock`` is how time moves in the session;
+    without it as the scenario says, which is: not at all, unless it says otherwise.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Task:
     returns: Literal["one", "all"] = "one"
     program: Program | None = field(default=None, repr=False)
     facts: Mapping[str, Any] = field(factory=dict, repr=False)
+    clock: ClockPolicy | None = None
 
 
 @runtime_checkable

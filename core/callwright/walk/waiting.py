@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 class AsyncRewardComponent(RewardComponent):
     """A component whose ``score`` is awaited, in the background event loop of the process.
 
-    ``concurrency``: how many attempts wait at once, in the whole process. ``time_limit`` (seconds): an answer that
+    ``concurrency``: how many attempts wait at once, in the whole process; by default as many as a model server is asked
+    at once (:class:`callwright.machines.model_server.Server`). ``time_limit`` (seconds): an answer that
     takes longer is cancelled and the sample masked; ``None`` waits for ever.
 
     ``setup`` and ``close``, where a subclass defines them, are called once each in a process: before the first attempt
     and when the recipe is closed (:meth:`callwright.RewardRecipe.__enter__`), at the latest when the process ends.
+
+    One that asks servers may count that in ``usage``, the figures of :mod:`callwright.training.spending` so far:
+    commands say them, and they are kept with metrics and summaries.
 
     ``score`` raises :class:`callwright.InfrastructureFailure` where the machinery failed: that masks the sample, as
     :class:`callwright.errors.Abstention` does. Anything else is a bug of the component.

@@ -18,7 +18,7 @@ from callwright.digests import digest_of
 from callwright.errors import Abstention
 from callwright.language.messages import Message
 from callwright.language.program import Program, plain
-from callwright.training.teacher import TeacherRequest
+from callwright.training.teaching.teacher import TeacherRequest
 from callwright.walk.attempt import Attempt
 from callwright.walk.prompt import describe_tool
 from callwright_plugins.judge.rubric import Criterion, Rubric

@@ -70,7 +70,7 @@ def judge_probe(
     """
     from callwright.commands.pipelines import make_pipeline
     from callwright.machines import event_loop
-    from callwright.training.teacher import connected
+    from callwright.training.teaching.teacher import connected
     from callwright_plugins.judge.probes import PROBES, probe, shows_words
 
     for name in names:

@@ -12,7 +12,9 @@ from callwright.language.shortening import shortened
 from callwright.machines.model_server import OPENAI, key_reaches
 from callwright.plugins import Registry, default_registry
 from callwright.registration import Reach
-from callwright.training.teacher import (
+from callwright.training.spending import total
+from callwright.training.teaching.cache import CachedTeacher, cached, together
+from callwright.training.teaching.teacher import (
     Asker,
     AsksConcurrently,
     Teacher,
@@ -21,7 +23,6 @@ from callwright.training.teacher import (
     TeacherRequest,
     connected,
 )
-from callwright.training.teacher_cache import CachedTeacher, cached, together
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Evidence, Score
 from callwright.walk.waiting import AsyncRewardComponent
@@ -109,10 +110,12 @@ class Judge(AsyncRewardComponent):
         self.breaker = Breaker(f"{self.rubric.name!r} ({_model_of(made)})", stop_after, stop_share)
         at_once = made.concurrency if isinstance(made, AsksConcurrently) else 1
         self.concurrency = max(1, at_once // votes)
+        #: What was asked in this process, and what it took; replies of the cache took nothing.
+        self.usage: Mapping[str, float] = {}
         self._opened: tuple[AsyncExitStack, Asker] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": None}  # a connection belongs to this process
+        return {**self.__dict__, "_opened": None, "usage": {}}  # a connection belongs to this process
 
     async def setup(self) -> None:
         """Connect to the teacher; the breaker begins anew."""
@@ -172,6 +175,9 @@ class Judge(AsyncRewardComponent):
                 answers = await together([asker.ask_one(request) for request in requests])
         else:
             answers = await together([self._opened[1].ask_one(request) for request in requests])
+        asked = [one for one in answers if isinstance(one, TeacherFailure) or not one.cached]
+        taken = [{} if isinstance(one, TeacherFailure) else one.usage for one in asked]
+        self.usage = total([self.usage, {"requests": len(asked)}, *taken])
         read = [self._read(answer, case) for answer in answers]
         verdicts = [one for one in read if isinstance(one, Verdict)]
         failures = [one.reason for one in read if isinstance(one, NoVerdict)]

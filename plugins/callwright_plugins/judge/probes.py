@@ -18,7 +18,7 @@ from callwright.errors import InfrastructureFailure, RunError
 from callwright.training.agreement import TruthAgreement, truth_agreement
 from callwright.training.evaluation import judge as judge_attempt
 from callwright.training.intervals import MeanInterval, mean_interval
-from callwright.training.teacher import Asker, TeacherFailure, TeacherRequest
+from callwright.training.teaching.teacher import Asker, TeacherFailure, TeacherRequest
 from callwright.walk.attempt import Attempt
 from callwright_plugins.judge.case import Case
 from callwright_plugins.judge.component import Judge
@@ -97,7 +97,7 @@ async def probe(
 
     Raises :class:`callwright.errors.RunError` where no case at all got a verdict.
     """
-    from callwright.training.teacher_cache import together
+    from callwright.training.teaching.cache import together
 
     known = [(attempt, judge_attempt(attempt)) for attempt in attempts]
     cases = [(attempt, verdict.answer) for attempt, verdict in known if not verdict.masked]

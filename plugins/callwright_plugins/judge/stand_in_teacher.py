@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from callwright.digests import digest_of
-from callwright.training.teacher import Role, TeacherFailure, TeacherReply, TeacherRequest
+from callwright.training.teaching.teacher import Role, TeacherFailure, TeacherReply, TeacherRequest
 
 
 class StandInTeacher:

@@ -16,6 +16,7 @@ from callwright.commands.app import App
 from callwright.commands.bars import reporter
 from callwright.errors import UnknownName, UsageError
 from callwright.training.run_folder import write_atomically
+from callwright.training.spending import Meter, in_words
 from callwright.walk.tasks import Task
 from callwright_plugins.lab.fewer_calls import Dropping, Skipping
 from callwright_plugins.lab.figures import figures
@@ -143,6 +144,8 @@ def lab(
         from callwright_plugins.lab.drawing import draw
 
         draw(found)
+        if usage := found.get("usage"):
+            click.echo(f"Asked of servers: {in_words(usage)}.")
         click.echo(page if page is not None else "With -o lab.html there is a page with plots.")
     if show and page is not None:
         click.launch(str(Path(page).resolve()))
@@ -193,6 +196,7 @@ def examine(
     """
     ledger = open_ledger(opened.pipeline.registry, asked.names, asked.options)
     skipping, dropping = Skipping(), Dropping(asked.count)
+    meter = Meter(*(account.recipe for account in ledger.accounts))
     with ExitStack() as stack, reporter() as bars:
         for account in ledger.accounts:
             stack.enter_context(account.recipe)
@@ -231,6 +235,8 @@ def examine(
         found["corpus"] = opened.pipeline.corpus.name
         found["bad"] = opened.bad
         found["skips"] = skipping.figures()
+        if usage := meter.take():
+            found["usage"] = usage
         found["dropping"] = dropping.figures(opened.pipeline, ledger)
         if recording is not None:
             long = not quiet and len(recording.cells) * len(recording.schemes.all) >= 100 * _LONG

@@ -30,7 +30,9 @@ from callwright.machines.executors import make_executor
 from callwright.machines.redaction import redacted_value
 from callwright.plugins import PluginSource, Registry
 from callwright.training.ledger.ingredients import plugin_digests
+from callwright.training.ledger.named_files import file_digests
 from callwright.training.run_folder import METRICS, ROLLOUTS
+from callwright.training.spending import Meter
 from callwright.walk.reward import RewardRecipe
 from callwright_plugins.lab.reading import Source, allow_run, open_run
 from callwright_plugins.lab.replay import Replay
@@ -173,12 +175,15 @@ class Replaying:
         """What the rewards and the comparison hang on besides the rollouts."""
         assert source.run is not None
         files = {name: str(source.run.path / name) for name in ("recipe.toml", "manifest.json")}
-        options = source.pipeline.source.recipe.corpus.options if source.pipeline.source is not None else {}
+        recipe = source.pipeline.source.recipe if source.pipeline.source is not None else None
+        options = recipe.corpus.options if recipe is not None else {}
+        rewards = {"reward": self.reward_options, "run.reward": recipe.reward.options if recipe is not None else {}}
         return {
             "command": "rescore",
             "files": digests_of({**options, **files}),
             "reward": self.reward,
             "reward options": redacted_value(self.reward_options),
+            "files of rewards": file_digests(rewards),
             "time limit": self.time_limit,
             "isolation": self.isolation or "auto",
             "plugins": plugin_digests(registry),
@@ -192,7 +197,7 @@ class Replaying:
         recipe = registry.create("reward recipe", self.reward, **self.reward_options)
         source = open_run(registry, self.run)
         source.under(self.time_limit, self.isolation)
-        return Opened(source, recipe)
+        return Opened(source, recipe, Meter(recipe, source.pipeline.reward))
 
 
 @define
@@ -231,6 +236,7 @@ class Opened:
 
     source: Source
     recipe: RewardRecipe
+    meter: Meter
     writer: RewardWriter = field(factory=RewardWriter)
 
 
@@ -287,5 +293,6 @@ def replay_rows(opened: Opened, rows: Sequence[tuple[int, dict[str, Any] | str]]
         found.replay.check(sample.row_id, sample.row, sample.attempt, own)
         found.tally.add(scored)
         found.lines.append(opened.writer.line(sample.row_id, scored))
+    found.tally.spend(opened.meter.take())
     found.seconds = time.monotonic() - began
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,28 @@ def _check_adamw(learning_rate: float, weight_decay: float, betas: tuple[float, 
         )
     if betas is not None and not all(0 <= beta < 1 for beta in betas):
         raise ValueError(f"'betas' are {list(betas)}; each is at least 0 and below 1")
+
+
+class Workers(OptionTable):
+    """Who executes and scores: what every trainer of this plugin has."""
+
+    executor: Literal["serial", "thread", "process", "ray"] = Field(
+        default="serial",
+        description="Where calls are executed and rewards found: in this thread, threads, processes or Ray actors.",
+    )
+    workers: int = Field(default=1, ge=1, description="How many of them; 1 where the executor is serial.")
+    stuck_after: float = Field(
+        default=600.0, gt=0, description="Seconds after which a worker without a result is replaced."
+    )
+
+    @model_validator(mode="after")
+    def _has_workers(self) -> Self:
+        if self.executor == "serial" and self.workers > 1:
+            raise ValueError(
+                f"'workers' is {self.workers}, but the executor is serial, which is this thread alone; set "
+                'executor = "process" for environments that compute, or "thread" for those that wait'
+            )
+        return self
 
 
 class WarmStart(OptionTable):
@@ -82,7 +104,7 @@ class CriticOptions(OptionTable):
         return self
 
 
-class Options(OptionTable):
+class Options(Workers):
     """Options of ``trainer = "local"``."""
 
     steps: int = Field(default=100, ge=0, description="Steps of reinforcement learning.")
@@ -171,7 +193,7 @@ class Options(OptionTable):
         return value
 
 
-class SupervisedOptions(OptionTable):
+class SupervisedOptions(Workers):
     """Options of ``trainer = "sft"``. One of ``epochs`` and ``steps`` says how long it trains, not both."""
 
     epochs: float = Field(

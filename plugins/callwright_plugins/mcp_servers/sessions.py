@@ -81,6 +81,10 @@ class SessionStore:
                 raise SessionGone(f"the session {id!r} is gone: {self._gone[id]}. Open another one, under another id")
             return held
 
+    def peek(self, id: str) -> Held | None:
+        """The session of this id, or ``None``; that does not count as use."""
+        return self._held.get(id)
+
     def add(self, id: str, session: Session, *, scenario: str = "", seed: int = 0) -> Held:
         """Keep an open session. Raises :class:`callwright.InfrastructureFailure` if there is no room, and closes it."""
         with self._lock:

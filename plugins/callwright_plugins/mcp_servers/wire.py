@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
 from typing import Any, Final, get_args
 
 from attrs import evolve, frozen
 
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.telling import as_text, told
-from callwright.errors import MissingExtra
+from callwright.errors import MissingExtra, UsageError
 from callwright.tools.spec import ToolSpec
 
 #: In the ``_meta`` of a request: the session's id; with the first call also its scenario and seed. Also the name of the
@@ -36,9 +39,44 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def need_mcp(component: str) -> None:
-    """Raise :class:`callwright.errors.MissingExtra` if the package ``mcp`` is not installed; it is not imported."""
+    """Say at once that the package ``mcp`` is not installed, or in a version with other names; it is not imported.
+
+    Raises :class:`callwright.errors.MissingExtra` and :class:`callwright.UsageError`.
+    """
     if importlib.util.find_spec("mcp") is None:
         raise MissingExtra(component, "mcp", "mcp")
+    found = _mcp_version()
+    if not _fits(found):
+        raise UsageError(
+            f"{component} needs the package mcp in a version from 2.2 on and before 3, and {found} is installed"
+            f"{_who_asks_for_mcp()}. In an environment of its own: pip install 'callwright[mcp]'. Clients and servers "
+            "of the other versions can be talked to all the same: they run in processes of their own"
+        )
+
+
+@cache
+def _mcp_version() -> str:
+    try:
+        return metadata.version("mcp")
+    except metadata.PackageNotFoundError:  # a folder of that name on the path
+        return ""
+
+
+def _fits(version: str) -> bool:
+    """Whether a version of ``mcp`` has the names that are used here; one that says nothing is believed."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return numbers is None or (2, 2) <= (int(numbers[1]), int(numbers[2])) < (3, 0)
+
+
+def _who_asks_for_mcp() -> str:
+    """The installed distributions that want a certain version of ``mcp``, in words."""
+    found = {
+        f"{distribution.metadata['Name']} wants {wanted.partition(';')[0].strip()}"
+        for distribution in metadata.distributions()
+        for wanted in distribution.requires or ()
+        if re.match(r"mcp\s*[(<>=!~]", wanted) and "extra ==" not in wanted
+    }
+    return f" ({'; '.join(sorted(found))})" if found else ""
 
 
 # Tools ----------------------------------------------------------------------------------------------------------------
@@ -48,6 +86,7 @@ def listed_tool(spec: ToolSpec) -> dict[str, Any]:
     """A tool as ``tools/list`` shows it."""
     tool: dict[str, Any] = {
         "name": spec.name,
+        "title": spec.title,
         "description": spec.description,
         "inputSchema": {"type": "object", **spec.parameters},
         "annotations": {
@@ -112,7 +151,8 @@ def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None
     """An outcome as the result of ``tools/call``: text for a model, structured content, the outcome in ``_meta``.
 
     The text is what models read in rollouts (:func:`callwright.environments.told`): a block with the result, and one
-    with ``{"warning": …}`` after a partial one, or one with ``{"error": …}``.
+    with ``{"warning": …}`` after a partial one, or one with ``{"error": …}``; then one with ``{"notices": …}`` where
+    something happened meanwhile.
 
     Raises :class:`TypeError` or :class:`ValueError` for a value that is not JSON.
     """
@@ -123,6 +163,8 @@ def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None
         about["message"] = outcome.message
     if outcome.undeclared:
         about["undeclared"] = outcome.undeclared
+    if outcome.notices:
+        about["notices"] = list(outcome.notices)
     if digest is not None:
         about["digest"] = digest
     result: dict[str, Any] = {"resultType": "complete", "_meta": {OUTCOME: about}}
@@ -163,5 +205,7 @@ def answer_of(result: Mapping[str, Any]) -> Answer | None:
             value = value.get(_RESULT)
     digest = about.get("digest")
     code, message, undeclared = (str(about.get(name, "")) for name in ("code", "message", "undeclared"))
-    outcome = Outcome(about["kind"], value, code, message, undeclared)
+    notices = about.get("notices")
+    told = tuple(map(str, notices)) if isinstance(notices, list) else ()
+    outcome = Outcome(about["kind"], value, code, message, undeclared, told)
     return Answer(outcome, digest if isinstance(digest, str) else None)

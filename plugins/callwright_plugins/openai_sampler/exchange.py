@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 from attrs import asdict, evolve, field, frozen
@@ -83,9 +84,11 @@ class Exchange:
                     ) from rejected
                 raise
             except ContextExceeded:
-                return [Completion("", truncated=True)] * n
+                return _alike(Completion("", truncated=True), n, [_spent(completions)])
             except ContentFiltered as refused:
-                return [Completion("", masked=f"refused by a content filter: {refused}")] * n
+                own = self._usage(refused.answer) if refused.answer is not None else {}
+                reason = f"refused by a content filter: {refused}"
+                return _alike(Completion("", masked=reason), n, [_spent(completions), own])
             choices = answer.get("choices") or []
             if not choices:
                 error = answer.get("error")
@@ -194,3 +197,19 @@ class Exchange:
 
 def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != key}
+
+
+def _spent(completions: Sequence[Completion]) -> dict[str, float]:
+    return _sum(one.usage or {} for one in completions)
+
+
+def _sum(usages: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    summed: Counter[str] = Counter()
+    for usage in usages:
+        summed.update(usage)
+    return dict(summed)
+
+
+def _alike(completion: Completion, n: int, usages: Iterable[Mapping[str, float]]) -> list[Completion]:
+    """The same ``n`` times; the first one carries what was paid for all."""
+    return [evolve(completion, usage=_sum(usages) or None), *[completion] * (n - 1)]

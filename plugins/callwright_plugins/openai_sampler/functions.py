@@ -29,13 +29,14 @@ class Functions:
     ``parallel``: whether one answer may hold several calls; ``None`` leaves it to the server. ``choice``: ``auto``,
     ``required``, ``none`` or the name of the tool that must be called; ``None`` leaves it out. ``strict``: schemas are
     sent in the strict subset, where every property is required and optional ones may be null; a null that stands for an
-    argument left out is left out again. A tool whose schema cannot be put so is sent as it is, which is said once.
+    argument left out is left out again. Tools whose schemas cannot be put so are sent as they are, which is said once,
+    of all those of the first task that has any.
     """
 
     parallel: bool | None = None
     choice: str | None = None
     strict: bool = False
-    _said: set[str] = field(factory=set, init=False)
+    _said: list[str] = field(factory=list, init=False)
 
     def fields(self, task: Task) -> dict[str, Any]:
         """The fields of a request for a task. Raises :class:`callwright.UsageError` for a tool that is not offered."""
@@ -47,26 +48,31 @@ class Functions:
             )
         if not offered:
             return {}
-        made: dict[str, Any] = {"tools": [self._definition(spec) for spec in offered.values()]}
+        reasons: dict[str, str] = {}
+        made: dict[str, Any] = {"tools": [self._definition(spec, reasons) for spec in offered.values()]}
+        if reasons and not self._said:
+            self._said.extend(reasons)
+            named = "; ".join(f"{name!r} ({reason})" for name, reason in reasons.items())
+            structlog.get_logger(__name__).warning(
+                f"{len(reasons)} of {len(offered)} tools of task {task.id!r} cannot be offered with a strict schema, "
+                f"and are sent as they are: {named}. Those of other tasks are not named"
+            )
         if self.choice is not None:
-            named = {"type": "function", "function": {"name": self.choice}}
-            made["tool_choice"] = self.choice if self.choice in CHOICES else named
+            one = {"type": "function", "function": {"name": self.choice}}
+            made["tool_choice"] = self.choice if self.choice in CHOICES else one
         if self.parallel is not None:
             made["parallel_tool_calls"] = self.parallel
         return made
 
-    def _definition(self, spec: ToolSpec) -> dict[str, Any]:
+    def _definition(self, spec: ToolSpec, reasons: dict[str, str]) -> dict[str, Any]:
+        """A tool as a function; ``reasons`` gets why its schema is not strict."""
         definition = template_tool(describe_tool(spec))
         if self.strict:
             try:
                 definition["function"] |= {"parameters": strict_parameters(spec.parameters), "strict": True}
             except CannotExpress as error:
                 definition["function"]["strict"] = False
-                if spec.name not in self._said:
-                    self._said.add(spec.name)
-                    structlog.get_logger(__name__).warning(
-                        f"the tool {spec.name!r} cannot be offered with a strict schema: {error}; it is sent as it is"
-                    )
+                reasons[spec.name] = str(error)
         return definition
 
     def read(self, message: Message, task: Task) -> Message:

@@ -24,7 +24,7 @@ from callwright.episodes.driving import drive_one
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, RunError
 from callwright.training.evaluation import Verdict, judge
-from callwright.training.run_folder import append_jsonl, write_atomically
+from callwright.training.run_folder import write_atomically
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.reward import TRUNCATED, Reward
@@ -32,8 +32,8 @@ from callwright.walk.tasks import Task
 from callwright.walk.trace import observations
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids
-from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
-from callwright_plugins.openrlhf_trainer.groups import Groups, RewardGroup
+from callwright_plugins.openrlhf_trainer.groups import Groups, RewardGroup, grid_step, share, steady
+from callwright_plugins.openrlhf_trainer.spool import SpoolWriter
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -65,7 +65,7 @@ class Agent:
         self._masked_in_a_row = 0
         reward = self.pipeline.reward
         self._step = grid_step(self.configuration.group, max(abs(reward.low), abs(reward.high)))
-        self._spool = self.folder / "spool" / f"{socket.gethostname()}-{os.getpid()}.jsonl"
+        self.spool = SpoolWriter(self.folder / "spool")
 
     async def execute(
         self,
@@ -107,7 +107,7 @@ class Agent:
                 Groups.report(group, None)
         if total is None or (self.configuration.filtered and not row["evaluation"]):
             await group.whole.wait()
-        self._keep(row, place, rollout, reward, verdict)
+        self._keep(row, place, rollout, reward, verdict, group)
         return self._response(prompt, label, sampling_params, rollout, reward, verdict, total, group)
 
     def _start(self, row: Mapping[str, Any], tokenizer: Any, max_length: int) -> TokenEpisode:
@@ -228,12 +228,20 @@ class Agent:
         return {PREFIX + name: value for name, value in figures.items()}
 
     def _keep(
-        self, row: Mapping[str, Any], place: int, rollout: TokenEpisode, reward: Reward, verdict: Verdict
+        self,
+        row: Mapping[str, Any],
+        place: int,
+        rollout: TokenEpisode,
+        reward: Reward,
+        verdict: Verdict,
+        group: RewardGroup,
     ) -> None:
-        """Write what the trainer puts into ``rollouts.jsonl`` and ``evaluation.json``."""
+        """Write what the trainer puts into ``rollouts.jsonl`` and ``evaluation.json``: all of a group at its end."""
         if row["evaluation"]:
-            append_jsonl(self._spool_file(), [{"verdict": asdict(verdict)}])
-        elif place < row["logged"]:
+            self.spool.write("verdicts", [asdict(verdict)], 1, row["row"])
+            return
+        shown: dict[str, Any] | None = None
+        if place < row["logged"]:
             task = rollout.task
             shown = {
                 "task": task.id,
@@ -251,11 +259,11 @@ class Agent:
                 "stop": rollout.stop,
                 "turns": self._turns(rollout),
             }
-            append_jsonl(self._spool_file(), [{"rollout": shown}])
-
-    def _spool_file(self) -> Path:
-        self._spool.parent.mkdir(exist_ok=True)
-        return self._spool
+        group.kept.append(shown)
+        if len(group.kept) == group.copies:
+            filtered = self.configuration.filtered and not group.varied  # and drawn anew: not one of the step's samples
+            kept = [one for one in group.kept if one is not None]
+            self.spool.write("rollouts", kept, 0 if filtered else group.copies, row["row"])
 
     def _turns(self, rollout: TokenEpisode) -> list[dict[str, Any]]:
         response, ranges = rollout.response_ids, rollout.ranges
@@ -331,7 +339,7 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
             )
         verdict = judge(attempt)
         if row["evaluation"]:
-            append_jsonl(agent._spool_file(), [{"verdict": asdict(verdict)}])
+            agent.spool.write("verdicts", [asdict(verdict)], 1, row["row"])
         figures = {
             PREFIX + "answered": float(verdict.answer),
             PREFIX + "parsed": float(attempt.program is not None),

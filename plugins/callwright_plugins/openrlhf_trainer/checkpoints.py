@@ -3,8 +3,10 @@
     checkpoints/openrlhf/_actor/{global_step50/…, latest}, and _critic likewise
 
 OpenRLHF writes them from its own processes, by DeepSpeed, and loads the one that ``latest`` names. It says that a step
-is done before it writes that step's checkpoint, and waits for it: so what is of an earlier step than the last one said
-is finished, and gets a seal (:mod:`callwright.training.ledger.seals`). One that was not sealed is taken as it is.
+is done before it writes that step's checkpoint, waits for it, and then evaluates: so what is of an earlier step than
+the last one said, or of one whose evaluation was said, is finished, and gets a seal
+(:mod:`callwright.training.ledger.seals`). One that was not sealed is taken as it is, with a word, if its parts agree on
+it; it gets its seal once OpenRLHF has gone on from it by a step.
 """
 
 from __future__ import annotations
@@ -37,33 +39,53 @@ def step_of(tag: str) -> int:
 
 def newest_tag(checkpoints: Path) -> str:
     """The checkpoint that OpenRLHF would load; empty if there is none."""
+    tag = _latest(checkpoints / ACTOR)
+    return tag if step_of(tag) and (checkpoints / ACTOR / tag).is_dir() else ""
+
+
+def _latest(folder: Path) -> str:
     try:
-        tag = (checkpoints / ACTOR / LATEST).read_text(encoding="utf-8").strip()
+        return (folder / LATEST).read_text(encoding="utf-8").strip()
     except OSError:
         return ""
-    return tag if step_of(tag) and (checkpoints / ACTOR / tag).is_dir() else ""
+
+
+def _half_written(checkpoints: Path, tag: str) -> bool:
+    """Whether the critic's part is not finished: both are written side by side, and each at its end in ``latest``."""
+    if (checkpoints / ACTOR / tag / SEAL).is_file() or not (checkpoints / CRITIC).is_dir():
+        return False
+    return _latest(checkpoints / CRITIC) != tag or not (checkpoints / CRITIC / tag).is_dir()
 
 
 def take_up(checkpoints: Path, run: Run, say: Callable[[str], object]) -> Path | None:
     """The checkpoint from which OpenRLHF will go on, the newest that is whole; ``None`` for the beginning.
 
-    Damaged ones are set aside, with a word, and ``latest`` names the one before them. Raises
+    Damaged ones are set aside, with a word, and ``latest`` names the one before them, of both parts. Raises
     :class:`callwright.errors.RunError` if all are damaged.
     """
     tag = newest_tag(checkpoints)
     newest = step_of(tag)
+    half = bool(tag) and _half_written(checkpoints, tag)
+    if half:
+        say(f"{tag} is not finished: the critic's part of it is not there; going on without it")
     known = [
         path
         for path in _folders(checkpoints / ACTOR)
-        if path.name == tag or ((path / SEAL).is_file() and step_of(path.name) <= (newest or step_of(path.name)))
+        if (path.name == tag and not half)
+        or ((path / SEAL).is_file() and step_of(path.name) <= (newest or step_of(path.name)))
     ]
     found = last_good(sorted(known, key=lambda path: (step_of(path.name), path.name == tag)), say, run.path)
+    if found is not None and not (found / SEAL).is_file():
+        say(
+            f"{found.name} has no digests: OpenRLHF ended before it said the next step, so that nothing shows whether "
+            "it is whole. It is taken as it is, and gets digests after the next step"
+        )
     for role in (ACTOR, CRITIC):
         _move_out(checkpoints / role)
         for path in _folders(checkpoints / role):
             if found is None or step_of(path.name) > step_of(found.name):
                 (path / SEAL).unlink(missing_ok=True)  # its files are written anew
-        if found is not None and found.name != tag and (checkpoints / role).is_dir():
+        if found is not None and (checkpoints / role).is_dir() and _latest(checkpoints / role) != found.name:
             write_atomically(checkpoints / role / LATEST, found.name)
     return found
 

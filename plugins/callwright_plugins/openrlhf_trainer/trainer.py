@@ -34,6 +34,7 @@ from callwright_plugins.openrlhf_trainer.interpreter import (
 )
 from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, read_line
 from callwright_plugins.openrlhf_trainer.options import Model, Options, split_local
+from callwright_plugins.openrlhf_trainer.spool import SpoolReader
 from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits, translate
 
 if TYPE_CHECKING:
@@ -260,8 +261,7 @@ class _Following:
     def __init__(self, options: Options, pipeline: Pipeline, run: Run, files: Files, reporter: Reporter) -> None:
         self.options, self.pipeline, self.run, self.files, self.reporter = options, pipeline, run, files, reporter
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
-        self._read: dict[Path, int] = {}
-        self._pending: dict[str, list[dict[str, Any]]] = {"rollout": [], "verdict": []}
+        self._spool = SpoolReader(files.spool)
         self._watch = Watch()
         self._sealing: Sealing | None = None
 
@@ -278,7 +278,11 @@ class _Following:
         self._sealing = Sealing(files.checkpoints, self.run.path)
         status = None
         try:
-            status = program.follow(self._hear, files.failure.exists)
+            try:
+                status = program.follow(self._hear, files.failure.exists)
+            finally:
+                self._keep_rollouts(last=True)
+                self._keep_evaluations(last=True)
             if not status:
                 self._sealing.finished(options.steps)
         finally:
@@ -349,9 +353,11 @@ class _Following:
         for reason in found.news:
             logger.warning("alarm", step=finished.step, reason=reason)
         self.run.append(METRICS, [row])
-        rollouts = [{"step": finished.step, **one} for one in self._spooled("rollout")]
-        if rollouts:
-            self.run.append(ROLLOUTS, rollouts)
+        samples = finished.figures.get("rollout/num_samples")
+        self._spool.over(
+            "rollouts", finished.step, round(samples) if samples else self.options.prompts * self.options.group
+        )
+        self._keep_rollouts()
         hook = self.pipeline.registry
         if hook.listens("callwright_training_step"):
             hook.hook.callwright_training_step(metrics=row)
@@ -361,29 +367,29 @@ class _Following:
             raise RunError(stopped(finished.step, found.stop))
 
     def _evaluated(self, finished: Finished) -> None:
-        verdicts = [Verdict(**one) for one in self._spooled("verdict")]
-        if not verdicts:
-            return
-        made = {"step": finished.step, **summarise(verdicts)}
-        self.evaluation["during"].append(made)
-        if finished.step >= self.options.steps:
-            self.evaluation["during"].pop()
-            self.evaluation["after"] = made
-        self.run.write_json("evaluation.json", self.evaluation)
+        if self._sealing is not None:  # this step's checkpoint was written before the evaluation began
+            self._sealing.finished(finished.step)
+        samples = finished.figures.get("eval_num_samples")
+        if samples is None and finished.figures:
+            samples = json.loads(self.files.prompts.read_bytes())["evaluation_rows"]
+        self._spool.over("verdicts", finished.step, round(samples or 0))
+        self._keep_evaluations()
 
-    def _spooled(self, kind: str) -> list[dict[str, Any]]:
-        """The rows of one kind that engines have written since they were last asked for."""
-        for path in sorted(self.files.spool.glob("*.jsonl")):
-            with path.open("rb") as file:
-                file.seek(self._read.get(path, 0))
-                data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            self._read[path] = self._read.get(path, 0) + len(whole)
-            for line in whole.splitlines():
-                ((name, row),) = json.loads(line).items()
-                self._pending[name].append(row)
-        found, self._pending[kind] = self._pending[kind], []
-        return found
+    def _keep_rollouts(self, *, last: bool = False) -> None:
+        for step, shown in self._spool.claimed("rollouts", last=last):
+            if shown:
+                self.run.append(ROLLOUTS, [{"step": step, **one} for one in shown])
+
+    def _keep_evaluations(self, *, last: bool = False) -> None:
+        for step, rows in self._spool.claimed("verdicts", last=last):
+            if not rows:
+                continue
+            made = {"step": step, **summarise([Verdict(**one) for one in rows])}
+            if step >= self.options.steps:
+                self.evaluation["after"] = made
+            else:
+                self.evaluation["during"].append(made)
+            self.run.write_json("evaluation.json", self.evaluation)
 
 
 def script(words: list[str], environment: Mapping[str, str]) -> str:

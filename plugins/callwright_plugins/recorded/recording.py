@@ -101,6 +101,8 @@ class _RecordingSession:
         row |= {"kind": outcome.kind, "code": outcome.code}
         if outcome.undeclared:
             row["undeclared"] = outcome.undeclared
+        if outcome.notices:
+            row["notices"] = list(outcome.notices)
         after = self.inner.digest()
         if before or after:
             row |= {"state": before, "next": after}

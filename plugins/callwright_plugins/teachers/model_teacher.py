@@ -20,7 +20,8 @@ from callwright.machines.model_server import (
     usage_of,
 )
 from callwright.registration import Reach
-from callwright.training.teacher import (
+from callwright.training.teaching.cache import together
+from callwright.training.teaching.teacher import (
     ROLES,
     Asker,
     Finish,
@@ -29,7 +30,6 @@ from callwright.training.teacher import (
     TeacherReply,
     TeacherRequest,
 )
-from callwright.training.teacher_cache import together
 
 #: What a role may have of its own.
 OF_A_ROLE: Final = ("model", "temperature", "max_tokens", "body")

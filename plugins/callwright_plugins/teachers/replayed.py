@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from callwright.errors import DataError, UsageError
-from callwright.training.teacher import Role, TeacherFailure, TeacherReply, TeacherRequest
-from callwright.training.teacher_cache import ReplyFile
+from callwright.training.teaching.cache import ReplyFile
+from callwright.training.teaching.teacher import Role, TeacherFailure, TeacherReply, TeacherRequest
 
 
 class ReplayedTeacher:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from callwright.errors import UnknownName, UsageError
-from callwright.training.teacher import ROLES, Role, TeacherFailure, TeacherReply, TeacherRequest
+from callwright.training.teaching.teacher import ROLES, Role, TeacherFailure, TeacherReply, TeacherRequest
 
 #: What stands in for a model.
 Says = Callable[[TeacherRequest], TeacherReply | TeacherFailure | str]

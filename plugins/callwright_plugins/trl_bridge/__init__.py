@@ -64,7 +64,8 @@ def dataset(
     """A ``datasets.Dataset`` with ``prompt``, ``task_id``, ``depth`` and ``structure``, a row for each task of a split.
 
     ``form``: ``chat`` for messages, ``text`` for the compact prompt of the corpus, for tiny models. ``ir`` ``None``:
-    the query alone, for :func:`environment_factory`, where the chat template shows the tools and how to call them.
+    neither form nor tools stand in the prompt, only when to call and when not: for :func:`environment_factory`, where
+    the chat template shows the tools and how to call them.
     """
     from callwright_plugins.trl_bridge.prompts import make_dataset
 
@@ -100,6 +101,8 @@ def rollout_func(
     retries: int = 1,
     codec: Callable[[Any], Codec] | None = None,
     compact: Callable[[Task], str] | None = None,
+    executor: str = "serial",
+    workers: int = 1,
     registry: Registry | None = None,
 ) -> RolloutFunction:
     """A ``GRPOTrainer(rollout_func=…)``: episodes of several turns with the trainer's own model, exact in every id.
@@ -107,7 +110,8 @@ def rollout_func(
     ``limits`` are by default those of the pipeline recipe, else a single turn; what they leave open is bounded by
     ``max_completion_length`` and the model's positions. ``codec`` makes another codec of the trainer's tokenizer;
     ``compact`` is what prompts in the form ``text`` come from, by default the corpus's ``prompt_text``. Use
-    :func:`reward` beside it: it scores the very episodes.
+    :func:`reward` beside it: it scores the very episodes. ``executor`` and ``workers`` are where calls are executed
+    (:meth:`callwright.Pipeline.pool`).
     """
     from callwright.pipeline import open_pipeline
 
@@ -116,4 +120,5 @@ def rollout_func(
     except ModuleNotFoundError as error:
         raise MissingExtra("the rollouts of the TRL bridge", "trl", error.name or "trl") from error
     pipeline = open_pipeline(recipe, corpus, ir, seed=seed, registry=registry)
-    return RolloutFunction(pipeline, limits=limits, retries=retries, codec=codec, compact=compact)
+    pool = pipeline.pool(executor, workers)
+    return RolloutFunction(pipeline, limits=limits, retries=retries, codec=codec, compact=compact, pool=pool)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from callwright.errors import DataError, MissingExtra, UsageError
+from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.pipeline import Pipeline
 from callwright.plugins import Registry, default_registry
@@ -55,16 +56,16 @@ def make_dataset(
     else:
         registry = registry or default_registry()
         source = registry.create("corpus", corpus) if isinstance(corpus, str) else corpus
-    parser = registry.create("parser", ir) if isinstance(ir, str) else ir
+    native = ir is None
+    form_of_calls = NATIVE_FORM if ir is None else ir
+    parser = registry.create("parser", form_of_calls) if isinstance(form_of_calls, str) else form_of_calls
     tasks = source[split] if limit is None else source[split][:limit]
     write = compact_prompt(source) if form == "text" else None
 
     def prompt(task: Task) -> Any:
         if write is not None:
             return write(task)
-        if parser is None:
-            return [{"role": "user", "content": task.query, MARK: task.id}]
-        messages = [message.to_openai() for message in build_messages(task, parser, registry)]
+        messages = [message.to_openai() for message in build_messages(task, parser, registry, native=native)]
         messages[-1][MARK] = task.id
         return messages
 

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.driving import drive_batch
+from callwright.episodes.pool import EpisodePool
 from callwright.episodes.token_episode import Codec, describe_episodes
 from callwright.errors import DataError
 from callwright.language.messages import Message
@@ -41,10 +42,13 @@ class RolloutFunction:
         retries: int = 1,
         codec: Callable[[Any], Codec] | None = None,
         compact: Callable[[Task], str] | None = None,
+        pool: EpisodePool | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.limits = limits or pipeline.conditions.limits
         self.retries = retries
+        #: Where calls are executed, if not in this thread. Its workers begin with the first call; ``close`` ends them.
+        self.pool = pool or pipeline.pool()
         self._make_codec = codec
         self._compact = compact
         #: Counts of the last call: turns, why episodes stopped, tokens by origin.
@@ -64,7 +68,7 @@ class RolloutFunction:
             task = self._tasks_by_text[prompt] if plain and prompt in self._tasks_by_text else self._task(prompt)
             messages = None if plain else [_message(one) for one in prompt]
             rollouts.append(self.pipeline.token_episode(task, codecs[plain], messages=messages, conditions=conditions))
-        drive_batch(rollouts, TrainerEngine(trainer), retries=self.retries)
+        drive_batch(rollouts, TrainerEngine(trainer), retries=self.retries, pool=self.pool)
         self.described = describe_episodes(rollouts)
         filler = _filler(trainer, tokenizer)
         return {

@@ -33,8 +33,9 @@ def taskset(
     """A subclass of ``verifiers.v1.Taskset`` over a split of a registered corpus; the arguments are its defaults.
 
     ``ir``: the form in which a completion is written; the prompt explains it and lists the tools, and one completion is
-    scored. ``None``: the tools of the task are offered over MCP, in a session a rollout, and the whole conversation is
-    scored. ``truncated`` and ``floor``: what a rollout earns that a limit cut off, by default the recipe's own choice.
+    scored. ``None``: the tools of the task are offered over MCP, in a session a rollout, the prompt says in plain words
+    when to call and when not, and the whole conversation is scored. ``truncated`` and ``floor``: what a rollout earns
+    that a limit cut off, by default the recipe's own choice.
     Names only: verifiers starts workers and tool servers that make everything again.
     """
     try:

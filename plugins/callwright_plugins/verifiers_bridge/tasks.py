@@ -9,6 +9,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.native import NATIVE_FORM
 from callwright.plugins import default_registry
 from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
@@ -130,12 +131,11 @@ class Loading:
             raise UsageError("the taskset has no corpus; set --env.taskset.corpus, or make it with taskset('…')")
         registry = default_registry()
         make_reward(config.recipe, config.truncated, config.floor)  # what is wrong with it is said at once
-        parser = None if config.ir is None else registry.create("parser", config.ir)
+        native = config.ir is None
+        parser = registry.create("parser", NATIVE_FORM if native else config.ir)
         tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
         for task in tasks if config.limit is None else tasks[: config.limit]:
-            system = None
-            if parser is not None:
-                system = build_messages(task, parser, registry)[0].text
+            system = build_messages(task, parser, registry, native=native)[0].text
             data = CallwrightData(
                 id=task.id,
                 name=f"{config.corpus}/{task.id}",

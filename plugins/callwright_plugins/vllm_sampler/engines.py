@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from callwright.episodes.token_episode import EngineOutput
 from callwright.errors import InfrastructureFailure
-from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage
+from callwright.machines.model_server import Connection, ContextExceeded, Server, Usage, usage_of
 
 Made = Sequence[EngineOutput | InfrastructureFailure]
 
@@ -132,10 +132,13 @@ class ServerEngine:
         except InfrastructureFailure as error:
             return error
         choices = answer.get("choices") or [{}]
-        return _of_server(choices[0], self.server)
+        usage = {name: value for name, value in asdict(usage_of(answer, self.server.prices)).items() if value}
+        return _of_server(choices[0], usage, self.server)
 
 
-def _of_server(choice: Mapping[str, Any], server: Server) -> EngineOutput | InfrastructureFailure:
+def _of_server(
+    choice: Mapping[str, Any], usage: Mapping[str, float], server: Server
+) -> EngineOutput | InfrastructureFailure:
     ids = choice.get("token_ids")
     if not isinstance(ids, list):
         return InfrastructureFailure(
@@ -143,4 +146,4 @@ def _of_server(choice: Mapping[str, Any], server: Server) -> EngineOutput | Infr
         )
     listed = (choice.get("logprobs") or {}).get("token_logprobs") or []
     logprobs = tuple(float(one) for one in listed) if len(listed) == len(ids) else ()
-    return EngineOutput(tuple(ids), logprobs, choice.get("finish_reason") != "length")
+    return EngineOutput(tuple(ids), logprobs, choice.get("finish_reason") != "length", usage)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from attrs import frozen
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive
 from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
-from callwright.machines.model_server import Server, Usage, key_reaches
+from callwright.machines.model_server import Connection, Server, Usage, key_reaches, usage_of
+from callwright.machines.model_server.reply_cache import ReplyCache
 from callwright.registration import Reach
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
+from callwright.walk.tasks import Task
 from callwright_plugins.vllm_sampler.engines import Demand, OfflineEngine, ServerEngine
 from callwright_plugins.vllm_sampler.structured import structural_tags
 
@@ -116,13 +122,8 @@ class VLLMSampler:
         """``[B][n]`` completions with their ids and log-probabilities; ``temperature`` 0 is greedy decoding."""
         _check(n, temperature)
         codec, engine = self._ready()
-        demands = []
-        for request in requests:
-            context = codec.prompt_ids(request.messages, request.task)
-            tags = self._tags(request)
-            seeds = [self._seed(draw_seed(seed, request.task.id, copy), 0) for copy in range(n)]
-            demands += [Demand(context, self._max_new_tokens, one, tags) for one in seeds]
-        made = [self._completion(codec, one) for one in engine.generate(demands, temperature, self._sampling)]
+        demands = [demand for request in requests for demand in self.beginnings(codec, request, n, seed)]
+        made = [completion_of(codec, one) for one in engine.generate(demands, temperature, self._sampling)]
         return [made[start : start + n] for start in range(0, len(made), n)]
 
     def converse(
@@ -140,22 +141,56 @@ class VLLMSampler:
         codec, engine = self._ready()
         groups = [[start(request, codec, copy) for copy in range(n)] for request in requests]
         rollouts = [one for group in groups for one in group]
-        tags = {id(one): self._tags(request) for request, group in zip(requests, groups, strict=True) for one in group}
 
         def generate(live: Sequence[TokenEpisode]) -> Sequence[EngineOutput | InfrastructureFailure]:
-            demands = [
-                Demand(
-                    one.context,
-                    self._max_new_tokens if one.room is None else min(one.room, self._max_new_tokens),
-                    self._seed(one.conditions.seed, len(one.history)),
-                    tags[id(one)],
-                )
-                for one in live
-            ]
-            return engine.generate(demands, temperature, self._sampling)
+            return engine.generate([self.demand(one) for one in live], temperature, self._sampling)
 
         drive(rollouts, generate, retries=retries)
         return groups
+
+    # One by one, of a server ------------------------------------------------------------------------------------------
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests of a server may be under way; 0 for an engine in this process, which takes batches."""
+        return self._server.concurrency if self._server is not None else 0
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Connected]:
+        """A connection to the server. Raises :class:`callwright.UsageError` for an engine in this process."""
+        codec, engine = self._ready()
+        if not isinstance(engine, ServerEngine):
+            raise UsageError("vLLM in this process is asked for batches; 'base_url' names a server")
+        async with Connection(engine.server) as connection:
+            yield Connected(self, codec, engine, connection)
+
+    def keep_replies(self, replies: ReplyCache) -> None:
+        """From now on look there before asking the server, and put every answer there."""
+        if self._server is not None:
+            self._server.keep_replies(replies)
+
+    def paid_for(self, answer: Mapping[str, Any]) -> float:
+        """What an answer that is kept has cost: this sampler knows no prices."""
+        return usage_of(answer, self._server.prices).cost if self._server is not None else 0.0
+
+    # What is asked ----------------------------------------------------------------------------------------------------
+
+    def beginnings(self, codec: ChatCodec, request: SamplingRequest, n: int, seed: int) -> list[Demand]:
+        """What is asked for ``n`` completions of a prompt."""
+        context, tags = codec.prompt_ids(request.messages, request.task), self._tags(request.task)
+        seeds = [self._seed(draw_seed(seed, request.task.id, copy), 0) for copy in range(n)]
+        return [Demand(context, self._max_new_tokens, one, tags) for one in seeds]
+
+    def demand(self, episode: TokenEpisode) -> Demand:
+        """What is asked to go on with an episode."""
+        room = self._max_new_tokens if episode.room is None else min(episode.room, self._max_new_tokens)
+        seed = self._seed(episode.conditions.seed, len(episode.history))
+        return Demand(episode.context, room, seed, self._tags(episode.task))
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Further parameters of sampling, for every request."""
+        return self._sampling
 
     def _seed(self, *parts: int) -> int | None:
         """31 bits for one completion."""
@@ -163,14 +198,8 @@ class VLLMSampler:
             return None
         return int.from_bytes(blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()) >> 1
 
-    def _tags(self, request: SamplingRequest) -> Mapping[str, Any] | None:
-        return structural_tags(self._structured, request.task.tools) if self._structured is not None else None
-
-    def _completion(self, codec: ChatCodec, made: EngineOutput | InfrastructureFailure) -> Completion:
-        if isinstance(made, InfrastructureFailure):
-            return Completion("", masked=str(made))
-        text = codec.prefix_text + codec.text(made.token_ids)
-        return Completion(text, made.token_ids, made.logprobs, not made.finished)
+    def _tags(self, task: Task) -> Mapping[str, Any] | None:
+        return structural_tags(self._structured, task.tools) if self._structured is not None else None
 
     def _ready(self) -> tuple[ChatCodec, OfflineEngine | ServerEngine]:
         if self._made is None:
@@ -186,6 +215,43 @@ class VLLMSampler:
             else:
                 self._made = codec, OfflineEngine(self._model, codec.ends, self._engine_options)
         return self._made
+
+
+@frozen(eq=False)
+class Connected:
+    """The sampler while it is connected to a server."""
+
+    sampler: VLLMSampler
+    codec: ChatCodec
+    _engine: ServerEngine
+    _connection: Connection
+
+    async def sample_one(
+        self, request: SamplingRequest, *, n: int = 1, seed: int = 0, temperature: float = 1.0
+    ) -> list[Completion]:
+        """``n`` completions of one request; those that failed are masked."""
+        _check(n, temperature)
+        demands = self.sampler.beginnings(self.codec, request, n, seed)
+        made = await asyncio.gather(*(self._ask(demand, temperature) for demand in demands))
+        return [completion_of(self.codec, one) for one in made]
+
+    async def continue_one(self, episode: TokenEpisode, *, temperature: float = 1.0) -> EngineOutput:
+        """What follows the ids of an episode. Raises :class:`callwright.InfrastructureFailure`."""
+        made = await self._ask(self.sampler.demand(episode), temperature)
+        if isinstance(made, InfrastructureFailure):
+            raise made
+        return made
+
+    async def _ask(self, demand: Demand, temperature: float) -> EngineOutput | InfrastructureFailure:
+        return await self._engine.one(self._connection, demand, temperature, self.sampler.parameters)
+
+
+def completion_of(codec: ChatCodec, made: EngineOutput | InfrastructureFailure) -> Completion:
+    """What an engine made of a prompt, as a completion."""
+    if isinstance(made, InfrastructureFailure):
+        return Completion("", masked=str(made))
+    text = codec.prefix_text + codec.text(made.token_ids)
+    return Completion(text, made.token_ids, made.logprobs, not made.finished, usage=made.usage)
 
 
 def read_tokenizer(folder: str) -> Any:

@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from attrs import frozen
+from click.testing import CliRunner, Result
 
 import callwright as cw
+from callwright.cli.root import root as root_command
+from callwright.commands.app import App
 from callwright.commands.file_formats import schema_of
 from callwright.episodes.sampling import draw_seed
 from callwright.plugins import load_plugins
@@ -35,7 +38,7 @@ Invoke = Callable[..., Result]
 PRICES = ("--sampler-option", "price_prompt=1.0", "--sampler-option", "price_completion=2.0")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def registry() -> cw.Registry:
     import cli_fakes
 
@@ -58,6 +61,26 @@ def answers(asked: Asked) -> dict[str, Any]:
     program = cw.Program()
     text = cw.parser("json").render(program).replace("<think>", f"<think>{'so ' * draw.randrange(9)}", 1)
     return chat(text, counted=usage(draw.randrange(500, 900), len(text), cached=draw.randrange(5), reasoning=2))
+
+
+@frozen
+class Whole:
+    """An evaluation that nothing stopped: its folder, its result, and what the server put on the bill."""
+
+    folder: Path
+    result: dict[str, Any]
+    cost: float
+
+
+@pytest.fixture(scope="module")
+def whole(registry: cw.Registry, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """What all others are held against."""
+    folder = tmp_path_factory.mktemp("whole") / "e"
+    with StandIn(answers) as server:
+        arguments = words(server, folder, *PRICES, "--json")
+        done = CliRunner().invoke(root_command, arguments, obj=App(registry=registry), catch_exceptions=False)
+        assert done.exit_code == 0, done.stderr
+        return Whole(folder, json.loads(done.stdout), cost_of(server))
 
 
 @pytest.fixture
@@ -137,20 +160,30 @@ def test_as_many_are_under_way_as_the_sampler_may_have(invoke: Invoke, serve: An
     assert server.most == 50
 
 
+@pytest.mark.parametrize(("concurrency", "most"), [(9, 8), (1, 2)])
+def test_workers_share_what_may_be_under_way(invoke: Invoke, serve: Any, concurrency: int, most: int) -> None:
+    """Half of it is for each of two, and at least one."""
+    all_there = threading.Event()
+    server = serve(lambda asked: Reply(answers(asked), after=0.0 if all_there.is_set() else 0.5))
+    watch = threading.Thread(target=lambda: (wait_for(lambda: server.now >= most), all_there.set()), daemon=True)
+    watch.start()
+    more = ("--workers", "2", "--executor", "thread", "--batch", "30")
+    assert invoke(*words(server, None, *more, concurrency=concurrency)).exit_code == 0
+    assert server.most == most
+
+
 @pytest.mark.parametrize("more", [("--workers", "2", "--executor", "thread"), ("--workers", "2"), ("--batch", "7")])
 def test_workers_and_batches_make_the_same_evaluation(
-    invoke: Invoke, serve: Any, tmp_path: Path, more: Sequence[str]
+    invoke: Invoke, serve: Any, tmp_path: Path, whole: Whole, more: Sequence[str]
 ) -> None:
     server = serve(answers)
-    outputs = []
-    for name, given in (("alone", ()), ("several", more)):
-        result = invoke(*words(server, tmp_path / name, *PRICES, "--json", *given))
-        assert result.exit_code == 0, result.output
-        outputs.append(json.loads(result.stdout))
-        assert "60 requests" in result.stderr  # of all processes together
-        assert f"cost {outputs[0]['usage']['cost']:g}" in result.stderr
-    assert outputs[0] == outputs[1]
-    assert (tmp_path / "alone/verdicts.jsonl").read_bytes() == (tmp_path / "several/verdicts.jsonl").read_bytes()
+    result = invoke(*words(server, tmp_path / "several", *PRICES, "--json", *more))
+    assert result.exit_code == 0, result.output
+    assert server.most <= 4  # also of all workers together
+    assert "60 requests" in result.stderr  # of all processes together
+    assert f"cost {whole.result['usage']['cost']:g}" in result.stderr
+    assert json.loads(result.stdout) == whole.result
+    assert (whole.folder / "verdicts.jsonl").read_bytes() == (tmp_path / "several/verdicts.jsonl").read_bytes()
 
 
 # What was paid --------------------------------------------------------------------------------------------------------
@@ -199,13 +232,12 @@ def test_each_row_and_the_result_say_what_was_asked_and_paid(invoke: Invoke, ser
 UNDER_WAY = re.compile(r"([0-9]+) requests? (?:was|were) under way")
 
 
-@pytest.mark.parametrize(("kills", "more"), [(5, ()), (2, ("--workers", "2", "--batch", "10"))])
+@pytest.mark.parametrize(("kills", "more"), [(5, ()), (1, ("--workers", "2", "--batch", "10"))])
 def test_killed_five_times_it_pays_nothing_twice_and_ends_in_the_same_bytes(
-    invoke: Invoke, start: Any, serve: Any, tmp_path: Path, kills: int, more: Sequence[str]
+    start: Any, serve: Any, tmp_path: Path, whole: Whole, kills: int, more: Sequence[str]
 ) -> None:
     draw = random.Random(str(more))
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert invoke(*words(serve(answers), whole, *PRICES, *more)).exit_code == 0
+    broken = tmp_path / "broken"
     server = serve(lambda asked: Reply(answers(asked), after=draw.random() * 0.1))
     command, said = words(server, broken, *PRICES, *more), ""
     for _ in range(kills):
@@ -225,8 +257,8 @@ def test_killed_five_times_it_pays_nothing_twice_and_ends_in_the_same_bytes(
     assert sum(times.values()) - 60 <= under_way <= kills * 2 * 4
     assert "answers are kept in replies.sqlite, and not asked for again" in errors
     for name in ("verdicts.jsonl", "evaluation.json"):
-        assert (broken / name).read_bytes() == (whole / name).read_bytes()
-    assert {path.name for path in broken.iterdir()} == {path.name for path in whole.iterdir()}
+        assert (broken / name).read_bytes() == (whole.folder / name).read_bytes()
+    assert {path.name for path in broken.iterdir()} == {path.name for path in whole.folder.iterdir()}
 
 
 def test_a_signal_stops_it_with_its_status_and_loses_nothing(start: Any, serve: Any, tmp_path: Path) -> None:
@@ -326,28 +358,26 @@ def cost_of(server: StandIn) -> float:
 
 @pytest.mark.parametrize("more", [(), ("--workers", "2", "--batch", "10")])
 def test_a_budget_is_not_passed_over_all_starts_and_a_higher_one_goes_on(
-    invoke: Invoke, serve: Any, tmp_path: Path, more: Sequence[str]
+    invoke: Invoke, serve: Any, tmp_path: Path, whole: Whole, more: Sequence[str]
 ) -> None:
-    quiet, server = serve(answers), serve(answers)
+    server, cost = serve(answers), whole.cost
     tight = ("--sampler-option", "max_new_tokens=50", *PRICES, *more)
-    assert invoke(*words(quiet, tmp_path / "whole", *tight)).exit_code == 0
-    whole = cost_of(quiet)
     folder = tmp_path / "e"
 
     def run(budget: float) -> tuple[int, str]:
         result = invoke(*words(server, folder, *tight, "--max-cost", f"{budget:.9f}"))
         return result.exit_code, result.stderr
 
-    status, errors = run(whole / 2)
+    status, errors = run(cost / 2)
     assert status == 1, errors
-    assert f"stopped before more than {whole / 2:g} were spent; nothing in {folder} is lost; the same command" in errors
+    assert f"stopped before more than {cost / 2:g} were spent; nothing in {folder} is lost; the same command" in errors
     first = len(server.asked)
     assert 0 < first < 60
-    assert cost_of(server) <= whole / 2
+    assert cost_of(server) <= cost / 2
     if not more:
         # The same budget is the budget of the whole evaluation: nothing more is asked, or no more than fits.
-        assert run(whole / 2)[0] == 1
-        assert cost_of(server) <= whole / 2
+        assert run(cost / 2)[0] == 1
+        assert cost_of(server) <= cost / 2
         assert not (folder / "evaluation.json").exists()
         # One that is not even what was spent is refused before anything is asked.
         asked = len(server.asked)
@@ -355,11 +385,70 @@ def test_a_budget_is_not_passed_over_all_starts_and_a_higher_one_goes_on(
         assert status == 1
         assert "a higher --max-cost goes on" in errors
         assert len(server.asked) == asked
-    status, errors = run(2 * whole + 0.1)
+    status, errors = run(2 * cost + 0.1)
     assert status == 0, errors
     assert len(server.asked) == 60
     for name in ("verdicts.jsonl", "evaluation.json"):
-        assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (folder / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_requests_under_way_at_a_kill_count_for_what_they_may_have_cost(
+    start: Any, serve: Any, tmp_path: Path, whole: Whole
+) -> None:
+    from callwright.machines.model_server.usage import cost_of as most_of
+    from callwright.machines.model_server.usage import expected
+
+    hangs = [True]
+    server = serve(lambda asked: Reply(answers(asked), after=60 if hangs[0] and asked.number > 10 else 0))
+    folder, tight = tmp_path / "e", ("--sampler-option", "max_new_tokens=50", *PRICES)
+    process = start(*words(server, folder, *tight, "--max-cost", "1"))
+    wait_for(lambda: server.now == 4)
+    process.kill()
+    process.communicate()
+    asked, hangs[0] = list(server.asked), False
+    lost = asked[10:]
+    assert len(lost) == 4
+    bounds = [expected(one.body) for one in lost]
+    worst = sum(most_of(one.most_prompt, one.completion or 0, 0, (1.0, 2.0)) for one in bounds)
+    counted = [answers(one)["usage"] for one in asked[:10]]
+    paid = sum(one["prompt_tokens"] + 2 * one["completion_tokens"] for one in counted) / 1e6
+    # A budget that what is known to be paid leaves room in, and what may have been paid does not.
+    process = start(*words(server, folder, *tight, "--max-cost", f"{paid + worst / 2:.9f}"))
+    _, errors = process.communicate()
+    assert process.returncode == 1, errors
+    assert "4 requests were under way when the last start ended" in errors
+    assert f"requests whose answers were lost may have cost {worst:g}: that counts against --max-cost" in errors
+    assert f"{paid + worst:g} were spent on {folder}, at most" in errors
+    assert len(server.asked) == 14
+    # It counts for all later starts, too.
+    process = start(*words(server, folder, *tight, "--max-cost", "1"))
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert f"{paid + worst:g} of 1 were spent before, at most" in errors
+    assert len(server.asked) == 60 + 4
+    for name in ("verdicts.jsonl", "evaluation.json"):  # which say what is known
+        assert (folder / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_what_a_filter_took_is_paid_once_and_stands_on_its_row(invoke: Invoke, serve: Any, tmp_path: Path) -> None:
+    def script(asked: Asked) -> dict[str, Any]:
+        answer = answers(asked)
+        if asked.body["seed"] % 3 == 0:
+            answer["choices"][0]["finish_reason"] = "content_filter"
+        return answer
+
+    server, folder = serve(script), tmp_path / "e"
+    assert invoke(*words(server, folder, *PRICES)).exit_code == 0
+    rows = rows_of(folder)
+    masked = [row for row in rows if row["masked"]]
+    assert 5 < len(masked) < 40
+    assert all(row["usage"]["cost"] > 0 for row in rows)
+    assert json.loads((folder / "evaluation.json").read_text())["usage"]["cost"] == round(cost_of(server), 9)
+    data = (folder / "verdicts.jsonl").read_bytes()
+    (folder / "verdicts.jsonl").write_bytes(b"".join(data.splitlines(keepends=True)[:10]))
+    assert invoke(*words(server, folder, *PRICES)).exit_code == 0
+    assert (folder / "verdicts.jsonl").read_bytes() == data
+    assert len(server.asked) == 60
 
 
 def test_a_budget_without_prices_or_without_a_server_is_refused(invoke: Invoke, serve: Any) -> None:

@@ -127,6 +127,53 @@ def test_an_edited_plugin_is_refused_and_a_folder_remembers_it(tmp_path: Path) -
     assert gone.returncode == 2
 
 
+PHRASES = BRIEF.replace(
+    "def recipe():",
+    """
+class Says(cw.RewardComponent):
+    name = "says"
+    def __init__(self, phrases):
+        self.phrases = open(phrases).read().split()
+    def score(self, attempt):
+        return cw.Score(float(any(phrase in attempt.completion.text for phrase in self.phrases)))
+
+def recipe(phrases):
+    return cw.RewardRecipe("brief", (cw.Term(Says(phrases)),))
+
+def unused():""",
+)
+
+
+def test_a_changed_file_that_an_option_names_is_refused_or_accepted_in_writing(tmp_path: Path) -> None:
+    """What a rubric is to a judge. Nothing else of the recipe changes."""
+    (tmp_path / "brief_plugin.py").write_text(PHRASES)
+    (tmp_path / "polite.txt").write_text("please")
+    (tmp_path / "b.toml").write_text(
+        'name = "b"\nalgorithm = "nothing"\n[corpus]\nname = "mine-v1"\nevaluation = "validation"\n'
+        '[reward]\nname = "brief"\nphrases = "polite.txt"\n[trainer]\nname = "slow"\nsteps = 2\n'
+    )
+    row = {"id": 1, "task": "train-1", "completion": "please"}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row) + "\n")
+    plugins = ("-p", "cli_fakes", "-p", "brief_plugin")
+    run = (*plugins, "run", "b.toml", "-o", "r")
+    score = (*plugins, "score", "in.jsonl", "--corpus", "mine-v1", "--recipe", "brief", "-o", "out.jsonl")
+    score = (*score, "--recipe-option", "phrases=polite.txt")
+    for words in (run, run, score, score):
+        done = callwright(tmp_path, *words)
+        assert done.returncode == 0, done.stderr
+    (tmp_path / "polite.txt").write_text("please thanks")
+    refused = callwright(tmp_path, *run)
+    assert refused.returncode == 1
+    assert "the file of reward.phrases (sha256:" in refused.stderr
+    again = callwright(tmp_path, *score)
+    assert again.returncode == 2
+    assert "is the output of another command (files of the reward was {" in again.stderr
+    assert callwright(tmp_path, *run, "--accept-changes").returncode == 0
+    (noted,) = json.loads((tmp_path / "r" / "ledger.json").read_text())["continued"]
+    assert [change["what"] for change in noted["changes"]] == ["the file of reward.phrases"]
+    assert callwright(tmp_path, *score, "--overwrite").returncode == 0
+
+
 def test_changed_weights_are_refused_by_their_file_or_accepted_in_writing(
     invoke: Invoke, recipe: Path, tmp_path: Path
 ) -> None:
@@ -243,7 +290,7 @@ def test_two_scores_into_one_file_make_one(
     rows = tmp_path / "in.jsonl"
     tasks = [f"train-{index}" for index in (1, 2, 4, 5, 7, 8)]
     rows.write_text("".join(json.dumps({"id": task, "task": task, "completion": gold(task)}) + "\n" for task in tasks))
-    words = ("score", rows, "--corpus", "sums-v1", "--recipe", "waits", *workers, "-o")
+    words = ("score", rows, "--corpus", "sums-v1", "--recipe", "waits-at-gate", *workers, "-o")
     two_make_one(start, words, tmp_path, "out", "out.ledger.json", ("out", "out.ledger.json"))
 
 

@@ -242,7 +242,7 @@ class Waiting(cw.RewardComponent):
 
 
 def waiting_recipe() -> cw.RewardRecipe:
-    return cw.RewardRecipe("waits", (cw.Term(Waiting()),))
+    return cw.RewardRecipe("waits-at-gate", (cw.Term(Waiting()),))
 
 
 def sums_recipe() -> cw.RewardRecipe:
@@ -297,7 +297,7 @@ def callwright_reward_components() -> Iterator[cw.Lazy]:
 def callwright_reward_recipes() -> Iterator[cw.Lazy]:
     yield cw.Lazy("sums", sums_recipe, "format and answer")
     yield cw.Lazy("buggy", buggy_recipe, "raises")
-    yield cw.Lazy("waits", waiting_recipe, "waits at the gate")
+    yield cw.Lazy("waits-at-gate", waiting_recipe, "waits at the gate")
 
 
 @cw.hookimpl

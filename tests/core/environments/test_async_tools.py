@@ -245,6 +245,52 @@ def test_a_session_may_be_async_as_a_whole(waits: bool, limit: float) -> None:
     assert session.said == []
 
 
+@cw.tool
+async def calls_another(how: str) -> dict[str, Any]:
+    """Ask for another async tool in the middle of a coroutine."""
+    await asyncio.sleep(0)
+
+    def executed(limit: float | None) -> cw.Outcome:
+        program = cw.Program((Call(0, "double", {"number": 4}),))
+        trace = execute(program, ENVIRONMENT, ENVIRONMENT.tools, rules=evolve(STRICT, time_limit=limit))
+        return trace.records[0].outcome
+
+    if how == "awaited":
+        return {"value": await double.function(4)}
+    if how == "tool":
+        return {"value": double.call(None, {"number": 4})}
+    if how == "session":
+        outcome = ENVIRONMENT.open().call("double", {"number": 4})
+    elif how == "thread":
+        outcome = await asyncio.to_thread(executed, 20.0)
+    else:
+        outcome = executed(20.0 if how == "timed" else None)
+    return {"kind": outcome.kind, "code": outcome.code, "value": outcome.value, "said": outcome.message}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("how", ["session", "executed", "timed"])
+@pytest.mark.parametrize("limit", [20.0, None])
+def test_a_tool_that_asks_for_another_in_ordinary_code_is_told_at_once(how: str, limit: float | None) -> None:
+    """It would wait for itself until a limit of time ended it, and every other tool with it."""
+    _stuck.clear()
+    calls = cw.environment("calls", tools=[calls_another])
+    began = time.monotonic()
+    ((kind, found),) = run(("calls_another", {"how": how}), environment=calls, limit=limit)
+    assert time.monotonic() - began < 10  # and not 20
+    assert (kind, found["kind"], found["code"]) == ("ok", "execution_error", "ComponentError")
+    assert found["said"].startswith("'double' is async")
+    assert run(("double", {"number": 1}), limit=5.0) == [("ok", 2)]
+    assert _stuck == []
+
+
+def test_a_tool_may_ask_for_another_by_awaiting_it_or_in_a_thread() -> None:
+    calls = cw.environment("calls", tools=[calls_another])
+    found = run(("calls_another", {"how": "awaited"}), ("calls_another", {"how": "thread"}), environment=calls)
+    assert [outcome["value"] for _, outcome in found] == [8, 8]
+    assert run(("calls_another", {"how": "tool"}), environment=calls) == [("execution_error", "ComponentError")]
+
+
 def test_what_cannot_be_run_is_refused_in_words() -> None:
     async def stream(number: int) -> Any:
         """One after the other."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from callwright.machines import cluster_watch
-from callwright.machines.cluster_watch import MARK, ClusterWatch, marked
+from callwright.machines.on_ray.cluster_watch import MARK, ClusterWatch, marked
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
@@ -22,7 +22,7 @@ SLEEPER = "import time; time.sleep(600)"
 #: Starts a watch, one process within the cluster and one after it, says their ids, and goes as it is told.
 COMMAND = f"""
 import subprocess, sys, time
-from callwright.machines.cluster_watch import ClusterWatch
+from callwright.machines.on_ray.cluster_watch import ClusterWatch
 watch = ClusterWatch.start()
 inside = subprocess.Popen([sys.executable, "-c", {SLEEPER!r}])
 watch.started()

@@ -157,7 +157,7 @@ def test_ray_is_loaded_when_it_is_asked_for() -> None:
     program = "import sys, callwright.machines.executors as e; e.make_executor('process', 2); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "callwright.machines.executors" in loaded
-    assert not {"ray", "callwright.machines.ray_executor"} & set(loaded)
+    assert not {"ray", "callwright.machines.on_ray.executor"} & set(loaded)
 
 
 @pytest.mark.slow

@@ -45,6 +45,26 @@ def test_what_kills_or_hangs_a_process_is_found_and_the_rest_is_done(work: Any) 
     assert found.index((13, "its process was killed by SIGKILL")) == 13  # in its place
 
 
+def test_a_slow_start_and_deaths_before_it_are_not_charged_to_a_chunk(work: Any, tmp_path: Path) -> None:
+    salvage = Salvage(work.halves, work.joined, work.lost)
+    with make_executor("process", 1) as executor:
+        slow = ChunkWork(partial(work.slow_start, 1.5), work.squares, salvage, time_limit=1.0)
+        assert list(executor.map(slow, [[1], [13], [2]])) == [[1], [(13, "its process was killed by SIGKILL")], [4]]
+        dying = ChunkWork(partial(work.die_before_it_is_ready, str(tmp_path), 2), work.squares, salvage, time_limit=1.0)
+        assert list(executor.map(dying, [[3], [4]])) == [[9], [16]]
+
+
+def test_workers_that_are_never_ready_end_the_work_in_words(work: Any, tmp_path: Path) -> None:
+    salvage = Salvage(work.halves, work.joined, work.lost)
+    with make_executor("process", 1) as executor:
+        dying = ChunkWork(partial(work.die_before_it_is_ready, str(tmp_path), 9), work.squares, salvage)
+        with pytest.raises(RunError, match=r"3 workers were lost .* before they could begin .*SIGKILL"):
+            list(executor.map(dying, [[1]]))
+        hanging = ChunkWork(partial(work.slow_start, 3600.0), work.squares, salvage, start_limit=0.5)
+        with pytest.raises(RunError, match=r"not ready after 0\.5 s"):
+            list(executor.map(hanging, [[1]]))
+
+
 def test_without_salvage_a_chunk_that_hangs_ends_the_work(work: Any) -> None:
     with make_executor("process", 1) as executor, pytest.raises(RunError, match=r"no result after 0\.3 s"):
         list(executor.map(ChunkWork(work.prepare, work.squares, time_limit=0.3), [[17]]))

@@ -110,6 +110,19 @@ def test_requests_under_way_when_a_start_ends_are_counted_once(replies: ReplyCac
     assert ReplyCache(replies.path).open() == (1, 0)
 
 
+def test_what_may_have_been_paid_for_is_known_to_all_later_starts(replies: ReplyCache) -> None:
+    replies.begun("a", 0.25)
+    replies.begun("b", 0.5)
+    replies.put("a", ANSWER)
+    replies.lost(0.125)  # a try of another one
+    assert replies.perhaps_paid() == 0.125
+    for _ in range(2):
+        later = ReplyCache(replies.path)
+        later.open()
+        assert later.perhaps_paid() == 0.625
+        later.close()
+
+
 def _ask(replies: ReplyCache, first: int, count: int) -> None:
     for number in range(first, first + count):
         replies.begun(str(number))

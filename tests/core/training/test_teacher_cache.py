@@ -18,8 +18,8 @@ import pytest
 import callwright as cw
 from callwright.errors import DataError, RunError, UnknownName, UsageError
 from callwright.training import MissingReply, TeacherFailure, TeacherReply, TeacherRequest, cached
-from callwright.training.teacher import connected
-from callwright.training.teacher_cache import ReplyFile
+from callwright.training.teaching.cache import ReplyFile
+from callwright.training.teaching.teacher import connected
 
 
 def request(said: str = "Hello", role: Any = "user", **more: Any) -> TeacherRequest:

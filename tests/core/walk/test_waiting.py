@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
 import random
 import subprocess
@@ -446,58 +445,6 @@ def test_what_nobody_closed_is_closed_when_the_process_ends() -> None:
 
 
 # The loop -------------------------------------------------------------------------------------------------------------
-
-
-async def two() -> int:
-    await asyncio.sleep(0)
-    return 2
-
-
-def test_the_loop_runs_what_any_thread_asks_for_also_inside_of_another_loop() -> None:
-    async def inside() -> tuple[int, int]:
-        return event_loop.run(two()), await event_loop.arun(two())
-
-    assert event_loop.run(two()) == 2
-    assert asyncio.run(inside()) == (2, 2)
-    assert event_loop.run(inside_of_its_own()) == "refused"
-
-
-async def inside_of_its_own() -> str:
-    with pytest.raises(ComponentError, match="would wait for itself"):
-        event_loop.run(two())
-    assert await event_loop.arun(two()) == 2
-    return "refused"
-
-
-def test_threads_take_what_blocks() -> None:
-    async def many() -> list[int]:
-        barrier = threading.Barrier(8)
-
-        def meet(number: int) -> int:
-            barrier.wait(30)
-            return number
-
-        return await asyncio.gather(*(event_loop.in_thread(meet, number) for number in range(8)))
-
-    assert asyncio.run(many()) == list(range(8))
-    assert event_loop.run(many()) == list(range(8))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_process_has_a_loop_of_its_own() -> None:
-    code = """
-import asyncio, os
-from callwright.machines import event_loop
-from callwright.testing import parametrize_with_checks
-assert event_loop.run(asyncio.sleep(0, 1)) == 1
-child = os.fork()
-if not child:
-    os._exit(event_loop.run(asyncio.sleep(0, 7)))
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-assert event_loop.run(asyncio.sleep(0, 1)) == 1
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")

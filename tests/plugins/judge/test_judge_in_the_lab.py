@@ -103,3 +103,40 @@ def test_score_gives_the_judge_its_options_and_keeps_no_secret(rows: Path, tmp_p
     assert {row["total"] for row in found} == {0.75}
     assert all("hidden-word" not in path.read_text() for path in tmp_path.iterdir())
     assert "--recipe-option" in CliRunner().invoke(root, ["rescore", "--help"]).output
+
+
+def test_what_a_judge_takes_is_said_and_kept_whoever_scores(rows: Path, tmp_path: Path) -> None:
+    def four(asked: Asked) -> Any:
+        wanted = asked.body["response_format"]["json_schema"]["schema"]["properties"]
+        criteria = {name: {"reason": "So.", "score": 4} for name in wanted["criteria"]["properties"]}
+        return chat(json.dumps({"word": wanted["word"]["enum"][0], "criteria": criteria}))
+
+    def options(**given: str) -> list[str]:
+        return [word for key, value in given.items() for word in ("--recipe-option", f"{key}={value}")]
+
+    def score(*more: str) -> dict[str, Any]:
+        command = ["score", str(rows), "--corpus", "toolworld-mini-v1", "--recipe", "judge", "--json", *more]
+        done = CliRunner().invoke(root, command, obj=App(registry=cw.default_registry()))
+        assert done.exit_code == 0, done.output
+        if "-o" in more:
+            assert "; asked: 32 requests, " in done.stderr
+        return dict(json.loads(done.stdout))
+
+    with StandIn(four) as server:
+        given = {"model": "m", "base_url": server.url, "server": "{ price_prompt = 2.0, price_completion = 4.0 }"}
+        usage = score(*options(**given))["usage"]
+        assert usage["requests"] == len(server.asked) == 32
+        assert usage["cost"] == pytest.approx((2 * usage["prompt_tokens"] + 4 * usage["completion_tokens"]) / 1e6)
+        assert usage["cost"] > 0
+        output = ("-o", str(tmp_path / "out.jsonl"))
+        assert score(*options(**given), *output, "--workers", "2", "--executor", "process")["usage"] == usage
+        assert score(*options(**given), *output)["usage"] == usage  # of the finished file: nobody is asked again
+        assert len(server.asked) == 64
+        cache = str(tmp_path / "kept.sqlite")
+        equal = score(*options(**given, cache=cache))["usage"]["requests"]
+        assert equal == len(server.asked) - 64
+        assert "usage" not in score(*options(**given, cache=cache))
+        common = (str(rows), "--corpus", "toolworld-mini-v1", "--recipes", "tier,judge", "--probe-tasks", "0")
+        named = [word if word.startswith("--") else f"judge.{word}" for word in options(**given)]
+        told = json.loads(lab(*common, *named, "--json").stdout)["usage"]
+        assert told == usage

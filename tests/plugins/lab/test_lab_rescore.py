@@ -248,3 +248,16 @@ def test_workers_find_the_same(invoke: Invoke, run_folder: Path, tmp_path: Path)
     )
     assert (several.exit_code, several.stdout) == (alone.exit_code, alone.stdout)
     assert (tmp_path / "several.jsonl").read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
+
+
+def test_a_changed_file_that_a_reward_reads_is_another_command(
+    run_folder: Path, tmp_path: Path, registry: cw.Registry
+) -> None:
+    rubric = tmp_path / "rubric.toml"
+    rubric.write_text("about = 'x'\n")
+    source = rescoring.open_run(registry, str(run_folder))
+    asked = rescoring.Replaying(rescoring.PluginSource(None), str(run_folder), "judge", {"rubric": str(rubric)})
+    before = asked.about(registry, source)
+    assert asked.about(registry, source) == before
+    rubric.write_text("about = 'y'\n")
+    assert {key for key, value in asked.about(registry, source).items() if value != before[key]} == {"files of rewards"}

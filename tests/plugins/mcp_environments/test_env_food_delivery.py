@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from callwright.environments.stateful import StatefulSession
 from callwright.testing import check_component
-from callwright_plugins.mcp_environments.food_delivery import environment, service
+from callwright_plugins.mcp_environments.food_delivery import environment, scenarios, service
 from callwright_plugins.mcp_environments.food_delivery import rows as food
 from callwright_plugins.mcp_environments.food_delivery.scenarios import DINNER
 
@@ -26,6 +26,14 @@ READ = (
 )
 WRITE = "start_basket add_item remove_item! apply_promo place_order cancel_order! tip_courier rate_order"
 Call = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def codes_by_their_first_names() -> Iterator[None]:
+    """The tests name codes; what each seed calls them is a matter of its own (``test_codes.py``)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scenarios, "own_codes", lambda rows, rng: rows)
+        yield
 
 
 def ok(session: StatefulSession, tool: str, /, **arguments: Any) -> Any:

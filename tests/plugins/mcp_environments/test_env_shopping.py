@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callwright.environments.stateful import NOW, StatefulSession
 from callwright.testing import check_component
-from callwright_plugins.mcp_environments.shopping import environment
+from callwright_plugins.mcp_environments.shopping import environment, scenarios
 from callwright_plugins.mcp_environments.shopping import rows as shop
 
 ENV = environment()
@@ -29,6 +29,14 @@ WRITE = (
     "checkout cancel_order! request_return"
 )
 Call = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def codes_by_their_first_names() -> Iterator[None]:
+    """The tests name codes; what each seed calls them is a matter of its own (``test_codes.py``)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scenarios, "own_codes", lambda rows, rng: rows)
+        yield
 
 
 def ok(session: StatefulSession, tool: str, /, **arguments: Any) -> Any:

@@ -901,3 +901,23 @@ def test_the_sparse_scenario_is_empty() -> None:
         arguments = {"city": "Umbria"} if tool == "search_hotels" else {}
         assert session.call(tool, arguments).kind == "empty"
     assert ok(session, "get_loyalty_balance")["tier"] == "member"
+
+
+def test_a_search_says_why_it_found_nothing() -> None:
+    """A day that is not on sale, a route that nobody flies and a city that is not there are told apart."""
+    session = ENV.open()
+    flight = next(iter(session.world.rows(travel.Flight)))
+    there = {"origin": flight.origin, "destination": flight.destination}
+    late = session.call("search_flights", {**there, "date": "2026-11-25"})
+    assert (late.kind, late.code, late.value["items"]) == ("partial", "OUTSIDE_SCHEDULE", [])
+    assert "2026-11-25" in late.message
+    flown = {(one.origin, one.destination) for one in session.world.rows(travel.Flight)}
+    codes = sorted({code for pair in flown for code in pair})
+    unflown = next((a, b) for a in codes for b in codes if a != b and (a, b) not in flown)
+    never = session.call("search_flights", dict(zip(("origin", "destination"), unflown, strict=True)))
+    assert (never.kind, never.code) == ("partial", "ROUTE_NOT_FLOWN")
+    assert session.call("search_hotels", {"city": "Nowhere"}).code == "NOT_FOUND"
+    stay = {"check_in": "2026-11-25", "check_out": "2026-11-27"}
+    assert session.call("search_hotels", stay).code == "OUTSIDE_SCHEDULE"
+    full = session.call("search_flights", {**there, "travelers": 9, "fare_class": "business", "date": day(3)})
+    assert (full.kind, full.code) == ("empty", ""), "within the schedule nothing is plainly nothing"

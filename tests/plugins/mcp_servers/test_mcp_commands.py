@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from callwright.errors import MissingExtra
+from callwright.errors import MissingExtra, UsageError
+from callwright_plugins.mcp_servers import wire
+from callwright_plugins.mcp_servers.serving.record import read_record
 from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
 
@@ -74,9 +79,63 @@ def test_the_configuration_for_clients(run: Any, servers: Path) -> None:
     done = run("env", "serve", "shelf", "--http", "8123", "--token", "x", "--print-config")
     assert json.loads(done.stdout)["mcpServers"]["shelf"] == {
         "type": "streamable-http",
-        "url": "http://127.0.0.1:8123/mcp",
+        "url": "http://127.0.0.1:8123/mcp?session=default",
         "headers": {"Authorization": "Bearer x"},
     }
+
+
+def test_the_url_of_the_configuration_works_with_the_current_client(
+    run: Any, callwright_words: list[str], servers: Path, child_environment: dict[str, str], tmp_path: Path
+) -> None:
+    from mcp import Client
+
+    record = tmp_path / "calls.jsonl"
+    words = ["env", "serve", "shelf", "--http", "0", "--session", "my shelf", "--record", str(record)]
+    printed = json.loads(run(*words, "--print-config").stdout)["mcpServers"]["shelf"]["url"]
+    assert printed == "http://127.0.0.1:0/mcp?session=my%20shelf"
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*callwright_words, *words], cwd=servers, stdout=pipe, stderr=pipe, text=True, env=child_environment
+    ) as child:
+        assert child.stderr is not None
+        port = re.search(r":(\d+)/mcp", child.stderr.readline())
+        assert port is not None
+
+        async def main() -> list[bool]:
+            async with Client(printed.replace(":0/", f":{port[1]}/")) as client:
+                assert client.protocol_version == "2026-07-28"
+                return [(await client.call_tool(tool, {"name": "cup"})).is_error for tool in ("put", "take")]
+
+        try:
+            assert asyncio.run(main()) == [False, False]
+        finally:
+            child.send_signal(signal.SIGTERM)
+        assert child.wait(timeout=60) == 0
+    (session,) = read_record(record)
+    assert (session.session, len(session.calls)) == ("my shelf", 2)
+
+
+@pytest.mark.parametrize("version", ["1.30.0", "2.1.4", "3.0.0"])
+def test_versions_that_clash_are_said_at_once(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(wire, "_mcp_version", lambda: version)
+    with pytest.raises(UsageError, match=rf"env serve needs .* from 2\.2 on and before 3, and {version} is installed"):
+        wire.need_mcp("env serve")
+    for fine in ("2.2.0", "2.10.1rc1", ""):
+        monkeypatch.setattr(wire, "_mcp_version", lambda fine=fine: fine)
+        wire.need_mcp("env serve")
+
+
+def test_who_asks_for_a_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def distribution(name: str, *requires: str) -> Any:
+        return SimpleNamespace(metadata={"Name": name}, requires=list(requires))
+
+    installed = [
+        distribution("old-adapters", "mcp<2", "mcp-extras>=1"),
+        distribution("engine", 'mcp (>=2.2,<3) ; python_version > "3.8"', "mcp==1.0 ; extra == 'x'"),
+        distribution("other"),
+    ]
+    monkeypatch.setattr(wire.metadata, "distributions", lambda: installed)
+    assert wire._who_asks_for_mcp() == " (engine wants mcp (>=2.2,<3); old-adapters wants mcp<2)"
 
 
 @pytest.mark.parametrize(

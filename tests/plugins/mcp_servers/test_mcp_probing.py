@@ -95,6 +95,13 @@ def test_calls_that_succeed_and_change_nothing(honest: Report) -> None:
     assert "add_note" not in tools(honest.no_ops)
 
 
+def test_what_is_not_there_is_deleted_with_success(honest: Report) -> None:
+    found = {finding.tool: finding for finding in honest.no_ops}["remove"]
+    assert "ghost-" in found.call
+    assert found.what == "succeeded once and changed nothing that could be seen"  # other calls of it did
+    assert "ghost-" not in str(honest.never_succeeded)
+
+
 def test_crashes_are_noted(honest: Report) -> None:
     assert "called once and not compared: crash({}): crashed" in honest.notes
     assert "called once and not compared: hang({}): timeout" in honest.notes
@@ -153,6 +160,25 @@ def test_invented_arguments_fit(schema: dict[str, Any], plain: bool) -> None:
         assert check_arguments(spec, arguments) == ()
         if "path" in arguments:
             assert arguments["path"].startswith("/workspace")
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        (SCHEMAS[0], ["/workspace/ghost-"]),
+        (SCHEMAS[4], ["ghost-"]),
+        ({"properties": {"id": {"type": "integer"}}, "required": ["id"]}, ["987654321"]),
+        (SCHEMAS[1], None),
+        ({"properties": {"id": {"type": "integer", "maximum": 5}}, "required": ["id"]}, None),
+        ({}, None),
+    ],
+)
+def test_ghosts_are_named_where_something_can_be(schema: dict[str, Any], found: list[str] | None) -> None:
+    inventor = Inventor(Random(1), "/workspace", heard={"known": None})
+    drawn = inventor.ghostly(cw.ToolSpec("tool", "", {"type": "object", **schema}))
+    assert (drawn is None) is (found is None)
+    assert all(words in str(drawn) for words in found or ())
+    assert "ghost-" not in str(inventor.arguments(cw.ToolSpec("t", "", SCHEMAS[4]), plain=True, reads=True))
 
 
 def test_the_same_seed_invents_the_same() -> None:

@@ -96,25 +96,26 @@ def test_hidden_tools_and_helpers_need_the_flag(shelf_world: ModuleType, mode: s
 
 
 def test_wrong_keys_are_refused(shelf_world: ModuleType) -> None:
-    from mcp.shared.exceptions import MCPError
+    said: list[str] = []
 
     async def refusal(client: Any, meta: dict[str, Any]) -> str:
-        try:
-            await client.call_tool("list", {}, meta=meta)
-        except MCPError as error:
-            return error.message
-        return "not refused"
+        result = await client.call_tool("list", {}, meta=meta)
+        assert result.is_error
+        assert kind(result) == ("infrastructure_error", "refused")
+        return str(json.loads(result.content[0].text))  # what a model reads
 
     async def calls(client: Any) -> list[str]:
         await client.call_tool("list", {}, meta={SESSION: "a"})
         metas = ({SESSION: 3}, {SESSION: ""}, {SESSION: "b", SCENARIO: "none"}, {SESSION: "a", SCENARIO: "full"})
         return [await refusal(client, meta) for meta in (*metas, {"io.callwright/seed": "x"})]
 
-    messages = in_memory(Service(shelf_world.ShelfWorld()), calls)
+    messages = in_memory(Service(shelf_world.ShelfWorld(), notice=said.append), calls)
     for message, words in zip(
         messages, ("string of 1 to", "string of 1 to", "no scenario named", "was opened with", "integer"), strict=True
     ):
         assert words in message
+    assert len(said) == 4  # each once
+    assert said[0].startswith("refused a call of mcp ")
 
 
 def test_a_result_that_is_not_json(shelf_world: ModuleType) -> None:
@@ -222,8 +223,9 @@ def test_a_request_that_stands_alone_must_name_its_session(
     shelf_world: ModuleType, serve_http: Callable[..., str]
 ) -> None:
     url = serve_http(Service(shelf_world.ShelfWorld()))
-    refused = post(url).json()
-    assert "?session=" in refused["error"]["message"]
+    refused = post(url).json()["result"]
+    assert refused["isError"] is True
+    assert "?session=" in refused["content"][0]["text"]
     put = {"name": "put", "arguments": {"name": "cup"}}
     assert post(f"{url}?session=mine&scenario=full&seed=3", body=put).json()["result"].get("isError") is not True
     listed = post(f"{url}?session=mine").json()["result"]["structuredContent"]
@@ -286,6 +288,79 @@ def test_web_pages_from_elsewhere_are_not_answered(
     url = serve_http(service, origins=["https://app.example"], hosts=["my-machine"])
     assert post(f"{url}?session=a", headers).status_code == status
     assert len(service.sessions) == (status == 200)
+
+
+def ask(url: str, origin: str, headers: str = "content-type,mcp-session-id,authorization") -> Any:
+    """What a browser asks before a page's request."""
+    import httpx2
+
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": headers}
+    return httpx2.options(url, headers={"origin": origin, **asked}, timeout=30)
+
+
+def test_browsers_are_told_what_an_allowed_page_may_do(shelf_world: ModuleType, serve_http: Callable[..., str]) -> None:
+    url = serve_http(Service(shelf_world.ShelfWorld()), origins=["https://app.example"], token="s3cret")
+    for origin in ("https://app.example", "http://localhost:6274"):
+        allowed = ask(url, origin)  # without the token: browsers do not send it here
+        assert allowed.status_code == 204
+        assert allowed.headers["access-control-allow-origin"] == origin
+        assert "POST" in allowed.headers["access-control-allow-methods"]
+        assert "mcp-session-id" in allowed.headers["access-control-allow-headers"]
+        for headers, status in (({}, 401), ({"authorization": "Bearer s3cret"}, 200)):
+            answer = post(f"{url}?session=a", {"origin": origin, **headers})
+            assert answer.status_code == status
+            assert answer.headers["access-control-allow-origin"] == origin
+            assert "Mcp-Session-Id" in answer.headers["access-control-expose-headers"]
+            assert answer.headers["vary"] == "Origin"
+    refused = ask(url, "https://evil.example")
+    assert refused.status_code == 403
+    assert not [name for name in refused.headers if name.startswith("access-control")]
+    bearer = {"authorization": "Bearer s3cret"}
+    assert "access-control-allow-origin" not in post(f"{url}?session=a", bearer).headers
+
+
+def test_a_server_may_have_a_session_for_whoever_names_none(
+    shelf_world: ModuleType, serve_http: Callable[..., str]
+) -> None:
+    from mcp import Client
+
+    url = serve_http(Service(shelf_world.ShelfWorld(), session="ours"))
+
+    async def main() -> list[Any]:
+        found = []
+        for mode in ("auto", "legacy", "auto"):
+            async with Client(url, mode=mode) as client:
+                await client.call_tool("put", {"name": f"cup{len(found)}"})
+                found.append((await client.call_tool("list", {})).structured_content["result"])
+        async with Client(f"{url}?session=another") as client:
+            found.append((await client.call_tool("list", {})).structured_content["result"])
+        return found
+
+    cups = ["cup0", "cup1", "cup2"]
+    assert asyncio.run(main()) == [cups[:1], cups[:2], cups, []]
+    with pytest.raises(cw.UsageError, match="1 to 200"):
+        Service(shelf_world.ShelfWorld(), session="")
+
+
+def test_a_client_that_connects_for_each_call_is_named(shelf_world: ModuleType, serve_http: Callable[..., str]) -> None:
+    from mcp import Client
+    from mcp_types import Implementation
+
+    said: list[str] = []
+    url = serve_http(Service(shelf_world.ShelfWorld(), notice=said.append))
+
+    async def main() -> None:
+        for name, made in (("patient", 2), ("hasty\x1b[31m", 1)):
+            for _ in range(4):
+                about = Implementation(name=name, version="1")
+                async with Client(url, mode="legacy", client_info=about) as client:
+                    for _ in range(made):
+                        await client.call_tool("list", {})
+
+    asyncio.run(main())
+    assert len(said) == 1
+    assert said[0].startswith("the client hasty?[31m 1 opens a connection for each call")
+    assert "?session=NAME" in said[0]
 
 
 def test_health_and_unknown_paths(shelf_world: ModuleType, serve_http: Callable[..., str]) -> None:
@@ -365,3 +440,22 @@ def test_signals_end_the_server_while_it_waits(
         assert json.loads(child.stdout.readline())["id"] == 1
         child.send_signal(number)
         assert child.wait(timeout=30) == 0  # though stdin is still open
+
+
+@MODES
+def test_a_client_is_told_the_rules_the_time_and_the_person(mode: str) -> None:
+    async def told(client: Any) -> str:
+        return str(client.instructions)
+
+    mail: Any = cw.environment("email")
+    said = in_memory(Service(mail, scenario="sparse", seed=2), told, mode)
+    assert said.startswith("The Callwright environment 'email': 17 tools.\n\nYou look after the mailbox")
+    assert said.endswith(mail.briefing(mail.open("sparse", 2)))
+    assert "Now: Monday, 2026-03-02T09:00:00Z." in said
+
+
+def test_a_client_of_an_environment_without_rules_is_told_what_it_is(shelf_world: ModuleType) -> None:
+    async def told(client: Any) -> str:
+        return str(client.instructions)
+
+    assert "\n" not in in_memory(Service(shelf_world.ShelfWorld()), told)

@@ -246,8 +246,14 @@ def anything(values: dict[str, int]) -> int:
     return sum(values.values())
 
 
+@cw.tool
+def whatever(values: dict[str, str]) -> int:
+    """Count what is given."""
+    return len(values)
+
+
 def test_strict_schemas_are_sent_and_their_nulls_undone() -> None:
-    environment: Any = cw.environment("hotel", tools=[book, anything])
+    environment: Any = cw.environment("hotel", tools=[book, anything, whatever])
     task = evolve(cw.corpus("toolworld-mini-v1").task("train-3"), environment=environment, tools=environment.tools)
     sampled = '{"city": "Oslo", "nights": null, "note": null}'
     with (
@@ -262,7 +268,11 @@ def test_strict_schemas_are_sent_and_their_nulls_undone() -> None:
     assert definitions["book"]["parameters"]["required"] == ["city", "nights", "note"]
     assert definitions["anything"]["strict"] is False
     (entry,) = logs
-    assert "the tool 'anything' cannot be offered with a strict schema: values may have keys" in entry["event"]
+    assert entry["event"].startswith(
+        "2 of 3 tools of task 'train-3' cannot be offered with a strict schema, and are sent as they are: "
+        "'anything' (values may have keys"
+    )
+    assert "; 'whatever' (" in entry["event"]
     program = cw.parser("hermes").parse(one.text)
     assert isinstance(program, cw.Program)
     assert program.calls[0].arguments == {"city": "Oslo", "note": None}

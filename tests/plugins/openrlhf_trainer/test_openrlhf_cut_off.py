@@ -93,8 +93,11 @@ def test_gold_and_endless_garbage(
         assert 0 <= cut["scores"] <= 1
         assert cut["truncated"] is True
     (spool,) = (config.parent / "spool").iterdir()
-    shown = [json.loads(line)["rollout"] for line in spool.read_text().splitlines()]
+    shown = [row for line in spool.read_text().splitlines() for row in json.loads(line)["rows"]]
     assert [one["truncated"] for one in shown] == [True, False]
+    # A group of equal rewards is drawn anew with DAPO: it is shown, but is not one of a step's.
+    counted = [json.loads(line)["samples"] for line in spool.read_text().splitlines()]
+    assert counted == ([0, 0] if "dapo" in more else [1, 1])
     if total is not None:
         score = reward_function(config)
         text = agent.pipeline.parser.render(task.program)

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,11 +68,32 @@ def recipe_text(model: Path, turns: bool = True) -> str:
     )
 
 
+class Late(Heard):
+    """A reporter that lets the trainer listen only once the whole training is over."""
+
+    def __init__(self, model: Path) -> None:
+        super().__init__()
+        self.model = model
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        super().start(stage, total, done)
+        waiting, end = threading.Event(), time.monotonic() + 300
+        while stage == "training" and not (self.model / "config.json").exists():
+            assert time.monotonic() < end, "the stand-in does not come to an end"
+            waiting.wait(0.05)
+
+
 def start(
-    folder: Path, text: str, make_pipeline: Any, python: str, mode: str = "", **options: Any
+    folder: Path,
+    text: str,
+    make_pipeline: Any,
+    python: str,
+    mode: str = "",
+    heard: Heard | None = None,
+    **options: Any,
 ) -> tuple[Run, Heard]:
     run = Run.create(folder, recipe_text=text, manifest={})
-    heard = Heard()
+    heard = heard or Heard()
     trainer = OpenRLHFTrainer(python=python, environment={"STAND_IN": mode}, **{**OPTIONS, **options})
     trainer.train(make_pipeline(text), run, reporter=heard)
     return run, heard
@@ -131,6 +153,16 @@ def test_a_run_from_beginning_to_end(model: Path, make_pipeline: Any, finished: 
     assert again.stages == []
 
 
+def test_a_trainer_that_hears_of_everything_late_writes_the_same(
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str, finished: tuple[Run, Heard]
+) -> None:
+    late = Late(exported / "checkpoints" / "openrlhf-model")
+    run, _ = start(exported, recipe_text(model), make_pipeline, stand_in, heard=late)
+    for name in ("metrics.jsonl", "rollouts.jsonl"):
+        assert run.rows(name) == finished[0].rows(name)
+    assert run.read_json("evaluation.json") == finished[0].read_json("evaluation.json")
+
+
 def test_exported_prompts(model: Path, make_pipeline: Any, finished: tuple[Run, Heard]) -> None:
     from transformers import AutoTokenizer
 
@@ -181,9 +213,15 @@ def test_a_failure_shows_the_end_of_the_log_and_the_run_goes_on_from_its_checkpo
 @pytest.mark.parametrize("role", ["_actor", "_critic"])
 @pytest.mark.parametrize("by", ["itself", "doctor"])
 def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_taken(
-    role: str, by: str, tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    role: str,
+    by: str,
+    exported: Path,
+    model: Path,
+    make_pipeline: Any,
+    stand_in: str,
+    finished: tuple[Run, Heard],
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError):  # both checkpoints are there, and the step after them was heard of
         start(folder, text, make_pipeline, stand_in, "fail 3", checkpoint_every=1)
     assert examine(folder).damage == []
@@ -207,7 +245,8 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_taken(
     assert heard.stages == [("training", 4, 1)]
     if by == "itself":
         assert any("global_step2/model_states.pt is damaged" in said for said in heard.said)
-    assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
+    for name in ("metrics.jsonl", "rollouts.jsonl"):  # those of lost steps are made again, and there once
+        assert run.rows(name) == finished[0].rows(name)
     aside = folder / "checkpoints" / "set-aside-openrlhf_actor-global_step2"
     assert (aside / "model_states.pt").exists()
     assert examine(folder).damage == []

@@ -23,7 +23,7 @@ from callwright.training.trainer import Planning, Trainer
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.export import draw
-from callwright_plugins.openrlhf_trainer.grid import grid_step, share, steady
+from callwright_plugins.openrlhf_trainer.groups import grid_step, share, steady
 from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Options
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer

@@ -13,7 +13,7 @@ from callwright.errors import RunError, UnknownName, UsageError
 from callwright.plugins import default_registry
 from callwright.testing import check_component
 from callwright.training import Teacher, TeacherFailure, TeacherReply, TeacherRequest
-from callwright.training.teacher import AsksConcurrently, connected
+from callwright.training.teaching.teacher import AsksConcurrently, connected
 
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
 pytest.importorskip("aiolimiter", reason="needs the client: pip install 'callwright[openai]'")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.errors import DataError, RecipeError, UnknownName
+from callwright.language.wording import native_instructions
 from callwright.walk.prompt import build_messages
 from callwright_plugins import trl_bridge
 
@@ -191,7 +192,10 @@ def test_data_has_the_prompts_of_the_walk() -> None:
     text = trl_bridge.dataset(CORPUS, form="text", limit=3)
     assert text["prompt"][:] == [CORPUS.prompt_text(task) for task in TASKS[:3]]
     bare = trl_bridge.dataset(CORPUS, ir=None, limit=2)
-    assert [row["prompt"][0]["content"] for row in bare] == [task.query for task in TASKS[:2]]
+    for row, task in zip(bare, TASKS, strict=False):
+        shown = [(one["role"], one["content"]) for one in row["prompt"]]
+        assert shown == [("system", native_instructions()), ("user", task.query)]
+        assert row["prompt"][-1]["task_id"] == task.id
     whole = trl_bridge.dataset("toolworld-mini-v1", "evaluation")
     assert len(whole) == cw.corpus("toolworld-mini-v1").splits["evaluation"]
 

@@ -81,6 +81,13 @@ def test_episodes_of_several_turns_have_exact_ids_masks_and_log_probabilities(
             expected = float(wanted[first + at - 1, token]) if own else 0.0
             assert logprobs[at] == pytest.approx(expected, abs=1e-4)
     assert several, "no episode had a second turn"
+    elsewhere = trl_bridge.rollout_func("tier", corpus=small_corpus, limits=limits, executor="process", workers=2)
+    torch.manual_seed(1)
+    with elsewhere.pool:
+        again = elsewhere(prompts, trainer)
+    for name in ("prompt_ids", "completion_ids", "env_mask", "logprobs"):
+        assert again[name] == drawn[name]
+    assert [one.attempt.turns for one in again["rollout"]] == [one.attempt.turns for one in drawn["rollout"]]
     assert rollouts.described["environment_tokens"] == sum(mask.count(0) for mask in drawn["env_mask"])
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import callwright as cw
 from callwright.errors import UnknownName
+from callwright.language.wording import native_instructions
 from callwright.walk.prompt import build_messages
 from callwright_plugins import verifiers_bridge
 
@@ -104,7 +105,7 @@ def test_tasks_have_the_prompts_of_the_walk_and_survive_the_wire() -> None:
     assert [task.data.prompt for task in made(limit=9).shuffle(seed=1).take(3)]
     assert len(list(made(corpus_options={"train_size": 7}))) == 7
     bare = next(iter(made(ir=None)))
-    assert bare.data.system_prompt is None
+    assert (bare.data.system_prompt, bare.data.prompt) == (native_instructions(), CORPUS["train"][0].query)
 
 
 def test_the_example_of_the_page_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,14 @@ import json
 import os
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import jsonschema_rs
 import pytest
@@ -19,6 +21,10 @@ import pytest
 import callwright as cw
 from callwright.episodes import converse
 from callwright.errors import DataError
+from callwright.machines.model_server import run_to_end
+from callwright.machines.model_server.reply_cache import ReplyCache
+from callwright.testing.samplers import check_one_by_one
+from callwright.training.evaluation import asked_one_by_one, evaluate
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
@@ -308,6 +314,86 @@ def test_engine_and_server_give_the_same_rollouts(server: Any, engine: Any, mode
         made.append((rollout.response_ids, rollout.mask, rollout.stop))  # type: ignore[attr-defined]
     assert made[0] == made[1]
     assert made[0][2] == "assistant_turns"
+
+
+def test_an_evaluation_asks_the_server_in_a_window(server: Any, engine: Any, model: Path, pipeline: Any) -> None:
+    """Episodes one by one give what batches give, and no request waits for those of another episode."""
+    needs_client()
+    tasks = [request.task for request in requests_of(pipeline, 12)]
+    program = pipeline.parser.render(tasks[0].program)
+    first: list[str] = []
+
+    def script(context: str) -> str:
+        if server.state["asked"] and not first:
+            first.append(context)
+            wait_for_others(server)
+        return program if crc32(context.encode()) % 3 else "no program"
+
+    engine.state["text"] = lambda context: script(context)
+    found = {}
+    for name, options in (("batches", {}), ("window", {"base_url": server.url, "concurrency": 3})):
+        server.state["text"] = script
+        sampler = cw.sampler("vllm", model=str(model), **options)
+        made: list[Any] = []
+        verdicts = evaluate(
+            pipeline, tasks, sampler, limits=cw.TurnLimits(assistant_turns=2), batch=4,
+            keep=lambda attempt, verdict, made=made: made.append(attempt.completions),
+        )  # fmt: skip
+        found[name] = verdicts, [[(one.text, one.token_ids, one.truncated) for one in some] for some in made]
+    assert found["window"] == found["batches"]
+    assert first
+    assert {len(completions) for completions in made} == {1, 2}
+    assert sum(one.usage["requests"] for completions in made for one in completions) == len(server.state["asked"])
+
+
+def wait_for_others(server: Any) -> None:
+    """Until requests of more episodes have come than fit beside this one: those of a batch would wait for it."""
+    until = time.monotonic() + 30
+    while len(server.state["asked"]) < 8:
+        assert time.monotonic() < until, "the others wait for this one"
+        time.sleep(0.01)
+
+
+def test_what_the_server_answered_is_kept(server: Any, model: Path, pipeline: Any, tmp_path: Path) -> None:
+    needs_client()
+    gold = pipeline.parser.render(requests_of(pipeline, 1)[0].task.program)
+    server.state["text"] = lambda context: gold
+    tasks = [request.task for request in requests_of(pipeline, 5)]
+    found = []
+    for _ in range(2):
+        sampler = cw.sampler("vllm", model=str(model), base_url=server.url)
+        replies = ReplyCache(tmp_path / "replies.sqlite")
+        sampler.keep_replies(replies)  # type: ignore[attr-defined]
+        made: list[Any] = []
+        limits = cw.TurnLimits(assistant_turns=2)
+        verdicts = evaluate(
+            pipeline, tasks, sampler, limits=limits, keep=lambda attempt, _, made=made: made.append(attempt.completions)
+        )
+        found.append((verdicts, made))
+        assert {name.partition("\n")[0] for name, _ in replies.askers()} == {task.id for task in tasks}
+        replies.close()
+    assert found[0] == found[1]
+    assert len(server.state["asked"]) >= 10
+    assert sum(len(completions) for completions in found[0][1]) == len(server.state["asked"])  # and none a second time
+
+
+def test_an_engine_in_this_process_is_asked_for_batches(engine: Any, model: Path) -> None:
+    sampler = cw.sampler("vllm", model=str(model))
+    assert not asked_one_by_one(sampler)
+    assert asked_one_by_one(cw.sampler("vllm", model=str(model), base_url="http://127.0.0.1:9/v1"))
+    with pytest.raises(cw.UsageError, match="is asked for batches"):
+        run_to_end(_connect(sampler))
+
+
+async def _connect(sampler: Any) -> None:
+    async with sampler.connected():
+        pass
+
+
+def test_what_one_by_one_gives_is_what_all_together_give(server: Any, model: Path) -> None:
+    needs_client()
+    server.state["text"] = lambda context: f"{len(context)}"
+    check_one_by_one(cw.sampler("vllm", model=str(model), base_url=server.url, max_new_tokens=20))
 
 
 def test_a_server_that_fails_masks(server: Any, model: Path, pipeline: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from callwright.environments.isolated.pool import SessionPool
 from callwright.environments.isolated.process import CannotMoveThere, ProcessLost, SessionLimits, SessionProcess
 from callwright.environments.isolated.serving import Handle
-from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.protocol import Briefs, Environment, Outcome, Session, declares
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.tools.spec import ToolSpec
 
@@ -114,6 +114,16 @@ class IsolatedEnvironment(Environment):
         if name.startswith("_") or name == "inner":
             raise AttributeError(name)
         return getattr(self.inner, name)
+
+    @property
+    def briefs(self) -> bool:
+        """As the environment does."""
+        return declares(self.inner, Briefs) and bool(self.inner.briefs)  # type: ignore[attr-defined]
+
+    def briefing(self, session: Session) -> str:
+        """What the environment tells of a session, which says it itself, where it lives."""
+        told: str = session.briefing() if self.briefs else ""  # type: ignore[attr-defined]
+        return told
 
     def open(self, scenario: str = "", seed: int = 0) -> IsolatedSession:
         """A fresh session, in the process that holds the fewest."""

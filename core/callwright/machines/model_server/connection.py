@@ -46,6 +46,8 @@ class Connection:
         self.server = server
         self._slots = asyncio.Semaphore(server.concurrency)
         self._limiter = server.limiter()
+        #: Whether what a request may cost is written down for later starts, which may have a budget.
+        self._remembers = server.replies is not None and any(server.prices)
         #: What was said once and holds for all requests: those that still wait here are not sent.
         self._stopped: CallwrightError | None = None
 
@@ -127,30 +129,46 @@ class Connection:
     async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         whole, replies = self._whole(body), self.server.replies
         if replies is None:
-            return await self._paid(path, whole, "")
+            return self._unfiltered(await self._paid(path, whole, ""))
         key = replies.key(path, self.server.address, whole)
         if (kept := replies.get(key)) is not None:
-            return kept
+            return self._unfiltered(kept)
         try:
             answer = await self._paid(path, whole, key)
         except Exception:  # one that is cancelled may have been answered, and paid for
             replies.gave_up(key)
             raise
         replies.put(key, answer)
-        return answer
+        return self._unfiltered(answer)
 
     async def _paid(self, path: str, whole: dict[str, Any], key: str) -> dict[str, Any]:
         server = self.server
         async with self._under_way(whole) as paid:
-            answer = await self._sent(path, whole, self._answered, paid, key)
+            try:
+                answer = await self._sent(path, whole, self._answered, paid, key)
+            except Exception:
+                if paid.began:
+                    self._lost(paid)
+                raise
             paid.counted = usage_of(answer, server.prices)
             paid.has_usage = isinstance(answer.get("usage"), Mapping)
+            if not paid.has_usage:
+                self._lost(paid)
             self._counted(paid)
-            taken = filtered(answer)
-            server.usage.refused += taken
-            if taken and taken >= len(answer.get("choices") or [None]):
-                raise ContentFiltered(f"{server.label} filtered what the model wrote (content_filter)")
+            server.usage.refused += filtered(answer)
         return answer
+
+    def _unfiltered(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The answer, unless a filter took all of it. That one is paid for, too, and kept like others."""
+        taken = filtered(answer)
+        if taken and taken >= len(answer.get("choices") or [None]):
+            raise ContentFiltered(f"{self.server.label} filtered what the model wrote (content_filter)", answer)
+        return answer
+
+    def _lost(self, paid: _Paid) -> None:
+        """What a try may have cost whose answer is not known."""
+        if self.server.replies is not None and paid.worst:
+            self.server.replies.lost(paid.worst)
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
         more = body.pop("extra_body", None) or {}  # the name that the openai package has for further fields
@@ -162,7 +180,7 @@ class Connection:
     async def _under_way(self, body: Mapping[str, Any]) -> AsyncIterator[_Paid]:
         """A slot and a reservation for a request; what its end means for the row of failures and for the budget."""
         server = self.server
-        asks = self._limiter is not None or server.budget is not None
+        asks = self._limiter is not None or server.budget is not None or self._remembers
         tokens = expected(body) if asks else Expected(0, 0, None)
         paid = _Paid(tokens, self._worst(tokens))
         async with self._slots:
@@ -193,8 +211,10 @@ class Connection:
                 self._settle(paid, paid.worst if unknown else paid.counted.cost)
 
     def _worst(self, tokens: Expected) -> float:
-        """What a request costs at most. Raises :class:`callwright.UsageError` where nothing bounds that."""
-        if self.server.budget is None:
+        """What a request costs at most. Raises :class:`callwright.UsageError` where nothing bounds that, and a budget
+        wants to know it; else it is 0.
+        """
+        if self.server.budget is None and (not self._remembers or tokens.completion is None):
             return 0.0
         if tokens.completion is None:
             raise UsageError("with max_cost, each request needs a limit of tokens, or nothing bounds what it may cost")
@@ -225,7 +245,7 @@ class Connection:
         while True:
             if limiter is not None:
                 await limiter.taken(expects)
-            self._counts(first, key)
+            self._counts(first, key, paid.worst)
             first = False
             tries += 1
             sent = server.parameters.accepted(body)
@@ -253,11 +273,12 @@ class Connection:
                 raise lost(passing, tries, passing.said)
             if passing.began:  # what was set aside for it may be spent, so that the next try needs its own
                 self._settle(paid, paid.worst)
+                self._lost(paid)
                 paid.began = False
                 await self._reserve(paid)
             await asyncio.sleep(pause(tries, random.random()) if passing.wait is None else passing.wait)
 
-    def _counts(self, first: bool, key: str) -> None:
+    def _counts(self, first: bool, key: str, worst: float) -> None:
         """An HTTP request is about to be sent."""
         server = self.server
         if not first:
@@ -265,7 +286,7 @@ class Connection:
             return
         server.usage.requests += 1
         if server.replies is not None and key:
-            server.replies.begun(key)
+            server.replies.begun(key, worst)
 
     def _learnt(self, sent: Mapping[str, Any], refused: RequestRejected) -> bool:
         """Whether something in the request was not to the model's taste, and is left out from now on."""

@@ -29,8 +29,13 @@ class ContextExceeded(Refused):
 class ContentFiltered(Refused, InfrastructureFailure):
     """A filter of the server took the prompt or the answer for unwanted: the sample is masked, nothing is scored.
 
-    Whoever masks what failed masks this, too: it says nothing of what the model can do.
+    Whoever masks what failed masks this, too: it says nothing of what the model can do. ``answer`` is what was answered
+    and is paid for, where the filter took all of it; ``None`` where the request was refused.
     """
+
+    def __init__(self, message: str, answer: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.answer = answer
 
 
 @frozen

@@ -5,7 +5,7 @@
         key = replies.key("chat", address, body)
         answer = replies.get(key)
         if answer is None:
-            replies.begun(key)
+            replies.begun(key, worst)       # what it may cost at most
             answer = ...                    # of the server
             replies.put(key, answer)
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -36,10 +37,11 @@ _PATIENCE: Final = 60.0
 #: Characters of a key that can be told from a word.
 _SECRET: Final = 8
 #: Written into the file, and raised when its tables change.
-_VERSION: Final = 1
+_VERSION: Final = 2
 _TABLES: Final = (
     "CREATE TABLE replies (key TEXT PRIMARY KEY, asker TEXT NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE under_way (key TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE under_way (key TEXT PRIMARY KEY, worst REAL NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE lost (worst REAL NOT NULL)",
     f"PRAGMA user_version = {_VERSION}",
 )
 
@@ -123,9 +125,17 @@ class ReplyCache:
             return None
         return answer if isinstance(answer, dict) else None
 
-    def begun(self, key: str) -> None:
-        """The request is sent now."""
-        self._do("INSERT OR IGNORE INTO under_way VALUES (?)", (key,))
+    def begun(self, key: str, worst: float = 0.0) -> None:
+        """The request is sent now, and may cost so much at most."""
+        self._do("INSERT OR IGNORE INTO under_way VALUES (?, ?)", (key, worst))
+
+    def lost(self, worst: float) -> None:
+        """A request may have been answered, and have cost so much at most, but its answer or usage did not come."""
+        self._do("INSERT INTO lost VALUES (?)", (worst,))
+
+    def perhaps_paid(self) -> float:
+        """What may have been paid for requests of which nothing is known, at most; also those of killed starts."""
+        return math.fsum(worst for (worst,) in self._do("SELECT worst FROM lost", ()))
 
     def put(self, key: str, answer: Mapping[str, Any]) -> None:
         """Keep an answer, unless it is one of those that are not kept; the request is no longer under way."""
@@ -155,7 +165,7 @@ class ReplyCache:
 
     def open(self) -> tuple[int, int]:
         """Look the file over, which is made if it is not there: how many replies it holds, and how many requests were
-        under way when the process before this one ended. These are then forgotten.
+        under way when the process before this one ended. These are then among what may have been paid for.
 
         Raises :class:`callwright.errors.DataError` for a file that is damaged or no cache of replies, and
         :class:`callwright.errors.RunError` for one that cannot be written.
@@ -168,6 +178,7 @@ class ReplyCache:
                     raise sqlite3.DatabaseError(sound)
                 kept = connection.execute("SELECT count(*) FROM replies").fetchone()[0]
                 with connection:
+                    connection.execute("INSERT INTO lost SELECT worst FROM under_way WHERE worst > 0")
                     lost = connection.execute("DELETE FROM under_way").rowcount
         except sqlite3.OperationalError as error:
             self.close()

@@ -41,8 +41,11 @@ class Replies(Protocol):
     def get(self, key: str) -> dict[str, Any] | None:
         """The answer to that request, if it is kept."""
 
-    def begun(self, key: str) -> None:
-        """The request is sent for the first time: from now on it may have to be paid for."""
+    def begun(self, key: str, worst: float = 0.0) -> None:
+        """The request is sent for the first time: from now on it may have to be paid for, with ``worst`` at most."""
+
+    def lost(self, worst: float) -> None:
+        """An answer was lost on the way, or says no usage: it may have cost so much."""
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
         """It was answered."""

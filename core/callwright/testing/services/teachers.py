@@ -11,7 +11,7 @@ from callwright.machines.redaction import redacted_value
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
 from callwright.testing.pickling import elsewhere, refuses
 from callwright.testing.sample import SHOP
-from callwright.training.teacher import FINISHES, ROLES, Teacher, TeacherFailure, TeacherReply, TeacherRequest
+from callwright.training.teaching.teacher import FINISHES, ROLES, Teacher, TeacherFailure, TeacherReply, TeacherRequest
 
 
 def check_teacher(teacher: Teacher) -> None:

@@ -61,9 +61,10 @@ def settle(
     tasks = Run(folder).read_json(TASKS)
     changes = compare(Ingredients(written["made_of"], tasks if isinstance(tasks, dict) else {}), now)
     if not changes:
-        unknown = "weights" in now.stated and "weights" not in written["made_of"]
+        unknown = [key for key in ("weights", "files") if now.stated.get(key) and key not in written["made_of"]]
         if unknown:
-            say(f"{folder} was begun before its ledger held digests of weights: they are written down, not compared")
+            said = " and ".join(unknown)
+            say(f"{folder} was begun before its ledger held digests of {said}: they are written down, not compared")
         if unknown or not isinstance(tasks, dict):
             _write(folder, now, written["continued"])
         return []
@@ -114,11 +115,12 @@ def _write(folder: Path, now: Ingredients, continued: list[Any]) -> None:
 
 
 def compare(before: Ingredients, now: Ingredients) -> list[Change]:
-    """What differs, most telling first: the recipe, tasks by their ids, weights by their files, plugins, versions."""
+    """What differs, most telling first: the recipe, tasks by their ids, files, weights, plugins, versions."""
     old, new = before.stated, now.stated
     return [
         *_value("the recipe", old.get("recipe"), new.get("recipe")),
         *_corpus(before, now),
+        *_files(_table(old, "files"), _table(new, "files")) * ("files" in old),
         *_weights(_table(old, "weights"), _table(new, "weights")),
         *_plugins(_table(old, "plugins"), _table(new, "plugins")),
         *(
@@ -156,6 +158,15 @@ def _corpus(before: Ingredients, now: Ingredients) -> list[Change]:
         what = f"tasks of the split {split!r}" + (f" ({said})" if said else "")
         changes.append(Change(what, str(was.get("digest", "")), str(is_.get("digest", ""))))
     return changes
+
+
+def _files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
+    """Of the files that options name; the recipe says whether an option names another one."""
+    return [
+        change
+        for option in sorted({*before, *now})
+        for change in _value(f"the file of {option}", before.get(option), now.get(option))
+    ]
 
 
 def _weights(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:

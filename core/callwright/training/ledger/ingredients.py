@@ -1,8 +1,8 @@
 """Ingredients: digests of all that decides what a folder's rows say. Equal ones in every process and on every machine.
 
-They are the recipe, the tasks of the splits in use, the plugins, and the versions of Python and of the packages that
-compute. A plugin of an installed distribution is known by its version; one that was added as a module by the source of
-the module and of the modules that its components are in.
+They are the recipe, the tasks of the splits in use, the files that options name, the plugins, and the versions of
+Python and of the packages that compute. A plugin of an installed distribution is known by its version; one that was
+added as a module by the source of the module and of the modules that its components are in.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from callwright.digests import digest_of
+from callwright.training.ledger.named_files import file_digests
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -49,8 +50,9 @@ class Ingredients:
         splits: Mapping[str, Sequence[Task]],
         recipe_text: str = "",
         weights: Mapping[str, Mapping[str, str]] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Ingredients:
-        """Those of a pipeline, of tasks by the name of their split, and of models' files.
+        """Those of a pipeline, of tasks by the name of their split, of models' files, and of those that options name.
 
         A corpus that makes its tasks on demand may have a method ``fingerprint(split)``: JSON that fixes them. Then
         only the first tasks are looked at.
@@ -68,6 +70,7 @@ class Ingredients:
                 "corpus": {"name": pipeline.corpus.name, "splits": corpus},
                 "plugins": plugin_digests(pipeline.registry),
                 "versions": versions(),
+                "files": file_digests(options or {}),
                 **({"weights": {name: dict(files) for name, files in weights.items()}} if weights else {}),
             },
             digests,
@@ -89,7 +92,7 @@ def versions() -> dict[str, str]:
 
 
 def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
-    """A digest of each task by its id: query, tools, answer, scenario, seed, reference program and facts."""
+    """A digest of each task by its id: query, tools, answer, scenario, seed, reference program, facts and clock."""
     tools: dict[int, tuple[Any, str]] = {}  # with the tool, so that no other one can get its id
 
     def tool(spec: Any) -> str:
@@ -110,6 +113,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 task.returns,
                 None if task.program is None else [_or_none(call) for call in task.program.calls],
                 {name: _or_none(value) for name, value in task.facts.items()},
+                *([] if task.clock is None else [task.clock.to_json()]),
             ]
         )
         for task in tasks

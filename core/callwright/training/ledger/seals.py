@@ -233,9 +233,19 @@ class Examination:
 
 
 def _sealed_within(path: Path, hidden: tuple[str, ...]) -> list[Path]:
-    """A folder; or those deeper in it that have seals, which are another program's checkpoints."""
+    """A folder; or those deeper in it that have seals, which are another program's checkpoints, and their like."""
     deeper = sorted(one.parent for one in path.rglob(SEAL) if one.parent != path)
-    return [one for one in deeper if not any(part.startswith(hidden) for part in one.relative_to(path).parts)] or [path]
+    sealed = [one for one in deeper if not any(part.startswith(hidden) for part in one.relative_to(path).parts)]
+    if not sealed:
+        return [path]
+    if (path / SEAL).is_file():
+        return sealed
+    beside = [one for base in dict.fromkeys(one.parent for one in sealed) for one in sorted(base.iterdir())]
+    return sealed + [
+        one
+        for one in beside
+        if one.is_dir() and not one.name.startswith(hidden) and not any(whole.is_relative_to(one) for whole in sealed)
+    ]
 
 
 def examine(folder: Path) -> Examination:
@@ -245,7 +255,7 @@ def examine(folder: Path) -> Examination:
     hidden = (".", SET_ASIDE)
     paths = sorted(path for path in base.glob("*") if path.is_dir() and not path.name.startswith(hidden))
     seals = [Seal.of(one) for path in paths for one in _sealed_within(path, hidden)]
-    found.unsealed = [one.path.name for one in seals if not one.sealed]
+    found.unsealed = list(dict.fromkeys(one.path.name for one in seals if not one.sealed))
     ordered = sorted((one for one in seals if one.position is not None), key=lambda one: one.position or ())
     found.checkpoints = len(ordered)
     good: Seal | None = None

@@ -15,6 +15,7 @@ from callwright_plugins.local_trainer.options import Options, SupervisedOptions
 from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
 
 if TYPE_CHECKING:
+    from callwright.episodes.pool import EpisodePool
     from callwright.pipeline import Pipeline
 
 
@@ -45,9 +46,13 @@ def evaluate_policy(
     reporter: Reporter,
     stage: str | None = None,
     keep: Callable[[Attempt, Verdict], object] | None = None,
+    pool: EpisodePool | None = None,
 ) -> dict[str, Any]:
-    """The summary of one greedy attempt per task. Without a ``stage`` the reporter hears nothing of it."""
-    sampler = PolicySampler(policy, options.max_new_tokens, options.evaluation_batch)
+    """The summary of one greedy attempt per task. Without a ``stage`` the reporter hears nothing of it.
+
+    Turns are executed by the ``pool``, if there is one.
+    """
+    sampler = PolicySampler(policy, options.max_new_tokens, options.evaluation_batch, pool)
     heard: Callable[[int], object] | None = None
     if stage is not None:
         reporter.start(stage, len(tasks))

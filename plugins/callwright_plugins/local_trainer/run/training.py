@@ -20,6 +20,7 @@ from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
+from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
@@ -72,6 +73,7 @@ class Training:
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
         self.lengths = Lengths(run.path, FILES)
+        self.pool = pipeline.pool(options.executor, options.workers, options.stuck_after)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.reference: Policy | None = None
@@ -86,7 +88,7 @@ class Training:
 
         Stopped by a signal it keeps the last completed step, and by an alarm what is said in ``metrics.jsonl``.
         """
-        with self.last.kept():
+        with self.pool, self.last.kept():
             self._run()
 
     def _run(self) -> None:
@@ -182,8 +184,10 @@ class Training:
         self.last.reached("train", done)
         self._evaluate_during(done)  # a run may have been stopped in the middle of it
         self.reporter.start("training", options.steps, done)
+        meter = Meter(self.pipeline.reward)
         for step in range(done, options.steps):
             clock = _Clock()
+            meter.take()  # an evaluation's, which has rows of its own
             groups, seen, rounds = self._collect(stream, step, clock)
             told = {**describe(seen), **describe_turns(seen)}
             if mostly_masked(told) and not (rows and mostly_masked(rows[-1])):
@@ -196,6 +200,7 @@ class Training:
                     "groups": len(groups),
                     "zero_variance": zero_variance(seen),
                     "resampling_rounds": rounds,
+                    **({"usage": usage} if (usage := meter.take()) else {}),
                     **row,
                 }
                 rows = [*rows, row][-2 * options.alarm_window :]
@@ -302,7 +307,7 @@ class Training:
             tasks = stream.draw(options.prompts, step, round_)
             purpose = (self.seed, "sampling", step, round_)
             groups = sample_groups(
-                self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
+                self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap, self.pool
             )
             clock.lap("scoring")
             rewards, valid, _ = rewards_of(groups)
@@ -358,7 +363,9 @@ class Training:
 
     def _evaluate(self, stage: str | None) -> dict[str, Any]:
         tasks = evaluation_tasks(self.pipeline, self.options)
-        return evaluate_policy(self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage)
+        return evaluate_policy(
+            self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage, pool=self.pool
+        )
 
 
 class _Clock:

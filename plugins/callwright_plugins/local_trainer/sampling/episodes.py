@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from callwright.episodes.driving import drive
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode, describe_episodes
@@ -26,6 +26,7 @@ from callwright_plugins.local_trainer.randomness import seed_of, torch_generator
 from callwright_plugins.local_trainer.sampling.rollouts import Group, ScoredSample
 
 if TYPE_CHECKING:
+    from callwright.episodes.pool import EpisodePool
     from callwright.pipeline import Pipeline
 
 
@@ -98,13 +99,17 @@ def sample_groups(
     purpose: tuple[int | str, ...],
     progress: Progress,
     lap: Callable[[str], object],
+    pool: EpisodePool | None = None,
 ) -> list[Group]:
     """For each task ``options.group`` episodes, driven to their end turn by turn, scored and judged.
+
+    A ``pool`` executes and scores them; without one this thread does.
 
     An episode whose machinery failed is begun again ``options.retries`` times, then masked. ``lap`` hears when sampling
     is over. Raises :class:`callwright.episodes.PromptTooLong`.
     """
     codec = policy.codec()
+    pool = pool or pipeline.pool()
     conditions = evolve(pipeline.conditions, limits=limits, progress=progress)
     started = []
     for task in tasks:
@@ -126,13 +131,10 @@ def sample_groups(
         limits.turn_tokens or options.max_new_tokens,
     )
     episodes = [one for group in started for one in group]
-    with _Scoring(pipeline, episodes) as scoring:
-        # A reward that waits does so while others are sampled: where episodes have one turn, those of the next batch.
-        at_once = rows if limits.single and pipeline.reward.waits else len(episodes)
-        for start in range(0, len(episodes), at_once):
-            scoring.driven = start + at_once
-            drive(episodes[start : scoring.driven], scoring.while_asking(engine), retries=options.retries)
-            scoring.begin()
+    with _Scoring(pipeline, pool, episodes) as scoring:
+        # What takes time is begun while others are sampled.
+        at_once = rows if pool.parallel or (limits.single and pipeline.reward.waits) else None
+        drive(episodes, engine, retries=options.retries, pool=pool, at_once=at_once, ended=scoring.ended)
         lap("sampling")
         known = iter(scoring.results(options.retries))
     groups = []
@@ -146,51 +148,41 @@ def sample_groups(
     return groups
 
 
-@define(eq=False)
 class _Scoring:
-    """The rewards of episodes. One that waits is begun as soon as its episode has ended, while others are sampled."""
+    """The rewards of episodes. Those that wait or that a pool finds out are begun as soon as an episode has ended."""
 
-    pipeline: Pipeline
-    episodes: Sequence[TokenEpisode]
-    #: How many of them are driven by now, to their end or to where the engine is asked.
-    driven: int = 0
-    begun: dict[int, tuple[Attempt, Future[Reward]]] = field(factory=dict)
+    def __init__(self, pipeline: Pipeline, pool: EpisodePool, episodes: Sequence[TokenEpisode]) -> None:
+        self._pipeline, self._pool, self._episodes = pipeline, pool, episodes
+        self._begun: dict[int, tuple[Attempt, Future[Reward]]] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for begun in self.begun.values():  # those that are done stay as they are
+        for begun in list(self._begun.values()):  # those that are done stay as they are
             begun[1].cancel()
 
-    def while_asking(self, engine: Engine) -> Callable[[Sequence[TokenEpisode]], list[EngineOutput]]:
-        """The engine. Whatever is not asked about any more has ended."""
-
-        def ask(live: Sequence[TokenEpisode]) -> list[EngineOutput]:
-            self.begin()
-            return engine(live)
-
-        return ask
-
-    def begin(self) -> None:
-        """Begin with the episodes that have ended, if the reward waits at all."""
-        if self.pipeline.reward.waits:
-            for number, one in enumerate(self.episodes[: self.driven]):
-                if number not in self.begun and one.over:
-                    attempt = one.attempt
-                    self.begun[number] = attempt, self.pipeline.begin(attempt)
+    def ended(self, episode: TokenEpisode) -> None:
+        """An episode is over. In a pool this is called by whoever has executed it."""
+        attempt = episode.attempt
+        if self._pipeline.reward.waits:
+            self._begun[id(episode)] = attempt, self._pipeline.begin(attempt)
+        elif self._pool.scores:
+            scored = Future[Reward]()
+            scored.set_result(self._pool.score(attempt))
+            self._begun[id(episode)] = attempt, scored
 
     def results(self, retries: int) -> list[tuple[Attempt, Reward]]:
         """The rewards, each with the attempt that it is of.
 
         Where a component could not find out, because a session of its own failed say, it is asked again.
         """
-        pipeline = self.pipeline
-        if self.begun:
-            known = (self.begun[number] for number in range(len(self.episodes)))
+        pipeline = self._pipeline
+        if self._begun:
+            known = (self._begun[id(one)] for one in self._episodes)
             found = [(attempt, pipeline.tell(attempt, future.result())) for attempt, future in known]
         else:
-            found = list(pipeline.scoring(one.attempt for one in self.episodes))
+            found = list(pipeline.scoring(one.attempt for one in self._episodes))
         for _ in range(retries):
             again = [
                 number
@@ -202,9 +194,19 @@ class _Scoring:
                 Attempt.of(one.task, one.parser, one.turns, one.conditions, stop=one.stop)
                 for one, _ in (found[number] for number in again)
             ]
-            for number, scored in zip(again, pipeline.scoring(made), strict=True):
+            for number, scored in zip(again, scored_by(pipeline, self._pool, made), strict=True):
                 found[number] = scored
         return found
+
+
+def scored_by(pipeline: Pipeline, pool: EpisodePool, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:
+    """Attempts with their rewards, in their order, by the workers of a pool where these score. Hooks hear of them."""
+    if not pool.scores:
+        yield from pipeline.scoring(attempts)
+        return
+    asked = list(attempts)
+    for one, reward in zip(asked, pool.score_all(asked), strict=True):
+        yield one, pipeline.tell(one, reward)
 
 
 def describe_turns(groups: Sequence[Group]) -> dict[str, Any]:

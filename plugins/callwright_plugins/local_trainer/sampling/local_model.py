@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -29,14 +29,21 @@ from callwright_plugins.local_trainer.options import Device, Precision
 from callwright_plugins.local_trainer.randomness import seed_of, steady
 from callwright_plugins.local_trainer.sampling.episodes import Engine
 
+if TYPE_CHECKING:
+    from callwright.episodes.pool import EpisodePool
+
 
 class PolicySampler:
     """Completions of a policy: what is sampled for a request hangs on the seed and its task alone."""
 
     name = "local-model"
 
-    def __init__(self, policy: Policy, max_new_tokens: int, rows_at_once: int = 256) -> None:
+    def __init__(
+        self, policy: Policy, max_new_tokens: int, rows_at_once: int = 256, pool: EpisodePool | None = None
+    ) -> None:
+        """``pool`` executes the turns of episodes; without one this thread does."""
         self.policy = policy
+        self._pool = pool
         self._max_new_tokens = max_new_tokens
         self._rows_at_once = rows_at_once
 
@@ -78,7 +85,7 @@ class PolicySampler:
         codec = policy.codec()
         groups = [[start(request, codec, copy) for copy in range(n)] for request in requests]
         engine = Engine(policy, temperature, None, self._rows_at_once, self._max_new_tokens)
-        drive([one for group in groups for one in group], engine, retries=retries)
+        drive([one for group in groups for one in group], engine, retries=retries, pool=self._pool)
         return groups
 
 

@@ -29,7 +29,7 @@ from callwright_plugins.local_trainer.run.checkpoints import Phase, State
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, remove_unplanned, unplanned
 from callwright_plugins.local_trainer.run.training import EVALUATION, TIMINGS, make_policy
-from callwright_plugins.local_trainer.sampling.episodes import turn_limits
+from callwright_plugins.local_trainer.sampling.episodes import scored_by, turn_limits
 from callwright_plugins.local_trainer.supervised.epochs import Epochs
 from callwright_plugins.local_trainer.supervised.material import held_out, material
 
@@ -61,6 +61,7 @@ class SupervisedTraining:
         self.evaluation: dict[str, Any] = {"before": None, "during": [], "after": None}
         self.counts = dict.fromkeys(FILES, 0)
         self.lengths = Lengths(run.path, FILES)
+        self.pool = pipeline.pool(options.executor, options.workers, options.stuck_after)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.tasks = evaluation_tasks(pipeline, options)
@@ -70,7 +71,7 @@ class SupervisedTraining:
 
     def run(self) -> None:
         """Everything that is left to do; nothing if the run is finished. Stopped, it keeps the last completed step."""
-        with self.last.kept():
+        with self.pool, self.last.kept():
             self._run()
 
     def _run(self) -> None:
@@ -163,8 +164,9 @@ class SupervisedTraining:
 
         def score() -> None:
             nonlocal seen
-            for (attempt, verdict), reward in zip(
-                kept, self.pipeline.score_many(attempt for attempt, _ in kept), strict=True
+            attempts = [attempt for attempt, _ in kept]
+            for (attempt, verdict), (_, reward) in zip(
+                kept, scored_by(self.pipeline, self.pool, attempts), strict=True
             ):
                 if reward.total is not None:
                     totals.append(reward.total)
@@ -179,7 +181,7 @@ class SupervisedTraining:
                 score()
 
         result = evaluate_policy(
-            self.pipeline, self.policy, self.tasks, self.options, self.limits, self.reporter, stage, keep
+            self.pipeline, self.policy, self.tasks, self.options, self.limits, self.reporter, stage, keep, self.pool
         )
         score()
         result["reward"] = sum(totals) / len(totals) if totals else None

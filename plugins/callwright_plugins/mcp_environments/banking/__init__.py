@@ -29,6 +29,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.banking.events import EVENTS
+    from callwright_plugins.mcp_environments.banking.policy import POLICY
     from callwright_plugins.mcp_environments.banking.rows import ROWS
     from callwright_plugins.mcp_environments.banking.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.banking.tools import TOOLS
@@ -40,4 +42,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        events=EVENTS,
     )

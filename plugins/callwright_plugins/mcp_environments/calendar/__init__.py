@@ -30,6 +30,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.calendar.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.calendar.rows import ROWS
     from callwright_plugins.mcp_environments.calendar.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.calendar.tools import TOOLS
@@ -41,4 +42,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
     )

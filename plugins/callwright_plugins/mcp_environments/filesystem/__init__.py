@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.filesystem.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.filesystem.rows import ROWS
     from callwright_plugins.mcp_environments.filesystem.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.filesystem.tools import TOOLS
@@ -39,4 +40,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
     )

@@ -30,6 +30,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.food_delivery.events import EVENTS
+    from callwright_plugins.mcp_environments.food_delivery.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.food_delivery.rows import ROWS
     from callwright_plugins.mcp_environments.food_delivery.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.food_delivery.tools import TOOLS
@@ -41,4 +43,7 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
+        events=EVENTS,
     )

@@ -187,7 +187,7 @@ def apply_promo(
     world: World,
     /,
     basket_id: BasketId,
-    code: Annotated[str, Field(description="Promo code, such as HELLO20.", min_length=1, max_length=40)],
+    code: Annotated[str, Field(description="Promo code, such as MAPLE20.", min_length=1, max_length=40)],
 ) -> BasketView:
     """Use a promo code for a basket, in place of any other. Fails with EMPTY_BASKET, PROMO_EXPIRED, PROMO_USED,
     PROMO_NOT_HERE (another restaurant's), PROMO_FIRST_ORDER or PROMO_MIN_SPEND.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from callwright.environments.rows import table_of
 from callwright.environments.stateful import NOW, Scenario
+from callwright_plugins.mcp_environments.codes import own_codes
 from callwright_plugins.mcp_environments.food_delivery.ordering import steps_of
 from callwright_plugins.mcp_environments.food_delivery.rows import (
     Address,
@@ -267,7 +268,7 @@ def _promos(now: int, restaurant_id: str) -> Iterable[Promo]:
     yield Promo("CARNIVAL", "percent", 30, 0, None, "", False, True, now - 10 * DAY, False)
 
 
-def _typical(rng: Random, scale: float) -> Iterable[Any]:
+def _typical_rows(rng: Random, scale: float) -> Iterable[Any]:
     number = _Numbers()
     yield _me(rng, 60_000)
     yield from _districts()
@@ -309,7 +310,7 @@ def _extras(rows: Iterable[Any]) -> dict[str, list[Item]]:
     return found
 
 
-def _sparse(rng: Random, scale: float) -> Iterable[Any]:
+def _sparse_rows(rng: Random, scale: float) -> Iterable[Any]:
     number = _Numbers()
     yield _me(rng, 3_000)
     yield from _districts()
@@ -332,7 +333,7 @@ def _sparse(rng: Random, scale: float) -> Iterable[Any]:
     yield Promo("HELLO20", "percent", 20, 1500, 1000, "", True, True, DINNER + DAY, False)
 
 
-def _adversarial(rng: Random, scale: float) -> Iterable[Any]:
+def _adversarial_rows(rng: Random, scale: float) -> Iterable[Any]:
     number = _Numbers()
     yield _me(rng, 2_500)
     yield from _districts()
@@ -392,6 +393,18 @@ def _adversarial(rng: Random, scale: float) -> Iterable[Any]:
     where = restaurants[0]
     yield from _order(rng, number, where, extras[where.id], addresses[0], LATE - 2 * MINUTE, cancelled=True)
     yield from _order(rng, number, where, extras[where.id], addresses[0], LATE - 3 * DAY, rated=True)
+
+
+def _typical(rng: Random, scale: float) -> Iterable[Any]:
+    return own_codes(_typical_rows(rng, scale), rng)
+
+
+def _sparse(rng: Random, scale: float) -> Iterable[Any]:
+    return own_codes(_sparse_rows(rng, scale), rng)
+
+
+def _adversarial(rng: Random, scale: float) -> Iterable[Any]:
+    return own_codes(_adversarial_rows(rng, scale), rng)
 
 
 SCENARIOS: Final = {

@@ -29,6 +29,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.iot_devices.events import EVENTS
+    from callwright_plugins.mcp_environments.iot_devices.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.iot_devices.rows import ROWS
     from callwright_plugins.mcp_environments.iot_devices.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.iot_devices.tools import TOOLS
@@ -40,4 +42,7 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
+        events=EVENTS,
     )

@@ -28,6 +28,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.marketplace.events import EVENTS
+    from callwright_plugins.mcp_environments.marketplace.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.marketplace.rows import ROWS
     from callwright_plugins.mcp_environments.marketplace.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.marketplace.tools import TOOLS
@@ -39,4 +41,7 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
+        events=EVENTS,
     )

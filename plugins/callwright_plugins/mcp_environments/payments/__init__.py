@@ -28,6 +28,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.payments.events import EVENTS
+    from callwright_plugins.mcp_environments.payments.policy import POLICY
     from callwright_plugins.mcp_environments.payments.rows import ROWS
     from callwright_plugins.mcp_environments.payments.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.payments.tools import TOOLS
@@ -39,4 +41,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        events=EVENTS,
     )

@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.retail_chain.policy import POLICY
     from callwright_plugins.mcp_environments.retail_chain.rows import ROWS
     from callwright_plugins.mcp_environments.retail_chain.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.retail_chain.tools import TOOLS
@@ -39,4 +40,5 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
     )

@@ -30,6 +30,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.shopping.events import EVENTS
+    from callwright_plugins.mcp_environments.shopping.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.shopping.rows import ROWS
     from callwright_plugins.mcp_environments.shopping.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.shopping.tools import TOOLS
@@ -41,4 +43,7 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
+        events=EVENTS,
     )

@@ -31,7 +31,7 @@ from callwright_plugins.mcp_environments.shopping.views import CartView, cart_vi
 from callwright_plugins.mcp_environments.times import iso
 
 ItemId = Annotated[str, Field(description="Cart item id, such as CI00003, from view_cart.", max_length=40)]
-Code = Annotated[str, Field(description="Coupon code, such as SPRING10, from list_coupons.", max_length=40)]
+Code = Annotated[str, Field(description="Coupon code, such as MAPLE10, from list_coupons.", max_length=40)]
 Method = Annotated[ShippingMethod, Field(description="How it is shipped; express costs more and is never free.")]
 
 

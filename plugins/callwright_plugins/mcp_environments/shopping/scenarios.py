@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from callwright.environments.rows import table_of
 from callwright.environments.stateful import NOW, Scenario
+from callwright_plugins.mcp_environments.codes import own_codes
 from callwright_plugins.mcp_environments.people import CITIES, FIRST, LAST, email_of, full_name, person
 from callwright_plugins.mcp_environments.shopping.pricing import postage, shares
 from callwright_plugins.mcp_environments.shopping.rows import (
@@ -241,7 +242,7 @@ def _coupons(extra: Iterable[Coupon] = ()) -> Iterable[Coupon]:
     yield from extra
 
 
-def _typical(rng: Random, scale: float) -> Iterable[Any]:
+def _typical_rows(rng: Random, scale: float) -> Iterable[Any]:
     number = _Numbers()
     first, last = person(rng)
     me = Profile("me", f"{first} {last}", email_of(first, last, 1))
@@ -286,7 +287,7 @@ def _typical(rng: Random, scale: float) -> Iterable[Any]:
         )
 
 
-def _sparse(rng: Random, scale: float) -> Iterable[Any]:
+def _sparse_rows(rng: Random, scale: float) -> Iterable[Any]:
     number = _Numbers()
     first, last = person(rng)
     yield Profile("me", f"{first} {last}", email_of(first, last, 1))
@@ -298,7 +299,7 @@ def _sparse(rng: Random, scale: float) -> Iterable[Any]:
     yield Cart(CART, (), "")
 
 
-def _adversarial(rng: Random, scale: float) -> Iterable[Any]:
+def _adversarial_rows(rng: Random, scale: float) -> Iterable[Any]:
     number = _Numbers()
     first, last = person(rng)
     me = Profile("me", f"{first} {last}", email_of(first, last, 1))
@@ -378,6 +379,18 @@ def _adversarial(rng: Random, scale: float) -> Iterable[Any]:
     yield from _order(
         rng, number, [(plain[0], of[plain[0].id], 1)], NOW - 3 * HOUR, addresses[1], methods[3], cancelled_at=NOW - HOUR
     )
+
+
+def _typical(rng: Random, scale: float) -> Iterable[Any]:
+    return own_codes(_typical_rows(rng, scale), rng)
+
+
+def _sparse(rng: Random, scale: float) -> Iterable[Any]:
+    return own_codes(_sparse_rows(rng, scale), rng)
+
+
+def _adversarial(rng: Random, scale: float) -> Iterable[Any]:
+    return own_codes(_adversarial_rows(rng, scale), rng)
 
 
 SCENARIOS: Final = {

@@ -27,6 +27,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.social_media.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.social_media.rows import ROWS
     from callwright_plugins.mcp_environments.social_media.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.social_media.tools import TOOLS
@@ -38,4 +39,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
     )

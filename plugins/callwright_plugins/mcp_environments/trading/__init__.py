@@ -27,6 +27,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.trading.events import EVENTS
+    from callwright_plugins.mcp_environments.trading.policy import POLICY
     from callwright_plugins.mcp_environments.trading.rows import ROWS
     from callwright_plugins.mcp_environments.trading.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.trading.tools import TOOLS
@@ -38,4 +40,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        events=EVENTS,
     )

@@ -31,6 +31,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.travel_booking.events import EVENTS
+    from callwright_plugins.mcp_environments.travel_booking.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.travel_booking.rows import ROWS
     from callwright_plugins.mcp_environments.travel_booking.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.travel_booking.tools import TOOLS
@@ -42,4 +44,7 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
+        events=EVENTS,
     )

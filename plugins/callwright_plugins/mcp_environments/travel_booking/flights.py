@@ -37,6 +37,7 @@ from callwright_plugins.mcp_environments.travel_booking.rows import (
     FlightBooking,
     Hold,
 )
+from callwright_plugins.mcp_environments.travel_booking.schedule import explain_no_flights
 
 FlightId = Annotated[str, Field(description="Flight id, such as F00031, from search_flights.", max_length=40)]
 FareName = Annotated[FareClass, Field(description="Class of fare.")]
@@ -176,7 +177,8 @@ def search_flights(
     cursor: Cursor = "",
 ) -> Page[FlightView]:
     """Find flights that can still be booked, with the fares that have enough seats and their prices for one traveller.
-    Fails with DATE_ORDER for a day in the past.
+    Fails with DATE_ORDER for a day in the past. Warns with ROUTE_NOT_FLOWN or OUTSIDE_SCHEDULE if that is why there is
+    none.
     """
     start = _code(world, origin)
     end = _code(world, destination) if destination else ""
@@ -212,6 +214,8 @@ def search_flights(
         and (not date or day <= flight.departs_at < day + DAY)
         and any(has_seats(flight, name) for name in wanted)
     ]
+    if not found:
+        explain_no_flights(world, start, end, day)
     if sort == "price":
         views = sorted(map(view, found), key=lambda one: min(fare["price_cents"] for fare in one["fares"]))
         return page(views, lambda one: one, limit, cursor)

@@ -23,6 +23,7 @@ from callwright_plugins.mcp_environments.travel_booking.party import (
     spend,
 )
 from callwright_plugins.mcp_environments.travel_booking.rows import Hotel, HotelBooking, RoomNight, RoomType, Traveler
+from callwright_plugins.mcp_environments.travel_booking.schedule import check_city, explain_no_rooms
 from callwright_plugins.mcp_environments.travel_booking.trips import Points
 
 #: Hour of the day (UTC) at which stays begin.
@@ -144,10 +145,13 @@ def search_hotels(
     cursor: Cursor = "",
 ) -> Page[HotelSummary]:
     """Find hotels in a city. With check_in and check_out only those with a room for all nights, and what it costs;
-    fails with DATE_ORDER if the days are in the wrong order or past.
+    fails with DATE_ORDER if the days are in the wrong order or past. Warns with OUTSIDE_SCHEDULE if there is no room
+    because the nights are not on sale yet.
     """
     days = stay_days(world, check_in, check_out) if check_in or check_out else None
     wanted = city.strip().lower()
+    if wanted:
+        check_city(world, wanted)
     found: list[HotelSummary] = []
     for hotel in world.rows(Hotel):
         if hotel.stars < min_stars or (wanted and wanted != hotel.city.lower()):
@@ -159,6 +163,8 @@ def search_hotels(
             found.append(
                 {"hotel_id": hotel.id, "name": hotel.name, "city": hotel.city, "stars": hotel.stars, "rooms": offers}
             )
+    if not found:
+        explain_no_rooms(world, days or ())
     return page(found, lambda view: view, limit, cursor)
 
 

@@ -26,6 +26,8 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.vehicle.events import EVENTS
+    from callwright_plugins.mcp_environments.vehicle.policy import POLICY
     from callwright_plugins.mcp_environments.vehicle.rows import ROWS
     from callwright_plugins.mcp_environments.vehicle.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.vehicle.tools import TOOLS
@@ -37,4 +39,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        events=EVENTS,
     )

@@ -29,6 +29,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.video_meeting.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.video_meeting.rows import ROWS
     from callwright_plugins.mcp_environments.video_meeting.scenarios import SCENARIOS
     from callwright_plugins.mcp_environments.video_meeting.tools import TOOLS
@@ -40,4 +41,6 @@ def environment(
         scenarios=SCENARIOS,
         toolsets=toolsets,
         scale=scale,
+        policy=POLICY,
+        person=signed_in,
     )

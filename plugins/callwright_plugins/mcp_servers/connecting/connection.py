@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from pathlib import PurePath
 from typing import IO, Any, Final
 
 from attrs import field, frozen
 
 from callwright.errors import InfrastructureFailure
 from callwright.machines.redaction import is_secret, redacted, redacted_words
+from callwright_plugins.mcp_servers.connecting.bounded import TOO_LONG, bounded
+from callwright_plugins.mcp_servers.connecting.pipes import TOO_LARGE, UNREADABLE, process_streams
 from callwright_plugins.mcp_servers.connecting.workspace import Workspace
 from callwright_plugins.mcp_servers.wire import SESSION
 
 _CONNECTION_CLOSED: Final = -32000
+_PARSE_ERROR: Final = -32700
+_LIST_CHANGED: Final = "notifications/tools/list_changed"
+#: Seconds in which a server says that it will tell of changes.
+_ACKNOWLEDGED: Final = 2.0
 _REQUEST_TIMEOUT: Final = -32001
 _TAIL: Final = 2000
+#: Programs that say nothing of what they start.
+_LAUNCHER: Final = re.compile(r"python[\d.]*|node|npx|bun|bunx|deno|uvx?|pipx|env|bash|sh")
 _MOST_PAGES: Final = 200
+#: Bytes of an answer: a hundred times what fits into any prompt.
+REPLY_LIMIT: Final = 16_000_000
 
 # Where nobody set up logging, Python would print the SDK's tracebacks about lines of a server that are no protocol.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -28,11 +42,13 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 class ServerFailure(InfrastructureFailure):
     """The server is gone or does not answer.
 
-    ``code`` becomes that of the outcome: ``crashed``, ``timeout``, ``protocol``, ``reset``, ``diverged``, ``session``.
+    ``code`` becomes that of the outcome: ``crashed``, ``timeout``, ``protocol``, ``too_large``, ``changed``, ``reset``,
+    ``diverged``, ``session``.
+    ``sent`` is false where the server cannot have seen the request.
     """
 
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
+    def __init__(self, code: str, message: str, *, sent: bool = True) -> None:
+        self.code, self.sent = code, sent
         super().__init__(message)
 
 
@@ -49,7 +65,7 @@ class Target:
     """How a server is reached: the command that starts one, or the URL of one that runs.
 
     ``env`` is added to the few variables that servers inherit (PATH, HOME, USER …). ``legacy`` skips asking for the
-    newest protocol version, for servers that cannot bear to be asked.
+    newest protocol version, for servers that cannot bear to be asked. ``reply_limit`` is the most bytes of an answer.
     """
 
     command: tuple[str, ...] = ()
@@ -58,10 +74,22 @@ class Target:
     cwd: str | None = None
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     legacy: bool = False
+    reply_limit: int = REPLY_LIMIT
 
     @property
     def label(self) -> str:
-        """The target for people, without the secrets in it."""
+        """The target in short, for messages, which models read too: no argument, folder or query is in it."""
+        if self.url:
+            return redacted(self.url).partition("?")[0]
+        program = PurePath(self.command[0]).name
+        if not _LAUNCHER.fullmatch(program):
+            return program
+        started = next((word for word in self.command[1:] if not word.startswith("-")), "")
+        return f"{program} {PurePath(redacted(started)).name}".rstrip()
+
+    @property
+    def command_line(self) -> str:
+        """The whole target, for those who wrote it, without the secrets in it."""
         return redacted(self.url) if self.url else " ".join(redacted_words(self.command))
 
     def without_secrets(self, text: str) -> str:
@@ -109,6 +137,10 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self._leave = asyncio.Event()
         self._log: IO[bytes] | None = None
+        self._listing_changed = False
+        self._relisting = asyncio.Lock()
+        #: How its tools differ from those that it had when it was opened, once it said that they changed.
+        self.differences: Sequence[str] = ()
 
     async def start(self, limit: float) -> Description:
         """Open it and list the tools. Raises :class:`ServerFailure` if that fails or takes over ``limit`` seconds."""
@@ -130,6 +162,7 @@ class Connection:
                     async with asyncio.timeout(limit):
                         self._client = await stack.enter_async_context(self._make_client(await self._transport(stack)))
                         found = await self._describe()
+                        await self._listen(stack)
                 except TimeoutError:
                     raise ServerFailure(
                         "timeout", f"{self.target.label}: not ready after {limit:g} s{self._said()}"
@@ -168,32 +201,60 @@ class Connection:
         import callwright
 
         about = types.Implementation(name="callwright", version=callwright.__version__)
-        return Client(transport, mode="legacy" if self.target.legacy else "auto", client_info=about)
+        mode = "legacy" if self.target.legacy else "auto"
+        return Client(transport, mode=mode, client_info=about, message_handler=self._hear)
+
+    async def _hear(self, message: Any) -> None:
+        """Note that the server says that its tools are others now."""
+        self._listing_changed = self._listing_changed or getattr(message, "method", "") == _LIST_CHANGED
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        """Ask to be told of other tools, where the protocol wants to be asked. One that does not answer is not heard.
+
+        What is said arrives at :meth:`_hear` as it does from servers of the older protocols.
+        """
+        declared = self._client.server_capabilities.tools
+        if declared is not None and declared.list_changed:
+            with suppress(Exception):
+                async with asyncio.timeout(_ACKNOWLEDGED):
+                    await stack.enter_async_context(self._client.listen(tools_list_changed=True))
+
+    async def listing_again(self, limit: float) -> Description | None:
+        """What the server says of itself now, if it said that its tools changed. Raises :class:`ServerFailure`."""
+        if not self._listing_changed and not self._relisting.locked():
+            return None
+        try:
+            async with asyncio.timeout(limit), self._relisting:  # sessions that share it wait for what is found
+                if not self._listing_changed or self._client is None:
+                    return None
+                self._listing_changed = False
+                return await self._describe()
+        except TimeoutError:
+            raise ServerFailure("timeout", f"{self.target.label}: no listing in {limit:g} s", sent=False) from None
+        except Exception as error:  # of the transport, of the protocol, of the listing itself
+            raise ServerFailure("protocol", f"{self.target.label}: its new listing cannot be read: {error}") from error
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
         if self.target.url is not None:
             import httpx2
             from mcp.client.streamable_http import streamable_http_client
 
-            client = None
-            if self.target.headers:
-                timeout = httpx2.Timeout(30.0, read=300.0)
-                client = httpx2.AsyncClient(headers=dict(self.target.headers), timeout=timeout)
-                await stack.enter_async_context(client)
+            client = httpx2.AsyncClient(
+                headers=dict(self.target.headers),
+                timeout=httpx2.Timeout(30.0, read=300.0),
+                event_hooks={"response": [bounded(self.target.reply_limit)]},
+            )
+            await stack.enter_async_context(client)
             return streamable_http_client(self.target.url, http_client=client)
-        from mcp.client.stdio import StdioServerParameters, stdio_client
-
         into = self.workspace.into if self.workspace is not None else str
-        words = [into(word) for word in self.target.command]
-        parameters = StdioServerParameters(
-            command=words[0],
-            args=words[1:],
-            env={key: into(value) for key, value in self.target.env.items()},
-            cwd=into(self.target.cwd) if self.target.cwd is not None else None,
-            encoding_error_handler="replace",
-        )
         self._log = tempfile.TemporaryFile(prefix="callwright-server-")  # noqa: SIM115 (closed by _own)
-        return stdio_client(parameters, errlog=self._log)  # type: ignore[arg-type]
+        return process_streams(
+            [into(word) for word in self.target.command],
+            {key: into(value) for key, value in self.target.env.items()},
+            into(self.target.cwd) if self.target.cwd is not None else None,
+            self._log,
+            self.target.reply_limit,
+        )
 
     def _said(self) -> str:
         """The end of what the server wrote to stderr."""
@@ -207,13 +268,20 @@ class Connection:
     async def _describe(self) -> Description:
         client = self._client
         tools: list[Mapping[str, Any]] = []
-        cursor = None
+        told: set[str] = set()
+        cursor, seen = None, set()
         for _ in range(_MOST_PAGES):
             page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-            tools += [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools]
+            for tool in page.tools:
+                shown = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                text = json.dumps(shown, sort_keys=True)
+                if text not in told:  # said twice, it is one tool all the same
+                    told.add(text)
+                    tools.append(shown)
             cursor = page.next_cursor
-            if cursor is None:
+            if cursor is None or cursor in seen:
                 break
+            seen.add(cursor)
         capabilities = client.server_capabilities
         extensions = capabilities.extensions or {}
         experimental = capabilities.experimental or {}
@@ -236,6 +304,8 @@ class Connection:
         result = await self._request(request, _call_adapter(), limit, tool)
         if not isinstance(result, types.CallToolResult):
             return Reply((), None, False, True, {}, asks=True)
+        if not is_finite(result.structured_content):
+            raise ServerFailure("protocol", f"{self.target.label}: the answer to {tool} holds NaN or an infinity")
         return Reply(
             content=[block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content],
             structured=result.structured_content,
@@ -256,7 +326,7 @@ class Connection:
         from pydantic import ValidationError
 
         if self._client is None or not self.alive:
-            raise ServerFailure("crashed", f"{self.target.label}: the connection is closed")
+            raise ServerFailure("crashed", f"{self.target.label}: the connection is closed", sent=False)
         try:
             return await self._client.session.send_request(request, result_type, request_read_timeout_seconds=limit)
         except MCPError as error:
@@ -269,6 +339,11 @@ class Connection:
                 raise ServerFailure(
                     "timeout", f"{self.target.label}: {what} was not answered in {limit:g} s"
                 ) from error
+            if error.code in (UNREADABLE, TOO_LARGE, _PARSE_ERROR):
+                unreadable = error.code != TOO_LARGE and TOO_LONG not in error.message
+                said = "cannot be read" if unreadable else f"is longer than {self.target.reply_limit:,} bytes"
+                code = "protocol" if unreadable else "too_large"
+                raise ServerFailure(code, f"{self.target.label}: the answer to {what} {said}") from error
             raise Refused(error.code, error.message) from error
         except ValidationError as error:
             raise ServerFailure("protocol", f"{self.target.label}: the answer to {what} is not one of MCP") from error
@@ -300,6 +375,15 @@ class Connection:
             await asyncio.wait({self._task})
             if not self._task.cancelled():
                 self._task.exception()
+
+
+def is_finite(value: Any) -> bool:
+    """Whether every number of a value is one that JSON can say."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    return all(map(is_finite, value)) if isinstance(value, list) else True
 
 
 _adapters: dict[str, Any] = {}

@@ -13,6 +13,7 @@ from callwright.environments.calling import is_nothing
 from callwright.environments.protocol import Outcome
 from callwright.environments.undeclared import Undeclared
 from callwright.errors import ComponentError, DataError, UnknownName
+from callwright.language.program import join_path
 from callwright.language.shortening import shortened
 from callwright.tools.schema_dialects import inline_definitions
 from callwright.tools.spec import ToolSpec
@@ -30,6 +31,11 @@ _INVALID: Final = re.compile(
     r"validation errors? for|input validation error|invalid arguments? (?:for|:)|-32602|invalid_type|"
     r"is a required property|is not of type|unexpected keyword argument|missing \d+ required",
     re.IGNORECASE,
+)
+#: What of a schema says which members an object has.
+_SAYS_WHICH: Final = frozenset(
+    "properties additionalProperties unevaluatedProperties patternProperties propertyNames required maxProperties "
+    "dependentSchemas $ref anyOf oneOf allOf if not enum const".split()
 )
 _UNKNOWN: Final = re.compile(
     r"unknown tool|tool .{0,80}not found|no such tool|no tool named|unknown tool name", re.IGNORECASE
@@ -58,7 +64,7 @@ def read_listing(tools: Iterable[Mapping[str, Any]], hide: Sequence[str] = ()) -
         listed.append(original)
         read = {
             **tool,
-            "inputSchema": _inlined(tool.get("inputSchema")),
+            "inputSchema": _inlined(_opened(tool.get("inputSchema"))),
             "outputSchema": _inlined(tool.get("outputSchema")),
         }
         spec = completed_tool(ToolSpec.from_mcp(read), tool.get("_meta"))
@@ -78,6 +84,16 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
         tail = f"_{number}"
         free, number = name[: _LONGEST_NAME - len(tail)] + tail, number + 1
     return free
+
+
+def _opened(schema: Any) -> Any:
+    """A schema of arguments that lists none and closes nothing, as one that says so: MCP has it take any object.
+
+    An empty list of ``properties`` is how the usual servers list a tool without parameters, and stays closed.
+    """
+    if not isinstance(schema, Mapping) or any(key in schema for key in _SAYS_WHICH):
+        return schema
+    return {"type": "object", **schema, "additionalProperties": True}
 
 
 def _inlined(schema: Any) -> Any:
@@ -125,6 +141,25 @@ def read_reply(reply: Reply, *, read_only: bool) -> Outcome:
     return Outcome("empty" if read_only and is_nothing(_unwrapped(value)) else "ok", value)
 
 
+def check_result(outcome: Outcome, reply: Reply, spec: ToolSpec | None) -> Outcome:
+    """An outcome whose structured content fits the tool's own ``outputSchema``, else the failure ``bad_result``.
+
+    MCP has servers keep to the schema and clients check it; the SDKs' clients raise. It is a bug of the server, and as
+    every failure that no tool declared it is named in ``undeclared``. Results without structured content have nothing
+    that could be checked.
+    """
+    if spec is None or spec.result is None or not reply.has_structured or not outcome.executed:
+        return outcome
+    checker = spec.compiled.results
+    if checker is None or checker.is_valid(reply.structured):
+        return outcome
+    error = next(iter(checker.validator.iter_errors(reply.structured)))
+    where = join_path(list(error.instance_path))
+    place = f"{where}: " if where else ""
+    what = shortened(f"the result does not fit the tool's own output schema: {place}{error.message}", _LONGEST_ACCOUNT)
+    return Outcome("execution_error", None, "bad_result", what, f"{spec.name}: {what}")
+
+
 def read_refusal(refusal: Refused, tool: str = "the tool") -> Outcome:
     """An error of JSON-RPC as an outcome. The server's internal error is undeclared: tools fail by results."""
     if refusal.code in (_INVALID_PARAMS, _METHOD_NOT_FOUND):
@@ -166,7 +201,24 @@ def _content(content: Sequence[Mapping[str, Any]]) -> Any:
     if all(block.get("type") == "text" for block in content):
         texts = [str(block.get("text", "")) for block in content]
         return _parsed(texts[0]) if len(texts) == 1 else [_parsed(text) for text in texts]
-    return [dict(block) for block in content]
+    return [_placeholder(block) for block in content]
+
+
+def _placeholder(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block without its bytes: of an image, a sound or a file a model is told the type and the size."""
+    resource = block.get("resource")
+    if isinstance(resource, Mapping) and "blob" in resource:
+        return {**block, "resource": _placeholder(resource)}
+    for key in ("data", "blob"):
+        if isinstance(block.get(key), str):
+            rest = {name: value for name, value in block.items() if name != key}
+            return {**rest, "bytes": _decoded_size(block[key])}
+    return dict(block)
+
+
+def _decoded_size(text: str) -> int:
+    """How many bytes a text in base64 stands for."""
+    return len(text.rstrip("=")) * 3 // 4
 
 
 def _parsed(text: str) -> Any:

@@ -57,10 +57,26 @@ async def explore(bench: Bench, report: Report) -> None:
             if outcome.kind == "infrastructure_error":
                 runner.meta = {**runner.meta, SESSION: uuid4().hex}
                 await bench.revive(runner)
+    for name in names:
+        if name in done and name not in left_out and not bench.reads(name):
+            await _call_ghost(bench, runner, inventor, name)
     report.notes += [f"called once and not compared: {reason}" for reason in left_out.values()]
     report.never_succeeded = [failures[name] for name in names if name not in done and name in failures]
     if runner.connection.alive:
         await bench.stop(runner.connection)
+
+
+async def _call_ghost(bench: Bench, runner: Runner, inventor: Inventor, name: str) -> None:
+    """Call a tool with the name of something that is not there; the call is compared only if it claims success."""
+    arguments = inventor.ghostly(bench.tools[name].spec)
+    if arguments is None:
+        return
+    outcome = await runner.call(name, arguments)
+    if outcome.executed:
+        bench.script.append((name, arguments))
+    elif outcome.kind == "infrastructure_error":
+        runner.meta = {**runner.meta, SESSION: uuid4().hex}
+        await bench.revive(runner)
 
 
 async def _try(bench: Bench, runner: Runner, inventor: Inventor, name: str, arguments: dict[str, Any]) -> Outcome:

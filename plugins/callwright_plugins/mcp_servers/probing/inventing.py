@@ -14,6 +14,7 @@ from callwright.tools.spec import ToolSpec
 _TRIES: Final = 12
 _DEEPEST: Final = 5
 _HEARD: Final = 120
+_GHOST_NUMBER: Final = 987_654_321
 _PATH: Final = re.compile(r"path|file|dir|folder|repo|source|destination|root|cwd|location", re.IGNORECASE)
 #: Parameters by name (or part of it) and texts that such ones often take.
 _KNOWN: Final[Sequence[tuple[str, Sequence[str]]]] = (
@@ -57,6 +58,8 @@ class Inventor:
     heard: dict[str, None] = field(factory=dict)
     _about: str = ""
     _reads: bool = False
+    #: A text that no server has heard of, while arguments name what is not there.
+    _ghost: str = ""
 
     def arguments(self, spec: ToolSpec, *, plain: bool, reads: bool) -> dict[str, Any] | None:
         """Arguments that the tool's schema takes, only the required ones if ``plain``; ``None`` if none are found.
@@ -69,6 +72,18 @@ class Inventor:
             if isinstance(drawn, dict) and spec.compiled.literal.validator.is_valid(drawn):
                 return drawn
         return None
+
+    def ghostly(self, spec: ToolSpec) -> dict[str, Any] | None:
+        """Arguments whose texts and numbers name what is not there; ``None`` if the schema takes none such.
+
+        What deletes or changes something should say that it found nothing, and many servers say that they did it.
+        """
+        self._ghost = f"ghost-{self.rng.randrange(16**8):08x}"
+        try:
+            drawn = self.arguments(spec, plain=True, reads=False)
+        finally:
+            ghost, self._ghost = self._ghost, ""
+        return drawn if drawn is not None and (ghost in str(drawn) or str(_GHOST_NUMBER) in str(drawn)) else None
 
     def listen(self, value: Any) -> None:
         """Remember the short texts of an answer."""
@@ -96,7 +111,7 @@ class Inventor:
         if "default" in schema and schema["default"] is not None and rng.random() < 0.5:
             return schema["default"]
         examples = schema.get("examples")
-        if isinstance(examples, list) and examples and rng.random() < 0.7:
+        if isinstance(examples, list) and examples and not self._ghost and rng.random() < 0.7:
             return rng.choice(examples)
         for key in ("anyOf", "oneOf"):
             if isinstance(schema.get(key), list) and schema[key]:
@@ -107,6 +122,8 @@ class Inventor:
                 return None
             case "boolean":
                 return rng.random() < 0.5
+            case "integer" if self._ghost:
+                return int(min(_GHOST_NUMBER, self._number(schema, _GHOST_NUMBER)))
             case "integer":
                 return int(self._number(schema, rng.randint(1, 5)))
             case "number":
@@ -127,6 +144,8 @@ class Inventor:
 
     def _path(self) -> str:
         rng = self.rng
+        if self._ghost:
+            return f"{self.folder}/{self._ghost}"
         directory = "directory" in self._about or "folder" in self._about
         new = f"{self.folder}/canary{rng.randint(1, 3)}" + ("" if directory and rng.random() < 0.7 else ".txt")
         there = [self.folder, new] if directory or not self.places else [*self.places[:3], new, self.folder]
@@ -143,7 +162,7 @@ class Inventor:
         rng = self.rng
         if schema.get("format") in _FORMATS:
             return _FORMATS[schema["format"]]
-        for pattern, texts in _KNOWN:
+        for pattern, texts in () if self._ghost else _KNOWN:
             if re.search(pattern, name, re.IGNORECASE) and rng.random() < 0.8:
                 return rng.choice(texts)
         if re.search("sql|query|statement", name, re.IGNORECASE) and ("sql" in self._about or "table" in self._about):
@@ -152,6 +171,8 @@ class Inventor:
                 return rng.choice(fitting)
         if _PATH.search(name) or "path" in str(schema.get("description", "")).lower():
             return self._path()
+        if self._ghost:
+            return self._ghost
         if self.heard and rng.random() < 0.5:
             return rng.choice(list(self.heard))
         return f"canary{rng.randint(1, 3)}"

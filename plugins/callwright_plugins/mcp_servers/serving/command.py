@@ -9,16 +9,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import click
 
 from callwright.commands.app import App
 from callwright.commands.options import key_values
+from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.plugins import Registry
 
 _TOKEN = "CALLWRIGHT_TOKEN"
+_SESSION: Final = "default"
 _SESSIONS: Final = 4096
 _IDLE: Final = 1800.0
 
@@ -35,6 +38,11 @@ _IDLE: Final = 1800.0
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Answer under this name too.")
 @click.option("--scenario", default="", metavar="NAME", help="What sessions are opened with unless the client says.")
 @click.option("--seed", default=0, show_default=True, help="The seed of sessions unless the client says.")
+@click.option(
+    "--clock",
+    metavar="HOW",
+    help="Let time move: on, or call=20,user_turn=180 (seconds).",
+)
 @click.option("--scale", type=float, metavar="X", help="The environment's option scale: how many entities there are.")
 @click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. May be repeated.")
 @click.option(
@@ -55,6 +63,8 @@ _IDLE: Final = 1800.0
     metavar="S",
     help="Close sessions unused for so long; 0: never.",
 )
+@click.option("--session", metavar="NAME", help="One session for all requests that name none.")
+@click.option("--record", metavar="FILE", help="Append every call and its outcome to this file (JSONL).")
 @click.option("--print-config", is_flag=True, help="Print what to put into a client's configuration, and leave.")
 @click.pass_obj
 def serve(obj: object, /, **given: Any) -> None:
@@ -69,6 +79,7 @@ def serve(obj: object, /, **given: Any) -> None:
         plugins = obj.plugin_options() if isinstance(obj, App) else []
         click.echo(json.dumps(client_config(given, plugins), indent=2))
         return
+    from callwright_plugins.mcp_servers.serving.record import Record
     from callwright_plugins.mcp_servers.serving.service import Service
     from callwright_plugins.mcp_servers.serving.transports import HttpOptions, say, serve_http, serve_stdio
     from callwright_plugins.mcp_servers.wire import need_mcp
@@ -86,8 +97,12 @@ def serve(obj: object, /, **given: Any) -> None:
         capacity=given["sessions"],
         idle=given["idle"] or None,
         time_limit=given["time_limit"],
+        session=given["session"],
+        notice=say,
+        record=Record.at(given["record"], say) if given["record"] is not None else None,
+        clock=read_policy(given["clock"]),
     )
-    environment.open(given["scenario"], given["seed"]).close()  # a wrong scenario is said here, not to the client
+    service.open(given["scenario"], given["seed"]).close()  # a wrong scenario is said here, not to the client
     about = f"{environment.name}: {len(service.listing)} tools"
     if where is None:
         say(f"serving {about} on stdin and stdout; for a client's configuration: --print-config")
@@ -119,13 +134,16 @@ def client_config(given: dict[str, Any], plugins: Sequence[str] = ()) -> dict[st
     name = given["name"]
     if not given["stdio"]:
         shown = f"[{given['host']}]" if ":" in given["host"] else given["host"]
-        entry: dict[str, Any] = {"type": "streamable-http", "url": f"http://{shown}:{given['port']}/mcp"}
+        # Requests of the current protocol belong to no connection, so the URL says whose session they are for.
+        session = quote(given["session"] or _SESSION, safe="")
+        url = f"http://{shown}:{given['port']}/mcp?session={session}"
+        entry: dict[str, Any] = {"type": "streamable-http", "url": url}
         if given["token"]:
             entry["headers"] = {"Authorization": f"Bearer {given['token']}"}
         return {"mcpServers": {name: entry}}
     words = _command()
     arguments = [*words[1:], *plugins, "env", "serve", name, "--stdio"]
-    for option in ("scenario", "seed", "scale", "time_limit"):
+    for option in ("scenario", "seed", "clock", "scale", "time_limit", "session"):
         if given[option]:
             arguments += [f"--{option.replace('_', '-')}", str(given[option])]
     for option, values in (("--toolset", given["toolsets"]), ("--option", given["options"])):
@@ -133,6 +151,8 @@ def client_config(given: dict[str, Any], plugins: Sequence[str] = ()) -> dict[st
     for option, usual in (("sessions", _SESSIONS), ("idle", _IDLE)):
         if given[option] != usual:
             arguments += [f"--{option}", str(given[option])]
+    if given["record"]:
+        arguments += ["--record", str(Path(given["record"]).absolute())]
     if given["helpers"]:
         arguments.append("--helpers")
     return {"mcpServers": {name: {"command": words[0], "args": arguments}}}

@@ -11,18 +11,35 @@ import asyncio
 import itertools
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
+from attrs import evolve
+
+from callwright.environments.living.asking import keep_time
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.sessions import call_session, undeclared_failure
+from callwright.environments.sessions import briefing_of, call_session, undeclared_failure
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
 from callwright.language.program import Call
 from callwright.walk.execution import copy_json
+from callwright_plugins.mcp_servers.serving.callers import Callers
+from callwright_plugins.mcp_servers.serving.record import Record
 from callwright_plugins.mcp_servers.sessions import Held, SessionStore
-from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, listed_tool, need_mcp, result_of
+from callwright_plugins.mcp_servers.wire import (
+    DIGEST,
+    OUTCOME,
+    SCENARIO,
+    SEED,
+    SESSION,
+    answer_of,
+    listed_tool,
+    need_mcp,
+    result_of,
+)
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -44,6 +61,11 @@ class Service:
 
     ``threads``: whether calls run in threads, so that slow ones neither hold up others nor outlast the limit. By
     default they do, except in pure environments, whose calls take microseconds; those run one after the other.
+
+    ``session`` is the id of the session for every request that names none, whatever connection it comes by. ``notice``
+    is told, once each, what whoever runs the server should know: refusals, and clients whose state does not last.
+    ``record`` receives every call (:mod:`.record`). ``clock`` lets time move in every session; without it as its
+    scenario says.
     """
 
     def __init__(
@@ -57,11 +79,19 @@ class Service:
         idle: float | None = 1800.0,
         time_limit: float | None = None,
         threads: bool | None = None,
+        session: str | None = None,
+        notice: Callable[[str], None] = lambda text: None,
+        record: Record | None = None,
+        clock: ClockPolicy | None = None,
     ) -> None:
+        if session is not None and not 0 < len(session) <= _LONGEST_ID:
+            raise UsageError(f"the session's name must have 1 to {_LONGEST_ID} characters")
         if time_limit is not None and time_limit <= 0:
             raise UsageError(f"the time limit must be a positive number of seconds, not {time_limit:g}")
-        self.environment, self.helpers = environment, helpers
+        self.environment, self.helpers, self.clock = environment, helpers, clock
         self.default = (scenario, seed)
+        self.session, self.record = session, record
+        self.callers = Callers(notice)
         slow = not environment.pure or getattr(environment, "blocking", False)
         self.threads = (slow or time_limit is not None) if threads is None else threads
         self.time_limit = time_limit or TIME_LIMIT
@@ -70,12 +100,37 @@ class Service:
         self.listing = [listed_tool(spec) for spec in self.tools.values() if not spec.hidden]
         self.in_calls = 0
 
+    def instructions(self) -> str:
+        """What a client is told when it connects: what this is, and the briefing of a session that begins by default.
+
+        A connection that names another scenario or seed meets another time or another person.
+        """
+        about = f"The Callwright environment {self.environment.name!r}: {len(self.listing)} tools."
+        told = briefing_of(self.environment, *self.default)
+        return f"{about}\n\n{told}" if told else about
+
     # Calls
 
     async def call(self, id: str, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run one call in the session of this id and give the result of ``tools/call``."""
-        scenario, seed = _world(meta)
         wanted = bool(meta.get(DIGEST))
+        if self.record is None:
+            return await self._answered(id, meta, tool, arguments, wanted)
+        # Digests of pure environments cost nothing; others are asked for them only if the client asks.
+        cheap = self.environment.pure and not getattr(self.environment, "blocking", False)
+        given, begun, before = copy_json(arguments), time.perf_counter(), self.sessions.peek(id)
+        result = await self._answered(id, meta, tool, arguments, wanted or cheap)
+        held = self.sessions.peek(id) or before  # a call over the limit closed it
+        world = (held.scenario, held.seed) if held is not None else None
+        self.record.call(id, world, tool, given, answer_of(result), time.perf_counter() - begun)
+        if cheap and not wanted:
+            result["_meta"][OUTCOME].pop("digest", None)
+        return result
+
+    async def _answered(
+        self, id: str, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], wanted: bool
+    ) -> dict[str, Any]:
+        scenario, seed = _world(meta)
         if not self.threads:
             return self._call(id, scenario, seed, tool, arguments, wanted)
         try:
@@ -114,7 +169,7 @@ class Service:
                 outcome = undeclared_failure(tool, error.__cause__ or error)
         state = session.digest() if digest and outcome.kind != "infrastructure_error" else None
         if self.threads and not self.environment.pure:  # the next call may change the value before it is sent
-            outcome = Outcome(outcome.kind, copy_json(outcome.value), outcome.code, outcome.message, outcome.undeclared)
+            outcome = evolve(outcome, value=copy_json(outcome.value))
         try:
             return result_of(outcome, spec, state)
         except (TypeError, ValueError, RecursionError) as error:
@@ -122,7 +177,17 @@ class Service:
             return result_of(Outcome("execution_error", None, "not_json", broken), spec, state)
 
     def _held(self, id: str, scenario: str | None, seed: int | None) -> Held:
-        return self.sessions.obtain(id, self.environment.open, scenario, seed, self.default)
+        return self.sessions.obtain(id, self.open, scenario, seed, self.default)
+
+    def open(self, scenario: str, seed: int) -> Session:
+        """A fresh session, whose time moves as the server was told.
+
+        Raises :class:`callwright.UsageError` where it cannot, and what opening raises.
+        """
+        session = self.environment.open(scenario, seed)
+        if self.clock is not None:
+            keep_time(session, self.clock, self.environment.name)
+        return session
 
     # Sessions
 
@@ -130,8 +195,12 @@ class Service:
         """Open, close, reset, fork or look at a session; what ``io.callwright/session`` answers."""
         scenario, seed = _world(meta)
         if self.threads:
-            return await _in_thread(lambda: self._manage(id, scenario, seed, params))
-        return self._manage(id, scenario, seed, params)
+            found = await _in_thread(lambda: self._manage(id, scenario, seed, params))
+        else:
+            found = self._manage(id, scenario, seed, params)
+        if self.record is not None and params.get("op") in ("reset", "fork", "close"):
+            self.record.managed(id, params["op"], params.get("to"))
+        return found
 
     def _manage(self, id: str, scenario: str | None, seed: int | None, params: Mapping[str, Any]) -> dict[str, Any]:
         op = params.get("op")
@@ -159,8 +228,10 @@ class Service:
         return {"digest": held.session.digest()}
 
     def close(self) -> None:
-        """Close every session."""
+        """Close every session, and the record."""
         self.sessions.close_all()
+        if self.record is not None:
+            self.record.close()
 
 
 def _world(meta: Mapping[str, Any]) -> tuple[str | None, int | None]:
@@ -238,15 +309,19 @@ def make_server(service: Service) -> Server[str]:
                     text = query[name]
                     meta[key] = int(text) if key == SEED and text.lstrip("-").isdigit() else text
             return named
+        if service.session is not None:
+            return service.session
         if ctx.request is None:
             connection: str = ctx.lifespan_context
             return connection
         transport = ctx.request.headers.get("mcp-session-id")
         if transport is not None:
+            service.callers.called(transport, _client_of(ctx))
             return f"transport {transport}"
         raise UsageError(
             "this connection has no session of its own: requests of this protocol version stand alone. Name one: "
-            f'"{SESSION}": "any name" in the request\'s _meta, or connect to …/mcp?session=any-name'
+            f'"{SESSION}": "any name" in the request\'s _meta, or connect to …/mcp?session=any-name. Or start '
+            "the server with --session NAME"
         )
 
     async def list_tools(ctx: Any, params: Any) -> Any:
@@ -258,7 +333,9 @@ def make_server(service: Service) -> Server[str]:
         try:
             return await service.call(identity(ctx, meta), meta, params.name, params.arguments or {})
         except UsageError as error:
-            raise MCPError(_INVALID_PARAMS, str(error)) from error
+            # A result, not an error of the protocol: those many clients swallow, and their model learns nothing.
+            service.callers.refused(_client_of(ctx), str(error))
+            return result_of(Outcome("infrastructure_error", None, "refused", str(error)))
         except CallwrightError as error:
             raise MCPError(_INTERNAL_ERROR, str(error)) from error
         finally:
@@ -280,7 +357,7 @@ def make_server(service: Service) -> Server[str]:
     server: Server[str] = Server(
         environment.name,
         version=callwright.__version__,
-        instructions=f"The Callwright environment {environment.name!r}: {len(service.listing)} tools.",
+        instructions=service.instructions(),
         lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -290,6 +367,12 @@ def make_server(service: Service) -> Server[str]:
     server.extensions[SESSION] = {"version": 1, "helpers": service.helpers}
     server.add_request_handler(SESSION, SessionParams, manage)
     return server
+
+
+def _client_of(ctx: Any) -> str:
+    """The client's name and version, as it says them; empty if it does not."""
+    about = getattr(ctx.session.client_params, "client_info", None)
+    return f"{about.name} {about.version}".strip()[:_LONGEST_ID] if about is not None else ""
 
 
 def initialization(server: Server[str]) -> Any:

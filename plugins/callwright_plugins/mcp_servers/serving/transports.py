@@ -8,7 +8,7 @@ import json
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -26,6 +26,12 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PATH: Final = "/mcp"
 #: How long calls may go on after the server was told to stop, in seconds.
 GRACE: Final = 5
+
+#: For every answer to a page: the headers of the transport that it may read.
+_READABLE: Final = (
+    (b"access-control-expose-headers", b"Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate"),
+    (b"vary", b"Origin"),
+)
 
 _Scope = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -176,7 +182,10 @@ class _WithInitialization:
 
 
 class _Guard:
-    """Refuses requests from elsewhere before anything reads them."""
+    """Refuses requests from elsewhere before anything reads them, and lets allowed web pages read the answers.
+
+    A browser asks before a request (CORS), without the token, and shows a page only the headers that it is told of.
+    """
 
     def __init__(self, app: _App, options: HttpOptions) -> None:
         self._app, self._options = app, options
@@ -184,7 +193,16 @@ class _Guard:
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         if scope["type"] == "http":
-            refused = self._refusal({key.lower(): value for key, value in scope["headers"]})
+            given = {key.lower(): value for key, value in scope["headers"]}
+            origin = given.get(b"origin", b"")
+            if origin and self._answers(origin.decode("latin-1")):
+                send = _with_headers(send, [(b"access-control-allow-origin", origin), *_READABLE])
+            asks = scope["method"] == "OPTIONS" and b"access-control-request-method" in given
+            refused = self._refusal(given, asks)
+            if refused is None and asks:
+                await send({"type": "http.response.start", "status": 204, "headers": _permission(given)})
+                await send({"type": "http.response.body", "body": b""})
+                return
             if refused is not None:
                 status, reason = refused
                 body = json.dumps({"error": reason}).encode()
@@ -196,16 +214,43 @@ class _Guard:
                 return
         await self._app(scope, receive, send)
 
-    def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
+    def _answers(self, origin: str) -> bool:
+        return origin in self._options.origins or _host(origin) in LOOPBACK
+
+    def _refusal(self, headers: dict[bytes, bytes], asks: bool) -> tuple[int, str] | None:
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and origin not in self._options.origins and _host(origin) not in LOOPBACK:
+        if origin and not self._answers(origin):
             return 403, f"requests from {origin} are not answered here"
         host = _host("//" + headers.get(b"host", b"").decode("latin-1"))
         if self._options.host in LOOPBACK and host not in LOOPBACK and host not in self._options.hosts:
             return 421, "this server answers for this machine only"
-        if self._token is not None and not hmac.compare_digest(headers.get(b"authorization", b""), self._token):
+        if (
+            self._token is not None
+            and not asks
+            and not hmac.compare_digest(headers.get(b"authorization", b""), self._token)
+        ):
             return 401, "a bearer token is needed"
         return None
+
+
+def _permission(asked: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    """What a page may send: the methods of the transport, and the headers that it asked for."""
+    allowed = [(b"access-control-allow-methods", b"GET, POST, DELETE"), (b"access-control-max-age", b"600")]
+    headers = asked.get(b"access-control-request-headers")
+    if headers is not None:
+        allowed.append((b"access-control-allow-headers", headers))
+    if b"access-control-request-private-network" in asked:  # of a public page that asks for this machine
+        allowed.append((b"access-control-allow-private-network", b"true"))
+    return allowed
+
+
+def _with_headers(send: _Send, headers: Sequence[tuple[bytes, bytes]]) -> _Send:
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        await send(message)
+
+    return sending
 
 
 def _host(url: str) -> str:

@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from attrs import evolve
 
 from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure, UnknownName
@@ -18,7 +20,7 @@ from callwright_plugins.mcp_servers.connecting.foreign import ForeignTool, read_
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wire import need_mcp
 from callwright_plugins.mcp_servers.wrapping.deciding import choose_digest, choose_isolation
-from callwright_plugins.mcp_servers.wrapping.locking import check_lock, listing_hash
+from callwright_plugins.mcp_servers.wrapping.locking import changes, check_lock, listing_hash
 from callwright_plugins.mcp_servers.wrapping.options import MCPOptions
 from callwright_plugins.mcp_servers.wrapping.pool import (
     Backend,
@@ -29,6 +31,9 @@ from callwright_plugins.mcp_servers.wrapping.pool import (
     ProcessPool,
 )
 from callwright_plugins.mcp_servers.wrapping.session import MCPSession
+
+#: How many differences a message names.
+_MOST_CHANGES: Final = 5
 
 
 class MCPEnvironment(Environment):
@@ -76,14 +81,14 @@ class MCPEnvironment(Environment):
         self._description: Description | None = None
         self.listing: dict[str, ForeignTool] = {}
         self._specs: dict[str, ToolSpec] = {}
-        #: The server's own names of the tools that only read.
-        self.reading: frozenset[str] = frozenset()
+        #: The tools by the server's own names.
+        self.by_original: dict[str, ToolSpec] = {}
         self._starting: asyncio.Lock | None = None
         self.counts = Counts()
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is, without what runs: another process starts its own."""
-        live = ("backend", "_description", "listing", "_specs", "reading", "_starting", "counts")
+        live = ("backend", "_description", "listing", "_specs", "by_original", "_starting", "counts")
         return {key: value for key, value in self.__dict__.items() if key not in live}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -187,13 +192,13 @@ class MCPEnvironment(Environment):
             tools = read_listing(description.tools, [*self.options.hide, *self.options.reset_tools])
             if self.options.lock is not None:
                 lock_name = self.options.lock_name or self.options.name
-                check_lock(Path(self.options.lock), lock_name, self.target.label, description)
+                check_lock(Path(self.options.lock), lock_name, self.target.command_line, description)
             isolation = choose_isolation(self.options, description, tools)
         except BaseException:
             await first.stop()
             raise
         self.listing, self._specs = tools, {name: tool.spec for name, tool in tools.items()}
-        self.reading = frozenset(tool.original for tool in tools.values() if tool.spec.read_only)
+        self.by_original = {tool.original: tool.spec for tool in reversed(tools.values())}  # of a name, the first
         self._description = description
         PORTAL.own(self)
         if isolation == "process":
@@ -236,6 +241,26 @@ class MCPEnvironment(Environment):
                 f"{self.target.label}: a process was started that has other tools than the first ({found.name} "
                 f"{found.version}, before {known.name} {known.version})"
             )
+
+    async def check_listing(self, connection: Connection) -> None:
+        """Read the tools again if the server said that they changed; they must be those that agents were offered.
+
+        What was locked was compared with these, so under a lock every difference counts. Otherwise tools may be added:
+        they are not offered. Raises :class:`.ServerFailure` of the code ``changed``.
+        """
+        if not connection.alive:
+            return  # the call finds out, and is made elsewhere
+        found = await connection.listing_again(self.time_limit)
+        known = self._description
+        if found is not None and known is not None:
+            if self.options.lock is None:
+                names = {tool.get("name") for tool in known.tools}
+                found = evolve(found, tools=[tool for tool in found.tools if tool.get("name") in names])
+            connection.differences = changes(known, found)
+        if connection.differences:
+            connection.alive = False  # whoever comes next gets one that is as it was
+            told = "; ".join(connection.differences[:_MOST_CHANGES])
+            raise ServerFailure("changed", f"{self.target.label}: it changed its tools while it ran: {told}")
 
     async def aopen(self, scenario: str = "", seed: int = 0) -> MCPSession:
         """:meth:`open`, in the portal's loop; elsewhere: ``await PORTAL.arun(environment.aopen())``."""

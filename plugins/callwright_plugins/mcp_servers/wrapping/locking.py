@@ -92,6 +92,12 @@ def drift(locked: Mapping[str, Any], description: Description) -> Iterator[str]:
             yield f"tool {name}, {'.'.join(path)}: {_shown(old)} -> {_shown(new)}"
 
 
+def changes(known: Description, found: Description) -> list[str]:
+    """Every difference between two descriptions of a server, a line each."""
+    before = {"server": known.name, "server_version": known.version, "tools": locked_tools(known)}
+    return list(drift(before, found))
+
+
 _ABSENT: Final = object()
 
 

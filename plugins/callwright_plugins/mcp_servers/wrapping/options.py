@@ -14,7 +14,7 @@ from callwright.environments.undeclared import Undeclared
 from callwright.errors import UnknownName, UsageError
 from callwright.options import OptionTable
 from callwright.registration import Reach
-from callwright_plugins.mcp_servers.connecting.connection import Target
+from callwright_plugins.mcp_servers.connecting.connection import REPLY_LIMIT, Target
 from callwright_plugins.mcp_servers.connecting.workspace import mentions_workspace
 
 _LADDER: Final = ("auto", "meta", "connection", "process", "shared")
@@ -66,8 +66,8 @@ def _seconds(limit: float, info: ValidationInfo) -> float:
 
 
 def _not_too_few(number: int | None, info: ValidationInfo) -> int | None:
-    if number is not None and number < (1 if info.field_name == "pool" else 0):
-        raise UsageError("pool must be at least 1, and warm and retries at least 0")
+    if number is not None and number < (1 if info.field_name in ("pool", "reply_limit") else 0):
+        raise UsageError("pool must be at least 1, as must reply_limit, and warm and retries at least 0")
     return number
 
 
@@ -112,6 +112,7 @@ class MCPOptions(OptionTable):
     start_limit: Seconds = Field(default=60.0, description="Seconds for a start.")
     wait_limit: Seconds = Field(default=120.0, description="Seconds to wait for a process.")
     retries: Count = Field(default=1, description="How often a call is done again after a crash or time-out.")
+    reply_limit: Count = Field(default=REPLY_LIMIT, description="The most bytes of an answer; longer ones are refused.")
     undeclared: Annotated[Undeclared, BeforeValidator(_undeclared)] = Field(
         default="execution_error", description="What an internal error of the server becomes."
     )
@@ -153,7 +154,15 @@ class MCPOptions(OptionTable):
 
     def target(self) -> Target:
         """How the server is reached."""
-        return Target(self.words, self.url, dict(self.env or {}), self.cwd, dict(self.headers or {}), self.legacy)
+        return Target(
+            command=self.words,
+            url=self.url,
+            env=dict(self.env or {}),
+            cwd=self.cwd,
+            headers=dict(self.headers or {}),
+            legacy=self.legacy,
+            reply_limit=self.reply_limit,
+        )
 
     def failures(self) -> re.Pattern[str] | None:
         """What the texts of failures match, or ``None`` if ``errors`` names none."""

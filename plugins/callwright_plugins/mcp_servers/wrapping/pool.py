@@ -70,6 +70,11 @@ class Backend(ABC):
     _background: set[asyncio.Task[Any]] = field(factory=set, init=False)
     closed: bool = field(default=False, init=False)
 
+    @property
+    @abstractmethod
+    def fresh(self) -> bool:
+        """Whether every place is a copy that begins anew, so that calls may be done again in another one."""
+
     @abstractmethod
     async def acquire(self, scenario: str) -> Seat:
         """A place for a new session."""
@@ -139,6 +144,11 @@ class OneProcess(Backend):
     _current: Connection | None = field(default=None, init=False)
     _lock: asyncio.Lock = field(factory=asyncio.Lock, init=False)
 
+    @property
+    def fresh(self) -> bool:
+        """Only where sessions are told apart: a session under a new id begins anew."""
+        return self.keyed
+
     async def acquire(self, scenario: str) -> Seat:
         """The one connection, opened again if it broke; with an id of its own where sessions are told apart."""
         async with self._lock:
@@ -164,6 +174,11 @@ class OneProcess(Backend):
 @define(eq=False)
 class OwnConnection(Backend):
     """``connection``: a client of its own for each session."""
+
+    @property
+    def fresh(self) -> bool:
+        """Only where a connection is a process of its own; at a URL what was done has been done."""
+        return bool(self.target.command)
 
     async def acquire(self, scenario: str) -> Seat:
         """A new connection."""
@@ -191,6 +206,11 @@ class ProcessPool(Backend):
     #: Processes that exist or are being started.
     total: int = field(default=0, init=False)
     _changed: asyncio.Condition = field(factory=asyncio.Condition, init=False)
+
+    @property
+    def fresh(self) -> bool:
+        """Always: every process is made fresh before a session gets it."""
+        return True
 
     async def acquire(self, scenario: str) -> Seat:
         """A process of this scenario's workspace. Raises :class:`callwright.InfrastructureFailure` after the wait."""

@@ -21,7 +21,7 @@ from callwright.errors import InfrastructureFailure, UnknownName, UsageError
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply, ServerFailure
-from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, read_refusal, read_reply
+from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, check_result, read_refusal, read_reply
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
 from callwright_plugins.mcp_servers.wrapping.deciding import DigestSource
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 #: How many calls of a session can be done again in a new process after a crash.
 _REPLAYED: Final = 1000
+#: Failures with which trying again would change nothing, or would hide something.
+_FINAL: Final = frozenset({"diverged", "session", "protocol", "too_large", "changed"})
+#: Those after which the server can go on.
+_SOUND: Final = frozenset({"protocol", "too_large"})
 
 
 @define(eq=False)
@@ -48,6 +52,8 @@ class MCPSession(Session):
     _seat: Seat | None = field(default=None, repr=False)
     #: Calls so far, to be done again after a crash; ``None`` once they are too many.
     _calls: list[tuple[str, dict[str, Any], Outcome]] | None = field(factory=list, repr=False)
+    #: Whether a call was made that may have changed something and, done again, may change it once more.
+    _wrote: bool = False
     _history: str = field(default="", repr=False)
     _state: str | None = field(default=None, repr=False)
     #: Why its calls are masked from now on; empty while it lives.
@@ -66,8 +72,9 @@ class MCPSession(Session):
         """Execute one call.
 
         ``unknown_tool`` and ``schema_error`` are found by the listing before the server sees the call. The codes of
-        ``infrastructure_error`` are ``crashed``, ``timeout``, ``protocol``, ``diverged`` (a replay went otherwise) and
-        ``session``; after one the session is over.
+        ``infrastructure_error`` are ``crashed``, ``timeout``, ``protocol`` (an answer that cannot be read),
+        ``too_large``, ``changed`` (other tools than before), ``diverged`` (a replay went otherwise) and ``session``;
+        after one the session is over.
         """
         return PORTAL.run(self.acall(tool, arguments))
 
@@ -111,14 +118,43 @@ class MCPSession(Session):
             elif known is not None and known.spec.hidden:
                 return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             original = known.original if known is not None else tool
-            outcome = await self._retried(self._asking(original, arguments))
+            harmless = self._harmless(original)
+            outcome = await self._retried(self._asking(original, arguments), harmless)
+            self._wrote = self._wrote or not harmless
             if outcome.kind != "infrastructure_error":
                 self._remember(tool, original, arguments, outcome)
             return outcome
 
-    async def _retried(self, work: Callable[[Seat], Awaitable[Outcome]]) -> Outcome:
-        """Do this at the session's place; if that is with_code, again at a new one to which the session was moved."""
+    def _harmless(self, original: str) -> bool:
+        """Whether the server says of a tool that calling it twice comes to the same as calling it once."""
+        spec = self.environment.by_original.get(original)
+        return spec is not None and (spec.read_only or spec.idempotent)
+
+    def _doubtful(self, failure: ServerFailure, harmless: bool) -> str:
+        """Why the session cannot be moved and the call made again; empty if it can.
+
+        In a copy that begins anew everything may be done again. Elsewhere what was done has been done: only calls that
+        never reached the server, and tools that say so, are called once more.
+        """
+        backend = self.environment.backend
+        if backend is None or backend.fresh:
+            return ""
+        if failure.sent and not harmless:
+            return (
+                "It was not done again: it may have happened, the server is not a copy that begins anew, and the tool "
+                "declares neither readOnlyHint nor idempotentHint"
+            )
+        if self._wrote:
+            return "The session cannot be moved: its earlier calls changed something, and would be done twice"
+        return ""
+
+    async def _retried(self, work: Callable[[Seat], Awaitable[Outcome]], harmless: bool) -> Outcome:
+        """Do this at the session's place; if that fails, again at a new one to which the session was moved.
+
+        ``harmless`` says that doing it twice comes to the same as doing it once.
+        """
         environment = self.environment
+        doubt = ""
         for attempt in range(environment.retries + 1):
             try:
                 if self._seat is None:
@@ -134,13 +170,14 @@ class MCPSession(Session):
                 environment.counts.last_error = str(failure)
                 environment.counts.crashed += failure.code == "crashed"
                 environment.counts.timed_out += failure.code == "timeout"
-                await self._stand_up(broken=True)
-                if self._calls is None or failure.code in ("diverged", "session") or attempt == environment.retries:
+                doubt = self._doubtful(failure, harmless)
+                await self._stand_up(broken=failure.code not in _SOUND)
+                if doubt or self._calls is None or failure.code in _FINAL or attempt == environment.retries:
                     break
                 environment.counts.retried += 1
         environment.counts.masked += 1
-        self._failure = str(failure)
-        return Outcome("infrastructure_error", None, failure.code, str(failure))
+        self._failure = f"{failure}. {doubt}" if doubt and failure.code not in _FINAL else str(failure)
+        return Outcome("infrastructure_error", None, failure.code, self._failure)
 
     def _asking(self, original: str, arguments: dict[str, Any]) -> Callable[[Seat], Awaitable[Outcome]]:
         return lambda seat: self._ask(seat, original, arguments)
@@ -151,6 +188,7 @@ class MCPSession(Session):
         meta = seat.meta
         if self.environment.served:
             meta = {**meta, SCENARIO: self.scenario, SEED: self.seed, DIGEST: True}
+        await self.environment.check_listing(seat.connection)
         try:
             reply = await seat.connection.call(original, sent, meta or None, self.environment.time_limit)
         except Refused as refusal:
@@ -169,7 +207,10 @@ class MCPSession(Session):
             if answer is not None:
                 self._state = answer.digest
                 return answer.outcome
-        outcome = read_reply(reply, read_only=original in self.environment.reading)
+        spec = self.environment.by_original.get(original)
+        outcome = read_reply(reply, read_only=spec is not None and spec.read_only)
+        if spec is not None and not spec.hidden:
+            outcome = as_wanted(check_result(outcome, reply, spec), self.environment.options.undeclared)
         errors = self.environment.failures
         if errors is not None and isinstance(outcome.value, str) and errors.search(outcome.value):
             return Outcome("execution_error", None, "tool_error", outcome.value)
@@ -181,7 +222,7 @@ class MCPSession(Session):
             self._calls.append((original, copy_json(arguments), outcome))
             if len(self._calls) > _REPLAYED:
                 self._calls = None
-        if outcome.executed and (known is None or not known.spec.read_only):
+        if (outcome.executed or outcome.code == "bad_result") and (known is None or not known.spec.read_only):
             self._history = digest_of([self._history, tool, copy_json(arguments), outcome.kind, outcome.value])
 
     async def sit_down(self) -> None:
@@ -261,7 +302,7 @@ class MCPSession(Session):
             tool = self.environment.listing.get(name)
             if tool is None:
                 raise UnknownName("tool (in the option digest)", name, self.environment.listing)
-            outcome = await self._retried(self._asking(tool.original, arguments))
+            outcome = await self._retried(self._asking(tool.original, arguments), self._harmless(tool.original))
             if outcome.kind == "infrastructure_error":
                 raise InfrastructureFailure(outcome.message)
             found.append([name, outcome.kind, outcome.code, outcome.value])
@@ -274,7 +315,7 @@ class MCPSession(Session):
             changed = scenario not in (None, self.scenario) or seed not in (None, self.seed)
             self.scenario = self.scenario if scenario is None else scenario
             self.seed = self.seed if seed is None else seed
-            self._calls, self._history, self._state = [], "", None
+            self._calls, self._wrote, self._history, self._state = [], False, "", None
             if self.environment.served and self._seat is not None and not self._failure and not changed:
                 await self._manage("reset")
                 return
@@ -290,6 +331,7 @@ class MCPSession(Session):
                 raise InfrastructureFailure(self._failure)
             other = MCPSession(self.environment, self.scenario, self.seed, self.digest_source)
             other._calls, other._history = list(self._calls) if self._calls is not None else None, self._history
+            other._wrote = self._wrote
             if self.environment.served and self._seat is not None and self._seat.meta:
                 id = uuid4().hex
                 with suppress(UsageError):  # its sessions cannot be forked
@@ -297,6 +339,11 @@ class MCPSession(Session):
                     other._seat = Seat(self._seat.connection, self.scenario, {**self._seat.meta, SESSION: id})
                     other._state = state if isinstance(state, str) else None
                     return other
+            backend = self.environment.backend
+            if self._wrote and not (backend is not None and backend.fresh):
+                raise InfrastructureFailure(
+                    "the session's calls changed something where it cannot be done again in a copy that begins anew"
+                )
             if self._calls is None:
                 raise InfrastructureFailure(
                     f"the session's calls cannot be done again: helpers were run, or there are more than {_REPLAYED}"
@@ -323,7 +370,8 @@ class MCPSession(Session):
                 )
             original = tool.original if tool is not None else name
             self._calls = None  # what helpers did is not done again after a crash
-            return await self._retried(self._asking(original, arguments))
+            self._wrote = True
+            return await self._retried(self._asking(original, arguments), harmless=False)
 
     async def aclose(self) -> None:
         """:meth:`close`, in the portal's loop."""

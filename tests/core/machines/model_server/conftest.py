@@ -11,7 +11,10 @@ import pytest
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
 sys.path.append(str(Path(__file__).parents[2] / "support"))
 
+from grants import Grants
+
 import callwright.machines.command_folder as common
+from callwright.machines.model_server.limiter import Limiter
 
 
 @pytest.fixture(autouse=True)
@@ -20,3 +23,14 @@ def own_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(common.FOLDER, str(tmp_path / "command"))
     monkeypatch.delenv(common.SHARE, raising=False)
     monkeypatch.setattr(common, "_named_here", [os.getpid()])
+
+
+@pytest.fixture
+def grants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Grants:
+    """What limiters grant from now on, in this process and in those with :func:`grants.environment`."""
+    import grants as recording
+
+    found = Grants(tmp_path / "grants.jsonl")
+    monkeypatch.setenv(recording.FILE, str(found.path))
+    monkeypatch.setattr(Limiter, "take", recording.take)
+    return found

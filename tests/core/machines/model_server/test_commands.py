@@ -5,18 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dialects import NO_REFUSALS
+from grants import Grants, environment, most_in
 from stand_in_server import Faults, Reply, StandIn, chat, usage
 
 KEY = "an-odd-key-of-no-known-form"
 
 
-def evaluate(there: StandIn, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "callwright", "evaluate", "--corpus", "toolworld-mini-v1", "--split", "evaluation"]
+def evaluate(
+    there: StandIn, *words: str, plugins: Sequence[str] = (), **options: Any
+) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "callwright",
+        *plugins,
+        "evaluate",
+        "--corpus",
+        "toolworld-mini-v1",
+        "--split",
+        "evaluation",
+    ]
     command += ["--sampler", "openai", "--sampler-option", "model=m", "--sampler-option", f"base_url={there.url}"]
     for name, value in options.items():
         command += ["--sampler-option", f"{name}={value}"]
@@ -24,19 +38,19 @@ def evaluate(there: StandIn, *words: str, **options: Any) -> subprocess.Complete
     return subprocess.run([*command, *words], capture_output=True, text=True, env=environment, timeout=240)
 
 
-def test_the_workers_of_a_command_share_its_limit() -> None:
+def test_the_workers_of_a_command_share_its_limit(monkeypatch: pytest.MonkeyPatch, grants: Grants) -> None:
+    monkeypatch.setenv("PYTHONPATH", environment(grants.path)["PYTHONPATH"])
     faults = Faults(0.3, kinds=["429", "500"], seed=3)
-    began = time.monotonic()
     with StandIn(lambda asked: chat("no program"), faults=faults, latency=0.02) as there:
         done = evaluate(
             there, "--limit", "40", "--batch", "5", "--workers", "3", "--executor", "process",
-            requests_per_minute=480, retries=15,
+            plugins=("-p", "grants"), requests_per_minute=960, retries=15,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert there.answered == 40
-        assert len(there.asked) > 44
-        # 8 a second, 0.2 s early: by then each process alone would have sent them long ago.
-        assert there.asked[-1].at - began >= (len(there.asked) - 1) / 8 - 0.2
+        assert len(there.asked) == len(grants.times()) > 44
+        # 16 a second, 0.2 s early: three that know nothing of each other begin 48.
+        assert most_in(grants.times(), 1.0) <= 16 * (1 + 0.2) + 1
 
 
 def test_a_budget_ends_the_command_resumably(tmp_path: Path) -> None:

@@ -279,8 +279,11 @@ def test_answers_that_are_kept_are_not_asked_for_again(stand_in: Any) -> None:
             assert address.startswith("http://127.0.0.1")
             return json.dumps([endpoint, body], sort_keys=True)
 
-        def begun(self, key: str) -> None:
+        def begun(self, key: str, worst: float) -> None:
             self.told.append("begun")
+
+        def lost(self, worst: float) -> None:
+            raise AssertionError("without prices nothing is lost")
 
         def put(self, key: str, answer: dict[str, Any]) -> None:
             self.told.append("put")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from stand_in_server import Reply, StandIn, chat, refusal, response, usage
 import callwright as cw
 from callwright.machines.model_server import ContentFiltered, ContextExceeded, Refused, Server, Usage, usage_of
 from callwright.machines.model_server import refusals as module
+from callwright.machines.model_server.reply_cache import ReplyCache
 from callwright.training.evaluation import judge
 
 MESSAGES = [{"role": "user", "content": "What is twice two?"}]
@@ -64,7 +66,7 @@ def test_reading_what_servers_say_never_raises(body: Any) -> None:
         assert module.filtered(body) >= 0
 
 
-def test_a_filtered_answer_is_refused() -> None:
+def test_a_filtered_answer_is_refused(tmp_path: Path) -> None:
     for answer in (
         chat("half", finish="content_filter"),
         response("half", incomplete="content_filter"),
@@ -77,6 +79,16 @@ def test_a_filtered_answer_is_refused() -> None:
             assert server.usage.refused == 1
             assert server.usage.cost > 0  # it was paid for all the same
             assert isinstance(found, Refused)
+            assert found.answer == answer
+            # What is paid for is kept, and as filtered as it was.
+            replies = ReplyCache(tmp_path / "replies.sqlite")
+            for _ in range(3):
+                server.keep_replies(replies)
+                (found,) = server.all([lambda one: one.chat(MESSAGES)])
+                assert isinstance(found, ContentFiltered)
+            assert (len(there.asked), server.usage.requests, server.usage.refused) == (2, 2, 2)
+            replies.close()
+            replies.path.unlink()
 
 
 # In a sampler ---------------------------------------------------------------------------------------------------------

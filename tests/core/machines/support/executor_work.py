@@ -87,6 +87,18 @@ def halves(chunk: list[int]) -> list[list[int]]:
     return [chunk[:middle], chunk[middle:]] if middle else [chunk]
 
 
+def slow_start(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def die_before_it_is_ready(folder: str, times: int) -> None:
+    for number in range(times):
+        marker = Path(folder) / str(number)
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def joined(parts: list[list[Any]]) -> list[Any]:
     return [one for part in parts for one in part]
 

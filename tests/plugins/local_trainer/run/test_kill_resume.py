@@ -98,7 +98,7 @@ best = "loss"
 """
 
 
-@pytest.fixture(scope="module", params=["bn-grpo", "ppo", "sft"])
+@pytest.fixture(scope="module", params=["bn-grpo", "ppo", "sft", "process"])
 def uninterrupted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str, runs: Runs
 ) -> tuple[Path, Path, dict[str, str]]:
@@ -112,6 +112,8 @@ def uninterrupted(
         assert 'name = "ppo"' in text
     elif request.param == "sft":
         text = text[: text.index("[trainer]")] + PPO[: PPO.index("[trainer.critic]")] + SFT
+    elif request.param == "process":  # whose workers die with it
+        text = text.replace('name = "local"', 'name = "local"\nexecutor = "process"\nworkers = 2')
     recipe.write_text(text)
     assert runs.start(recipe, folder / "whole", -1) == 0
     found = hashes(folder / "whole")

@@ -23,6 +23,7 @@ from callwright_plugins.local_trainer.sampling import episodes
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
 STEP = ("trainer.prompts=8", "trainer.group=4", "trainer.steps=2")
+SAMPLES = 32
 
 
 def variety(attempt: Attempt) -> Score:
@@ -44,13 +45,14 @@ class AtOnce(RewardComponent):
 
 
 class Waits(AsyncRewardComponent):
-    """Waits the longer the less there is to say."""
+    """Waits until all samples of the first step wait, then the longer the less there is to say."""
 
     name = "variety"
     concurrency = 64
 
     def __init__(self) -> None:
         self.at_once = self.most_at_once = 0
+        self.all_are_here = asyncio.Event()
         self.said: list[str] = []
 
     def setup(self) -> None:
@@ -59,6 +61,10 @@ class Waits(AsyncRewardComponent):
     async def score(self, attempt: Attempt) -> Score:  # type: ignore[override]
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
+        if self.most_at_once == SAMPLES:
+            self.all_are_here.set()
+        async with asyncio.timeout(60):  # a trainer that has only some of them wait fails here
+            await self.all_are_here.wait()
         await asyncio.sleep(0.05 - 0.002 * len(set(attempt.completion.token_ids)))
         self.at_once -= 1
         return variety(attempt)
@@ -99,9 +105,10 @@ def test_a_run_is_that_of_a_reward_that_does_not_wait(
     expected = train(tmp_path / "expected", AtOnce(), small_recipe, registry, small_corpus)
     component = make()
     assert train(tmp_path / "found", component, small_recipe, registry, small_corpus) == expected
-    assert all(json.loads(row)["masked"] > 0 for row in expected["metrics.jsonl"].splitlines())
+    masked = [json.loads(row)["masked"] for row in expected["metrics.jsonl"].splitlines()]
+    assert all(0 < some < SAMPLES for some in masked)
     if isinstance(component, Waits):
-        assert component.most_at_once > 1
+        assert component.most_at_once == SAMPLES
         assert component.said == ["setup", "close"]
 
 
@@ -139,3 +146,26 @@ def test_what_has_ended_is_scored_while_others_are_sampled(
     LocalTrainer(**loaded.recipe.trainer.options).train(pipeline, run)
     assert len(component.batches) == 32
     assert min(component.batches) < 3
+
+
+class Counts(AsyncRewardComponent):
+    """Says what it has asked for."""
+
+    name = "counts"
+
+    def __init__(self) -> None:
+        self.usage = {"requests": 3, "cost": 1.0}  # before the run
+
+    async def score(self, attempt: Attempt) -> Score:  # type: ignore[override]
+        self.usage = {"requests": self.usage["requests"] + 1, "cost": self.usage["cost"] + 0.25}
+        return variety(attempt)
+
+
+def test_what_a_step_has_asked_for_is_in_its_row(
+    tmp_path: Path, small_recipe: str, small_corpus: Any, registry: Registry
+) -> None:
+    component = Counts()
+    rows = train(tmp_path / "run", component, small_recipe, registry, small_corpus)["metrics.jsonl"].splitlines()
+    found = [json.loads(row)["usage"] for row in rows]
+    assert all(usage["requests"] >= SAMPLES and usage["cost"] == usage["requests"] / 4 for usage in found)
+    assert sum(usage["requests"] for usage in found) == component.usage["requests"] - 3

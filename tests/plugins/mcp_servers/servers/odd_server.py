@@ -32,6 +32,7 @@ TOOLS = {
     "list_notes": tool("list_notes", read_only=True),
     "count_notes": tool("count_notes", read_only=True),
     "forget": tool("forget", NOTE),
+    "remove": tool("remove", NOTE),
     "wipe": tool("wipe"),
     "crash": tool("crash"),
     "crash_once": tool("crash_once"),
@@ -98,6 +99,12 @@ def run(name: str, arguments: dict[str, Any]) -> Any:
             return {"count": len(saved()), "reads": reads} if FAULT == "counting" else {"count": len(saved())}
         case "forget":
             return {"success": True, "message": "forgotten"}
+        case "remove":  # what was not there was "removed", too
+            if arguments["text"].startswith("canary"):
+                save([*saved(), "removed"])
+            else:
+                save([note for note in saved() if note != arguments["text"]])
+            return "removed"
         case "wipe":
             save([])
             return "wiped"

@@ -22,13 +22,13 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.digests import digest_of
 from callwright.errors import DataError, RunError, UsageError
 from callwright.language.messages import Message
 from callwright.machines.model_server import run_to_end
-from callwright.training.teacher import (
+from callwright.training.teaching.teacher import (
     Asker,
     AsksConcurrently,
     Role,
@@ -299,7 +299,8 @@ class _Caching:
         while (other := self._under_way.get(key)) is not None:
             await asyncio.wait([other])
             if not other.cancelled() and other.exception() is None:
-                return other.result()
+                found = other.result()  # somebody else's request, so that it took nothing
+                return found if isinstance(found, TeacherFailure) else evolve(found, cached=True)
         kept = teacher._kept(key, request)
         if kept is not None:
             return kept

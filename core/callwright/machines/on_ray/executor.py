@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from callwright.errors import MissingExtra, RunError
@@ -14,15 +15,17 @@ from callwright.machines.chunk_work import (
     Result,
     State,
     WorkerLost,
+    WorkerNotReady,
     opened,
     prepare_worker,
     run_chunk,
     run_to_the_end,
+    started,
 )
-from callwright.machines.cluster_watch import ClusterWatch
 from callwright.machines.command_folder import for_workers
 from callwright.machines.in_order import in_order
 from callwright.machines.interrupts import as_before
+from callwright.machines.on_ray.cluster_watch import ClusterWatch
 
 
 class RayExecutor(ClosingExecutor):
@@ -42,6 +45,12 @@ class RayExecutor(ClosingExecutor):
 
     def map(self, work: ChunkWork[State, Chunk, Result], chunks: Iterable[Chunk]) -> Iterator[Result]:
         """The results in order. An actor that dies or hangs begins again, and its chunk is done again."""
+        with self.places(work) as places:
+            yield from in_order(places, chunks)
+
+    @contextmanager
+    def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:
+        """One for each actor."""
         ray = self._ray
         if not ray.is_initialized():
             self._start()
@@ -53,7 +62,7 @@ class RayExecutor(ClosingExecutor):
             return lambda chunk: run_to_the_end(work, chunk, place.ask)
 
         try:
-            yield from in_order([asking(place) for place in places], chunks)
+            yield [asking(place) for place in places]
         finally:
             for place in places:
                 place.close()
@@ -96,11 +105,12 @@ class _Place:
         self._ray, self._work, self._common = ray, work, common
         self._class = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
         self._actor = self._class.remote(work.prepare, work.run, common)
-        self._closed = False
+        self._ready = self._closed = False
 
     def ask(self, chunk: Any) -> Any:
         """The result of a chunk. Raises what was raised there, and :class:`.chunk_work.WorkerLost`."""
         ray, limit = self._ray, self._work.time_limit
+        started(self._readied)
         try:
             return opened(ray.get(self._actor.run.remote(chunk), timeout=limit))
         except ray.exceptions.GetTimeoutError as late:
@@ -110,10 +120,26 @@ class _Place:
             self._replace()
             raise WorkerLost("its Ray actor died") from gone
 
+    def _readied(self) -> None:
+        """Wait for the actor, wherever Ray starts it. Raises :class:`.chunk_work.WorkerNotReady`."""
+        if self._ready:
+            return
+        ray, limit = self._ray, self._work.start_limit
+        try:
+            ray.get(self._actor.ready.remote(), timeout=limit)
+        except ray.exceptions.GetTimeoutError as late:
+            self._replace()
+            raise WorkerNotReady(f"not ready after {limit:g} s") from late
+        except (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError) as gone:
+            self._replace()
+            raise WorkerNotReady("its Ray actor died") from gone
+        self._ready = True
+
     def _replace(self) -> None:
         if self._closed:
             raise RunError("the workers were closed")
         self._ray.kill(self._actor)
+        self._ready = False
         self._actor = self._class.remote(self._work.prepare, self._work.run, self._common)
 
     def close(self) -> None:
@@ -129,6 +155,9 @@ class _Actor:
         os.environ.update(common)
         prepare_worker(prepare)
         self._work = run
+
+    def ready(self) -> None:
+        """It can be called, so it was made."""
 
     def run(self, chunk: Any) -> tuple[bool, Any]:
         """Whether it failed, and the result or what it raised."""

@@ -1,0 +1,36 @@
+"""Asking a session for its time, wherever it lives: here, under a time limit, or in a process of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callwright.environments.clock import TimedSession
+from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.protocol import Session
+from callwright.errors import UsageError
+
+
+def keep_time(session: Session, policy: ClockPolicy, name: str) -> None:
+    """Let the time of a session move by a policy. ``name`` is that of its environment.
+
+    Raises :class:`callwright.UsageError` where its time cannot move.
+    """
+    inner: Any = session.inner if isinstance(session, TimedSession) else session
+    if not callable(getattr(inner, "keep_time", None)):
+        raise UsageError(
+            f"a clock is named, but time does not move in sessions of {name!r}: leave the clock out, or use a stateful "
+            "environment"
+        )
+    _ask(session, "keep_time", policy)
+
+
+def user_turn(session: Session) -> None:
+    """Let a turn of the user pass in a session whose time moves."""
+    _ask(session, "user_turn")
+
+
+def _ask(session: Session, name: str, *given: Any) -> None:
+    if isinstance(session, TimedSession):
+        session.moved(name, *given)
+    else:
+        getattr(session, name)(*given)

@@ -1,0 +1,104 @@
+"""A crew: threads for the jobs of many episodes, where what belongs together is done by the same one.
+
+    crew = Crew(workers=8)
+    job = crew.submit(function)                  # by whoever is free; the function is told by which one
+    job = crew.submit(function, home=3)          # by this one: a session lives there
+
+An executor's ``map`` gives any chunk to any worker. A session is opened by one worker and stays with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+from callwright.errors import RunError
+
+#: What is done, given the number of the thread that does it.
+Work = Callable[[int], Any]
+
+
+class Job:
+    """Something to do, what came of it, and whether it is begun."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.begun = threading.Event()
+        self.future: Future[Any] = Future()
+
+    def do(self, member: int) -> None:
+        """Do it, in the thread of this number."""
+        self.begun.set()
+        try:
+            self.future.set_result(self.work(member))
+        except BaseException as error:  # whatever it is, it is raised where the result is asked for
+            self.future.set_exception(error)
+
+    def result(self, time_limit: float | None = None) -> Any:
+        """What came of it. Raises what it raised.
+
+        ``time_limit`` (seconds, from its beginning): nothing ends a thread that hangs, so that one that takes longer
+        raises :class:`callwright.errors.RunError`.
+        """
+        self.begun.wait()
+        try:
+            return self.future.result(time_limit)
+        except TimeoutError:
+            if self.future.done():  # raised by the work itself
+                raise
+            raise RunError(
+                f"an episode has waited for {time_limit:g} s for a thread that hangs, and nothing can end a thread; "
+                'with executor = "process" its worker is replaced'
+            ) from None
+
+
+class Crew:
+    """``workers`` threads. They are daemons: one that hangs does not keep the process from ending."""
+
+    def __init__(self, workers: int) -> None:
+        self._lock = threading.Lock()
+        self._own = [SimpleQueue[Job | None]() for _ in range(workers)]
+        #: Who has nothing to do; who had something last is asked first, and later ones may never be needed.
+        self._free = dict.fromkeys(reversed(range(workers)))
+        self._for_anyone = deque[Job]()
+        for number in range(workers):
+            threading.Thread(target=self._serve, args=(number,), name=f"callwright crew {number}", daemon=True).start()
+
+    def submit(self, work: Work, home: int | None = None) -> Job:
+        """Have something done, by the thread ``home`` or whichever is free first."""
+        job = Job(work)
+        with self._lock:
+            if home is None and not self._free:
+                self._for_anyone.append(job)
+                return job
+            if home is None:
+                home, _ = self._free.popitem()
+            else:
+                self._free.pop(home, None)
+            self._own[home].put(job)
+        return job
+
+    def close(self) -> None:
+        """What is not begun is never done; threads end after what they are at. Nobody waits for them."""
+        with self._lock:
+            self._for_anyone.clear()
+            for own in self._own:
+                while not own.empty():
+                    own.get()
+                own.put(None)
+
+    def _serve(self, number: int) -> None:
+        own = self._own[number]
+        while (job := own.get()) is not None:
+            job.do(number)
+            del job  # or what it holds would live until the next one
+            with self._lock:
+                if own.empty():
+                    if self._for_anyone:
+                        own.put(self._for_anyone.popleft())
+                    else:
+                        self._free[number] = None

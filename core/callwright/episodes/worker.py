@@ -1,0 +1,191 @@
+"""What a worker does for a run: it executes turns in sessions that live there, and scores attempts.
+
+Requests hold all that another worker needs to go on in place of one that died: the texts of the turns before, which are
+executed again in a fresh session, and the digest that they led to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from callwright.errors import InfrastructureFailure
+from callwright.language.parser import ParseFailure, Parser
+from callwright.language.program import Program
+from callwright.machines.chunk_work import Salvage
+from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.completion import Completion
+from callwright.walk.conditions import Conditions
+from callwright.walk.execution import Caller, Execution, ExecutionRules, never_begun
+from callwright.walk.reward import Reward, RewardRecipe
+from callwright.walk.tasks import Task
+from callwright.walk.trace import Trace
+
+
+@frozen
+class TurnRequest:
+    """Parse a completion and execute it in the session ``session``, which is a number.
+
+    ``texts`` are all completions of the episode, this one last; ``before`` is the digest after the calls of those
+    before it. The session is closed after the ``last`` turn.
+    """
+
+    session: int
+    task: Task
+    conditions: Conditions
+    texts: tuple[str, ...]
+    before: str
+    last: bool
+
+
+@frozen
+class TurnDone:
+    """What the parser made of a completion, what came of it, and whether its session is still open."""
+
+    part: Program | ParseFailure
+    trace: Trace | None
+    is_open: bool
+
+
+@frozen
+class CloseRequest:
+    """Give a session back."""
+
+    session: int
+
+
+@frozen
+class ScoreRequest:
+    """Score an attempt."""
+
+    attempt: Attempt
+
+
+@frozen
+class ScoreDone:
+    """A reward, and what the attempt learned of its failures while it was scored."""
+
+    reward: Reward
+    failed: Mapping[ExecutionRules, Trace]
+
+
+@frozen
+class Lost:
+    """Several workers were lost to a request; ``reason`` says how."""
+
+    reason: str
+
+
+Request = TurnRequest | CloseRequest | ScoreRequest
+Done = TurnDone | ScoreDone | Lost | None
+
+
+@frozen
+class Opening:
+    """How a worker begins: what it scores with, set up."""
+
+    parser: Parser
+    reward: RewardRecipe
+    caller: Caller | None
+
+    def open(self) -> Worker:
+        """The worker, in this process."""
+        self.reward.__enter__()
+        return Worker(self.parser, self.reward, self.caller)
+
+
+@frozen
+class Worker:
+    """What a worker has: its components, and the open sessions by number, each as its last turn has left it."""
+
+    parser: Parser
+    reward: RewardRecipe
+    caller: Caller | None
+    sessions: dict[int, Execution] = field(factory=dict)
+
+    def do(self, request: Request) -> Done:
+        """Answer a request."""
+        if isinstance(request, TurnRequest):
+            return self._turn(request)
+        if isinstance(request, CloseRequest):
+            self._close(request.session)
+            return None
+        attempt = request.attempt.under(evolve(request.attempt.conditions, caller=self.caller))
+        return ScoreDone(self.reward.score_attempt(attempt), attempt.failed_executions)
+
+    def _turn(self, request: TurnRequest) -> TurnDone:
+        part = parsed(self.parser, Completion(request.texts[-1]), request.task)
+        if not isinstance(part, Program):
+            self._close(request.session)
+            return TurnDone(part, None, is_open=False)
+        if not part.calls:  # nothing is done in a session, so that none is needed
+            return TurnDone(part, Trace((), part.returns), is_open=request.session in self.sessions)
+        try:
+            execution = self._session(request)
+        except InfrastructureFailure as error:
+            trace = never_begun(part, error)
+        else:
+            trace = execution.run(part)
+            self.sessions[request.session] = execution
+        if request.last or trace.infrastructure is not None:
+            self._close(request.session)
+        return TurnDone(part, trace, is_open=request.session in self.sessions)
+
+    def _session(self, request: TurnRequest) -> Execution:
+        """The session of a request as its turns before have left it; made again if it was another worker's.
+
+        Raises :class:`callwright.InfrastructureFailure` if it does not come out the same.
+        """
+        execution = self.sessions.get(request.session)
+        if execution is not None:
+            return execution
+        task, conditions = request.task, request.conditions
+        execution = Execution(
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
+            caller=self.caller,
+        )
+        state = ""
+        for text in request.texts[:-1]:
+            part = parsed(self.parser, Completion(text), task)
+            trace = execution.run(part) if isinstance(part, Program) else None
+            if trace is not None and trace.records:
+                state = trace.records[-1].state
+        if state != request.before:
+            execution.close()
+            raise InfrastructureFailure(
+                "the worker that held the session was lost, and the same calls came to something else when they were "
+                "executed again"
+            )
+        return execution
+
+    def _close(self, session: int) -> None:
+        held = self.sessions.pop(session, None)
+        if held is not None:
+            held.close()
+
+
+def do(worker: Worker, request: Request) -> Done:
+    """What an executor runs in each worker."""
+    return worker.do(request)
+
+
+def _parts(request: Request) -> Sequence[Request]:
+    return (request,)
+
+
+def _joined(parts: Sequence[Done]) -> Done:
+    return parts[0]
+
+
+def _lost(request: Request, reason: str) -> Done:
+    return Lost(f"several workers were lost to it ({reason})")
+
+
+#: A request cannot be divided, and one that costs workers masks its sample.
+SALVAGE: Final[Salvage[Request, Done]] = Salvage(_parts, _joined, _lost)

@@ -1,0 +1,116 @@
+"""The event loops in the background, and the threads that keep what computes or blocks out of any loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable
+
+import pytest
+
+from callwright.errors import ComponentError
+from callwright.machines import event_loop
+
+
+async def two() -> int:
+    await asyncio.sleep(0)
+    return 2
+
+
+def test_the_loop_runs_what_any_thread_asks_for_also_inside_of_another_loop() -> None:
+    async def inside() -> tuple[int, int]:
+        return event_loop.run(two()), await event_loop.arun(two())
+
+    assert event_loop.run(two()) == 2
+    assert asyncio.run(inside()) == (2, 2)
+    assert event_loop.run(inside_of_its_own()) == "refused"
+
+
+async def inside_of_its_own() -> str:
+    with pytest.raises(ComponentError, match="would wait for itself"):
+        event_loop.run(two())
+    assert await event_loop.arun(two()) == 2
+    return "refused"
+
+
+def test_threads_take_what_blocks() -> None:
+    async def many() -> list[int]:
+        barrier = threading.Barrier(8)
+
+        def meet(number: int) -> int:
+            barrier.wait(30)
+            return number
+
+        return await asyncio.gather(*(event_loop.in_thread(meet, number) for number in range(8)))
+
+    assert asyncio.run(many()) == list(range(8))
+    assert event_loop.run(many()) == list(range(8))
+
+
+def test_what_computes_takes_few_threads_and_leaves_the_loop_its_turns() -> None:
+    under_way = most = 0
+
+    def burn() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        until = time.thread_time() + 0.04  # longer than what waits needs to be told from it
+        while time.thread_time() < until:
+            pass
+        under_way -= 1
+
+    async def turns(work: Awaitable[object]) -> float:
+        """Turns of the loop in a second while something else goes on."""
+        ticks, going = 0, asyncio.ensure_future(work)
+        began = time.monotonic()
+        while not going.done():
+            await asyncio.sleep(0.001)
+            ticks += 1
+        await going
+        return ticks / (time.monotonic() - began)
+
+    async def service() -> tuple[float, float]:
+        idle = await turns(asyncio.sleep(0.3))
+        return idle, await turns(asyncio.gather(*(event_loop.in_thread(burn) for _ in range(32))))
+
+    idle, computing = asyncio.run(service())
+    assert most <= 2 * event_loop.COMPUTING  # 32 threads would each keep the loop waiting for its turn
+    assert computing > idle / 60
+
+
+def test_jobs_do_not_compete_with_the_turn_of_the_loop_in_which_they_come() -> None:
+    async def many() -> list[int]:
+        begun: list[int] = []
+
+        async def ask(number: int) -> None:
+            await event_loop.in_thread(begun.append, number)
+
+        tasks = [asyncio.create_task(ask(number)) for number in range(100)]
+        await asyncio.sleep(0)  # all of them have asked now
+        time.sleep(0.05)
+        assert begun == []
+        await asyncio.gather(*tasks)
+        return sorted(begun)
+
+    assert asyncio.run(many()) == list(range(100))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_has_a_loop_of_its_own() -> None:
+    code = """
+import asyncio, os
+from callwright.machines import event_loop
+from callwright.testing import parametrize_with_checks
+assert event_loop.run(asyncio.sleep(0, 1)) == 1
+child = os.fork()
+if not child:
+    os._exit(event_loop.run(asyncio.sleep(0, 7)))
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert event_loop.run(asyncio.sleep(0, 1)) == 1
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,94 @@
+"""What models read of the twenty environments: running text, where chat templates look for it, and not too much."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+import callwright as cw
+from callwright_plugins.mcp_environments import TOOLS
+from callwright_plugins.mcp_servers.wire import listed_tool
+
+#: Characters of a compact listing. Those above 12,000 have more to say: filesystem has forty tools.
+LONGEST_LISTING = dict.fromkeys(TOOLS, 12_000) | {
+    "calendar": 15_000,
+    "filesystem": 21_500,
+    "iot_devices": 14_700,
+    "issue_tracker": 12_600,
+    "travel_booking": 13_500,
+}
+
+
+def schemas(node: Any, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every object in a schema that could be a schema, with its place."""
+    if isinstance(node, Mapping):
+        yield place, node
+        for key, value in node.items():
+            yield from schemas(value, f"{place}.{key}")
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from schemas(value, f"{place}[{number}]")
+
+
+def described(name: str) -> Iterator[tuple[str, str]]:
+    for tool, spec in cw.environment(name).tools.items():
+        yield tool, spec.description
+        for schema in (spec.parameters, spec.result):
+            for place, inner in schemas(schema):
+                if isinstance(inner.get("description"), str):
+                    yield f"{tool}{place}", inner["description"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_descriptions_are_running_text(name: str) -> None:
+    found = list(described(name))
+    assert len(found) > 30
+    flat = [(place, text.replace("\n\n", " ")) for place, text in found]
+    assert [place for place, text in flat if text != " ".join(text.split()) or "``" in text] == []
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_descriptions_stand_outside_of_branches(name: str) -> None:
+    for tool, spec in cw.environment(name).tools.items():
+        for place, inner in schemas(spec.parameters):
+            branches = inner.get("anyOf", [])
+            inside = [branch for branch in branches if isinstance(branch, Mapping) and "description" in branch]
+            assert not inside or "description" in inner, f"{tool}{place}"
+
+
+def enums(schema: Any) -> list[list[str]]:
+    return [sorted(map(str, node["enum"])) for _, node in schemas(schema) if isinstance(node.get("enum"), list)]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_listings_are_short(name: str) -> None:
+    environment = cw.environment(name)
+    whole, small = (json.dumps(cw.openai_tools(environment, compact=compact)) for compact in (False, True))
+    assert len(small) < 0.95 * len(whole)
+    written = json.dumps(cw.openai_tools(environment, compact=True), ensure_ascii=False, separators=(",", ":"))
+    assert len(written) < LONGEST_LISTING[name]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_compact_listing_admits_what_the_whole_one_needs(name: str) -> None:
+    """Names, types, enums and what is required are the same; only bounds and ways to say nothing are gone."""
+    environment = cw.environment(name)
+    for one in cw.openai_tools(environment, compact=True):
+        function = one["function"]
+        whole = environment.tools[function["name"]].parameters
+        small = function["parameters"]
+        assert list(small.get("properties", {})) == list(whole.get("properties", {}))
+        assert small.get("required", []) == whole.get("required", [])
+        assert enums(small) == enums(whole)
+        for place, node in schemas(small):
+            assert node.get("description") != "", place
+
+
+def test_tools_have_titles() -> None:
+    listed = [listed_tool(spec) for name in TOOLS for spec in cw.environment(name).tools.values()]
+    assert len(listed) == 343
+    assert {one["name"]: one["title"] for one in listed}["transfer_funds"] == "Transfer funds"
+    assert all(one["title"][0].isupper() and "_" not in one["title"] for one in listed)
