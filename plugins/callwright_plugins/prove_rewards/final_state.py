@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 from attrs import field, frozen
 
 from callwright.environments.goals import Comparison, Goal, check_paths, compare
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.long_numbers import json_text, json_value
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
-from callwright.walk.execution import execute
+from callwright.walk.execution import Execution
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
 
@@ -44,10 +45,11 @@ class Left:
 
 @frozen
 class _Known:
-    """A task, what is expected of it, and the scores of end states by digest."""
+    """A task, what is expected of it under a clock, and the scores of end states by digest."""
 
     task: Task
     expected: Left
+    clock: ClockPolicy | None
     scores: dict[str, Score] = field(factory=dict)
 
 
@@ -79,7 +81,7 @@ class FinalState(RewardComponent):
 
         Raises :class:`callwright.errors.DataError` for a task with neither a goal nor a reference program.
         """
-        known = self._of(attempt.task)
+        known = self._of(attempt.task, attempt.task.clock or attempt.conditions.clock)
         expected = known.expected
         if expected.masked is not None:
             return _masked(f"the reference program: {expected.masked}")
@@ -94,7 +96,7 @@ class FinalState(RewardComponent):
             raise Abstention("the record of this attempt holds no digest of the state that it left")
         found: Left | None = None
         if not digest:
-            found = leave(Program(), attempt.task)
+            found = leave((), attempt.task)
             if found.masked is not None:
                 return _masked(found.masked)
             digest = found.digest
@@ -102,14 +104,15 @@ class FinalState(RewardComponent):
             return _FULL
         score = known.scores.get(digest)
         if score is None:
-            score = self._compared(attempt, expected, found)
+            score = self._compared(attempt, known, found)
             if score.masked is None and not attempt.is_told:
                 if len(known.scores) >= _STATES_OF_A_TASK:
                     known.scores.clear()
                 known.scores[digest] = score
         return score
 
-    def _compared(self, attempt: Attempt, expected: Left, found: Left | None) -> Score:
+    def _compared(self, attempt: Attempt, known: _Known, found: Left | None) -> Score:
+        expected = known.expected
         stated = GOAL in attempt.task.facts
         if attempt.is_told:  # nothing of it may be executed, so its state is not to be had
             if stated:
@@ -119,7 +122,8 @@ class FinalState(RewardComponent):
         if by_digest and expected.snapshot is None:
             return Score(0.0, evidence=(_OTHER_DIGEST,))
         if found is None:
-            found = leave(attempt.whole, attempt.task)
+            programs = [part for part in attempt.parts if isinstance(part, Program)]
+            found = leave(programs, attempt.task, known.clock)
             if found.masked is not None:
                 return _masked(found.masked)
         if stated:
@@ -138,17 +142,17 @@ class FinalState(RewardComponent):
         value = comparison.credit if self.partial and not by_digest else 0.0
         return Score(value, evidence=evidence or (_OTHER_DIGEST,))
 
-    def _of(self, task: Task) -> _Known:
+    def _of(self, task: Task, clock: ClockPolicy | None) -> _Known:
         key = id(task)
         known = self._known.get(key)
-        if known is not None and known.task is task:
+        if known is not None and known.task is task and known.clock == clock:
             return known
         if GOAL in task.facts:
             _goal(task)
             left = Left("")  # which no session's digest is
         else:
-            left = leave(_reference(task), task)
-        known = _Known(task, left)
+            left = leave((_reference(task),), task, clock)
+        known = _Known(task, left, clock)
         if left.masked is not None:  # not kept: the machinery may be back the next time
             return known
         if len(self._known) >= _REMEMBERED:
@@ -174,14 +178,21 @@ def _goal(task: Task) -> Goal | None:
         raise DataError(f"task {task.id!r}: the fact {GOAL!r} cannot be read: {error}") from error
 
 
-def leave(program: Program, task: Task) -> Left:
-    """Run a program in a fresh session of the task's world and look at what it leaves."""
+def leave(programs: Iterable[Program], task: Task, clock: ClockPolicy | None = None) -> Left:
+    """Run the programs of the turns in a fresh session of the task's world, its time moving by ``clock``, and look at
+    what they leave. One without calls lets a turn of the user pass, as in an episode.
+    """
     watched = _Watched(task.environment, _goal(task))
+    execution = Execution(watched, task.tools, scenario=task.scenario, seed=task.seed, clock=clock)
     try:
-        trace = execute(program, watched, task.tools, scenario=task.scenario, seed=task.seed)
-        if trace.masked is not None:
-            return Left("", masked=trace.masked)
-        if not program.calls:
+        try:
+            for program in programs:
+                masked = execution.run(program).masked
+                if masked is not None:
+                    return Left("", masked=masked)
+        finally:
+            execution.close()
+        if watched.left is None:  # nothing was called
             watched.open(task.scenario, task.seed).close()
     except InfrastructureFailure as error:
         return Left("", masked=str(error))
@@ -226,6 +237,11 @@ class _WatchedSession:
     def digest(self) -> str:
         return self._session.digest()
 
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OF_TIME:  # what else a session declares is remembered by its class, and this is of many
+            raise AttributeError(name)
+        return getattr(self._session, name)
+
     def close(self) -> None:
         session, goal = self._session, self._watcher.goal
         state = _asked(session, "goal_state")
@@ -256,5 +272,6 @@ def _masked(reason: str) -> Score:
     return Score(0.0, evidence=(Evidence("infrastructure_error", reason),), masked=reason)
 
 
+_OF_TIME: Final = frozenset({"keep_time", "user_turn"})
 _FULL: Final = Score(1.0)
 _OTHER_DIGEST: Final = Evidence("state", "the state is not what it should be")

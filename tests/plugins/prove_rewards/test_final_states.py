@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import attrs
 import pytest
 
 import callwright as cw
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome
 from callwright.errors import Abstention, DataError
 from callwright.walk.trace import CallRecord, Trace
@@ -109,6 +111,22 @@ def test_a_bad_goal_names_the_task() -> None:
         FinalState().score(attempt(task(None, goal={"changed": [{"table": "cart"}]}), ("clear_cart", {})))
     with pytest.raises(DataError, match="neither a goal nor a reference program"):
         FinalState().score(attempt(task(None)))
+
+
+def test_time_that_moves_is_no_difference() -> None:
+    clock = ClockPolicy()
+    given, component = attrs.evolve(task(), clock=clock), FinalState()
+    looked = ("view_cart", {}), ("add_to_cart", SECOND), ("add_to_cart", FIRST)
+    assert scored(component, given, *looked) == (1.0, [])
+    said = [PARSER.render(program(*calls)) for calls in ((looked[1],), (), (looked[2],))]
+    assert component.score(cw.Attempt(given, said, PARSER)).value == 1.0
+    assert component.score(cw.Attempt(given, said[:2], PARSER)).value == 0.0
+    order = ("post_message", {"channel_id": "C00001", "text": "late"})
+    chat = cw.environment("team_chat")
+    if chat.open().call(*order).executed:
+        late = attrs.evolve(task(program(order), chat), clock=clock)
+        value, _ = scored(component, late, ("list_channels", {}), ("list_channels", {}), order)
+        assert value == 1.0
 
 
 class Notes:

@@ -2,9 +2,9 @@
 
 This is isomorphism of small graphs: what a session changed, not the world. Names are coloured by the facts that hold
 them and the colours of the other names there, until nothing splits any more (colour refinement, Weisfeiler and Leman
-1968). What still looks alike is tried out, one name at a time (individualisation), and every answer "yes" is checked
-fact by fact. Nearly always the colours decide. Names that are truly alike, such as those of three equal comments, fit
-whichever way they are tried.
+1968). Nearly always the colours decide. What no name ties together is matched part by part: equal parts, such as twenty
+equal orders with their lines, fit whichever way they are taken. What still looks alike within a part is tried out, one
+name at a time (individualisation), and every answer "yes" is checked fact by fact.
 """
 
 from __future__ import annotations
@@ -46,6 +46,27 @@ class _Side:
     def under(self, naming: Naming) -> Counter[Any]:
         return Counter((label, written(value, naming)) for label, value in self.facts)
 
+    def parts(self, colours: Mapping[str, int]) -> list[tuple[Any, list[Fact]]]:
+        """Facts that hang together by names, those without names each for itself, and what colours say of each part."""
+        part_of = {name: name for name in self.holding}
+
+        def root(name: str) -> str:
+            while part_of[name] != name:
+                part_of[name] = name = part_of[part_of[name]]
+            return name
+
+        found: dict[Any, list[Fact]] = {}
+        named = [(fact, sorted(names_in(fact[1]))) for fact in self.facts]
+        for _, names in named:
+            for name in names[1:]:
+                part_of[root(name)] = root(names[0])
+        for at, (fact, names) in enumerate(named):
+            found.setdefault(root(names[0]) if names else at, []).append(fact)
+        return [
+            (tuple(sorted(repr((label, written(value, colours.__getitem__))) for label, value in part)), part)
+            for part in found.values()
+        ]
+
     def signature(self, name: str, colours: Mapping[str, int]) -> Any:
         naming: Naming = lambda other: -1 if other == name else colours[other]  # noqa: E731
         return tuple(sorted(repr((label, written(value, naming))) for label, value in self.holding[name]))
@@ -66,7 +87,32 @@ class _Search:
             return None
         if self.expected.under(str) == self.goal:  # the same names in the same places
             return {name: name for name in names}
-        return self._from((dict.fromkeys(names, 0), dict.fromkeys(others, 0)), 0)
+        colours = self._refined((dict.fromkeys(names, 0), dict.fromkeys(others, 0)))
+        if colours is None:
+            return None
+        mine, theirs = self.expected.parts(colours[0]), self.found.parts(colours[1])
+        if Counter(key for key, _ in mine) != Counter(key for key, _ in theirs):
+            return None
+        alike: dict[Any, list[list[Fact]]] = {}
+        for key, part in theirs:
+            alike.setdefault(key, []).append(part)
+        answer: dict[str, str] = {}
+        for key, part in mine:
+            for at, other in enumerate(alike[key]):
+                search = _Search(part, other, self.left)
+                found = search.of_one_part()
+                self.left = search.left
+                if found is not None:
+                    answer |= found
+                    del alike[key][at]
+                    break
+            else:
+                return None
+        return answer
+
+    def of_one_part(self) -> dict[str, str] | None:
+        names, others = self.expected.holding, self.found.holding
+        return self._from((dict.fromkeys(names, 0), dict.fromkeys(others, 0)), 0) if self.left > 0 else None
 
     def _from(self, colours: _Colours, tried: int) -> dict[str, str] | None:
         refined = self._refined(colours)

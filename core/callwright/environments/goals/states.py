@@ -20,11 +20,13 @@ It costs what changed, travels between processes, and task files can hold it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from callwright.environments.base import Base
 from callwright.environments.goals.words import WORD
-from callwright.environments.rows import Table, table_of
+from callwright.environments.rows import Table, row_json, table_of
 from callwright.environments.world import World
 
 #: An end state, as JSON.
@@ -61,7 +63,57 @@ def end_state(world: World) -> dict[str, EndState]:
             parts = _parts(table, rows, world.base.now, world.now)
             if parts:
                 tables[table.name] = parts
+    _forget_replaced(world, made, tables)
     return {"form": ROWS, "made": sorted(made & set(_words(tables))), "tables": tables}
+
+
+def _forget_replaced(world: World, made: set[str], tables: dict[str, dict[str, list[Any]]]) -> None:
+    """A row of the scenario that is gone, and a new one that is like it in everything but its id, are nothing.
+
+    Unless one of the two ids stands anywhere else: then it matters which of them is there.
+    """
+    if not any("gone" in parts and "new" in parts for parts in tables.values()):
+        return
+    words = Counter(_words(tables))
+    for kind in world.changes():
+        table = table_of(kind)
+        parts = tables.get(table.name, {})
+        if not (parts.get("gone") and parts.get("new")) or len(table.key) > 1:
+            continue
+        (name,) = table.key
+        first, since, until = world.base.rows(kind), world.base.now, world.now
+        waiting: dict[str, list[str]] = {}
+        for row in parts["new"]:
+            if row.get(name) in made and words[row[name]] == 1:
+                waiting.setdefault(_without(row, name), []).append(row[name])
+        for key in [key for key in parts["gone"] if isinstance(key, str) and words[key] == 1]:
+            alike = waiting.get(_without(compared_fields(table, first[key], since, until), name))
+            if alike and key not in _referred_to(world.base):
+                new = alike.pop()
+                parts["gone"].remove(key)
+                parts["new"] = [row for row in parts["new"] if row.get(name) != new]
+        tables[table.name] = {part: rows for part, rows in parts.items() if rows}
+        if not tables[table.name]:
+            del tables[table.name]
+
+
+def _referred_to(base: Base) -> frozenset[str]:
+    """Every word in the rows of a scenario but their own keys; found once."""
+    known: frozenset[str] | None = base.derived.get(_referred_to)
+    if known is None:
+        known = base.derived[_referred_to] = frozenset(
+            word
+            for kind, rows in base.tables.items()
+            for row in rows.values()
+            for name, value in row_json(row).items()
+            if table_of(kind).key != (name,)
+            for word in _words(value)
+        )
+    return known
+
+
+def _without(row: Mapping[str, Any], name: str) -> str:
+    return repr({field: value for field, value in row.items() if field != name})
 
 
 def _parts(table: Table, rows: Iterable[tuple[Any, Any, Any]], since: int, until: int) -> dict[str, list[Any]]:
@@ -108,7 +160,8 @@ def _words(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
         for found in WORD.finditer(value):
-            yield found.group()
+            if found.group() != value:
+                yield found.group()
     elif isinstance(value, Mapping):
         for inner in value.values():
             yield from _words(inner)
