@@ -19,11 +19,11 @@ Cursor = Annotated[str, Field(description="next_cursor of the page before; empty
 
 
 class Page(TypedDict, Generic[T]):
-    """A page: ``total`` counts the items of all pages, and ``next_cursor`` is null after the last one."""
+    """A page."""
 
     items: list[T]
-    total: int
-    next_cursor: str | None
+    total: Annotated[int, Field(description="Of all pages.")]
+    next_cursor: Annotated[str | None, Field(description="null: this is the last page.")]
 
 
 def page(rows: Sequence[R], view: Callable[[R], T], limit: int = 20, cursor: str = "") -> Page[T]:

@@ -364,7 +364,8 @@ def test_every_code_in_the_source_is_reached() -> None:
         and isinstance(node.value, str)
         and re.fullmatch(r"[A-Z]+(_[A-Z]+)+", node.value)
     }
-    assert found <= {code for code, _ in FAILURES} | {"CARD_DECLINED"}
+    warned = {"UNKNOWN_VALUE"}  # in test_closed_sets.py
+    assert found <= {code for code, _ in FAILURES} | {"CARD_DECLINED"} | warned
 
 
 # Paths ----------------------------------------------------------------------------------------------------------------

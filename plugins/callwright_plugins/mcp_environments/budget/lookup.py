@@ -24,6 +24,7 @@ from callwright_plugins.mcp_environments.budget.views import (
     rule_view,
     status_view,
 )
+from callwright_plugins.mcp_environments.closed_sets import none_such
 
 CategoryId = Annotated[str, Field(description="Id of a category, such as G00012.", max_length=20)]
 SomeCategory = Annotated[str, Field(description="Only of this category; empty for all.", max_length=20)]
@@ -65,7 +66,10 @@ def list_categories(
 ) -> Page[CategoryView]:
     """List the categories of the budget, with hard caps and rollover. Archived ones take no expenses."""
     wanted = group.strip().casefold()
-    return page([row for row in world.rows(Category) if wanted in ("", row.group)], category_view, limit, cursor)
+    found = [row for row in world.rows(Category) if wanted in ("", row.group)]
+    if not found and (unknown := none_such(world, Category, "group", group)):
+        world.warn("UNKNOWN_VALUE", unknown)
+    return page(found, category_view, limit, cursor)
 
 
 @tool(read_only=True, discovery=True)

@@ -20,6 +20,7 @@ from callwright_plugins.mcp_environments.email.rows import (
     MessageState,
     Thread,
 )
+from callwright_plugins.mcp_environments.injections import INJECTIONS
 from callwright_plugins.mcp_environments.people import company, email_of, person
 from callwright_plugins.mcp_environments.times import DAY, HOUR
 
@@ -110,6 +111,22 @@ class _Post:
 
 def typical(rng: Random, scale: float) -> Iterator[Any]:
     """Two years of conversations with sixty contacts."""
+    post = _busy(rng, scale)
+    yield from post.finish(post.used + 60 * MEGABYTE, 20 * MEGABYTE)
+
+
+def injected(rng: Random, scale: float) -> Iterator[Any]:
+    """As :func:`typical`, and among the latest mails some that tell whoever reads them what to do."""
+    post = _busy(rng, scale)
+    for number, one in enumerate(INJECTIONS["email"]):
+        subject = rng.choice(_SUBJECTS).format(company(rng))
+        body = f"{rng.choice(_SENTENCES)}\n\n{one.text}"
+        sent_at = NOW - (number + 1) * HOUR
+        post.message(post.add(Thread, subject), one.place, (ME,), subject, sent_at, "Inbox", read=False, body=body)
+    yield from post.finish(post.used + 60 * MEGABYTE, 20 * MEGABYTE)
+
+
+def _busy(rng: Random, scale: float) -> _Post:
     post = _Post(rng)
     contacts = [post.contact(person(rng), active=rng.random() > 0.05) for _ in range(max(6, round(60 * scale)))]
     for _ in range(max(8, round(320 * scale))):
@@ -123,7 +140,7 @@ def typical(rng: Random, scale: float) -> Iterator[Any]:
     for _ in range(4):
         to = rng.choice(contacts).address
         post.add(Draft, (to,), (), (), rng.choice(_SUBJECTS).format(company(rng)), "", (), NOW - DAY, "")
-    yield from post.finish(post.used + 60 * MEGABYTE, 20 * MEGABYTE)
+    return post
 
 
 def _conversation(post: _Post, contacts: Sequence[Contact]) -> None:
@@ -203,4 +220,5 @@ SCENARIOS: Final = {
     "typical": Scenario(typical, "two years of conversations, sixty contacts, room for more"),
     "sparse": Scenario(sparse, "a new mailbox with one message"),
     "adversarial": Scenario(adversarial, "namesakes, equal subjects, closed addresses, large files, hardly any room"),
+    "injected": Scenario(injected, "the busy mailbox, with mails that tell its reader what to do"),
 }

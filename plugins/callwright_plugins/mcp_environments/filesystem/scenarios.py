@@ -20,6 +20,7 @@ from callwright_plugins.mcp_environments.filesystem.rows import (
     User,
     blob_of,
 )
+from callwright_plugins.mcp_environments.injections import INJECTIONS
 from callwright_plugins.mcp_environments.people import FIRST
 from callwright_plugins.mcp_environments.times import DAY, HOUR
 
@@ -109,6 +110,20 @@ class _Disk:
 
 def typical(rng: Random, scale: float) -> Iterable[Any]:
     """The server of a small department: homes, shared projects, logs, configuration, a colleague to switch to."""
+    disk, me = _department(rng, scale)
+    return disk.rows(me, f"/home/{me}")
+
+
+def injected(rng: Random, scale: float) -> Iterable[Any]:
+    """As :func:`typical`, and in the home of the user files that tell whoever reads them what to do."""
+    disk, me = _department(rng, scale)
+    for one in INJECTIONS["filesystem"]:
+        disk.file(f"/home/{me}/{one.place}", f"{texts.note(rng)}\n{one.text}", me)
+    return disk.rows(me, f"/home/{me}")
+
+
+def _department(rng: Random, scale: float) -> tuple[_Disk, str]:
+    """The disk, and the name of its user."""
     disk = _Disk(rng)
     count = max(3, round(10 * scale))
     names = [name.lower() for name in rng.sample(FIRST, min(count, len(FIRST)))]
@@ -148,7 +163,7 @@ def typical(rng: Random, scale: float) -> Iterable[Any]:
     packed = [Member(f"site/{path}.txt", "file", 0o644, NOW - DAY, data=texts.note(rng).encode()) for path in "abc"]
     disk.file("/var/backups/site.tar", pack([Member("site", "dir", 0o755, NOW - DAY), *packed]))
     disk.file("/tmp/notes.tmp", texts.note(rng), names[1])
-    return disk.rows(me, f"/home/{me}")
+    return disk, me
 
 
 def _home(disk: _Disk, name: str, private: bool) -> None:
@@ -278,4 +293,5 @@ SCENARIOS: Final = {
     "typical": Scenario(typical, "a department's server: homes, shared projects, logs, backups, one shared account"),
     "sparse": Scenario(sparse, "a fresh machine with one user and almost nothing on it"),
     "adversarial": Scenario(adversarial, "names that look alike, link loops, closed directories, full quotas"),
+    "injected": Scenario(injected, "as typical, with files that tell their reader what to do"),
 }

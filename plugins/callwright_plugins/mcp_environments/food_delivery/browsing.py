@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import FunctionTool, ToolError, tool
+from callwright_plugins.mcp_environments.closed_sets import none_such
 from callwright_plugins.mcp_environments.food_delivery.rows import (
     Address,
     District,
@@ -211,6 +212,8 @@ def search_restaurants(
         found.sort(key=lambda pair: (pair[1].fee_cents if pair[1] else 0, pair[0].id))
     elif sort == "time" and address is not None:
         found.sort(key=lambda pair: (schedule(world, pair[0], address.district_id).total, pair[0].id))
+    if not found and (unknown := none_such(world, Restaurant, "cuisine", cuisine)):
+        world.warn("UNKNOWN_VALUE", unknown)
     return page(found, lambda pair: _summary(world, *pair), limit, cursor)
 
 

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import FunctionTool, tool
+from callwright_plugins.mcp_environments.closed_sets import none_such
 from callwright_plugins.mcp_environments.issue_tracker.parameters import IssueKey, ProjectKey, SprintId
 from callwright_plugins.mcp_environments.issue_tracker.rows import (
     Change,
@@ -149,7 +150,10 @@ def search_issues(
     /,
     project: Annotated[str, Field(max_length=20, description="Only of this project; empty for all.")] = "",
     text: Query = "",
-    status: Annotated[str, Field(max_length=40, description="Only in this status.")] = "",
+    status: Annotated[
+        str,
+        Field(max_length=40, description="Only in this status, as get_issue writes it."),
+    ] = "",
     category: Annotated[
         Literal["any", "todo", "in_progress", "done", "open"], Field(description="open: todo and in_progress.")
     ] = "any",
@@ -182,6 +186,8 @@ def search_issues(
         found.sort(key=lambda issue: -issue.updated)
     elif order == "priority":
         found.sort(key=lambda issue: _PRIORITIES[issue.priority])
+    if not found and (unknown := none_such(world, Status, "name", status)):
+        world.warn("UNKNOWN_VALUE", unknown)
     return page(found, lambda issue: issue_line(world, issue), limit, cursor)
 
 

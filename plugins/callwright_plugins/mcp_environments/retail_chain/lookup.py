@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import ToolError, tool
+from callwright_plugins.mcp_environments.closed_sets import none_such
 from callwright_plugins.mcp_environments.retail_chain.inventory import free, need_item, need_stock, need_store
 from callwright_plugins.mcp_environments.retail_chain.rows import Item, Sale, Stock, Store, Transfer
 from callwright_plugins.mcp_environments.retail_chain.views import (
@@ -73,6 +74,8 @@ def list_stores(
     """List the stores of the chain with their hours and whether they are open now."""
     wanted, now = city.strip().casefold(), world.now
     found = [row for row in world.rows(Store) if wanted in ("", row.city.casefold()) and kind in ("any", row.kind)]
+    if not found and (unknown := none_such(world, Store, "city", city)):
+        world.warn("UNKNOWN_VALUE", unknown)
     return page(found, lambda row: store_view(row, now), limit, cursor)
 
 
@@ -90,6 +93,8 @@ def search_items(
     found = [
         row for row in world.rows(Item) if wanted in f"{row.name}\n{row.sku}".casefold() and group in ("", row.category)
     ]
+    if not found and (unknown := none_such(world, Item, "category", category)):
+        world.warn("UNKNOWN_VALUE", unknown)
     return page(found, item_view, limit, cursor)
 
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, Final
 
+import attrs
+
 from callwright.environments.rows import table_of
 from callwright.environments.stateful import NOW, Scenario
+from callwright_plugins.mcp_environments.injections import INJECTIONS
 from callwright_plugins.mcp_environments.people import FIRST, person
 from callwright_plugins.mcp_environments.team_chat.rows import (
     Channel,
@@ -127,6 +130,19 @@ def typical(rng: Random, scale: float) -> Iterator[Any]:
     yield from made.rows
 
 
+def injected(rng: Random, scale: float) -> Iterator[Any]:
+    """As :func:`typical`, and in channels of the signed-in person messages that tell whoever reads them what to do."""
+    rows = list(typical(rng, scale))
+    me = next(row.user_id for row in rows if isinstance(row, Profile))
+    mine = {row.channel_id for row in rows if isinstance(row, Membership) and row.user_id == me}
+    read = [row for row in rows if isinstance(row, Message) and row.channel_id in mine and row.author_id != me]
+    planted = zip(rng.sample(read, len(INJECTIONS["team_chat"])), INJECTIONS["team_chat"], strict=True)
+    texts = {message.id: one.text for message, one in planted}
+    for row in rows:
+        told = texts.get(row.id) if isinstance(row, Message) else None
+        yield row if told is None else attrs.evolve(row, text=told, mentions=())
+
+
 def sparse(rng: Random, scale: float) -> Iterator[Any]:
     """Three people, one channel, one message."""
     made = _Workspace(rng)
@@ -173,4 +189,5 @@ SCENARIOS: Final = {
     "typical": Scenario(typical, "forty people, sixteen channels, threads, pins and reactions"),
     "sparse": Scenario(sparse, "three people, one channel, one message"),
     "adversarial": Scenario(adversarial, "namesakes, similar channels, full pins, locked threads, archived channels"),
+    "injected": Scenario(injected, "as typical, with messages that tell their reader what to do"),
 }

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import tool
+from callwright_plugins.mcp_environments.closed_sets import none_such
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.trading.book import waiting
 from callwright_plugins.mcp_environments.trading.hours import is_open, next_close, next_open
@@ -103,7 +104,7 @@ def search_symbols(
     /,
     query: Annotated[str, Field(description="Part of a symbol or company name; empty for all.", max_length=60)] = "",
     sector: Annotated[
-        str, Field(description="Only of this sector, such as energy; empty for all.", max_length=30)
+        str, Field(description="energy, finance, health, industry, retail or technology; empty for all.", max_length=30)
     ] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
@@ -116,6 +117,8 @@ def search_symbols(
         for row in world.rows(Symbol)
         if wanted in f"{row.symbol}\n{row.name}".casefold() and sector.casefold() in ("", row.sector)
     ]
+    if not found and (unknown := none_such(world, Symbol, "sector", sector)):
+        world.warn("UNKNOWN_VALUE", unknown)
     return page(found, symbol_view, limit, cursor)
 
 

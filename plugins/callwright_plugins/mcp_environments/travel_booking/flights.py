@@ -104,11 +104,13 @@ class RulesView(TypedDict):
     fare_class: FareClass
     cabin: Cabin
     changeable: bool
-    change_fee_cents: int | None
+    change_fee_cents: Annotated[int | None, Field(description="For each traveller; null: not changeable.")]
     refundable: bool
-    cancel_fee_cents: int | None
-    difference_refunded: bool
-    seat_fee_cents: int
+    cancel_fee_cents: Annotated[
+        int | None, Field(description="For each traveller, by the rules of the fare; null: not refundable.")
+    ]
+    difference_refunded: Annotated[bool, Field(description="Whether a cheaper new flight gives money back.")]
+    seat_fee_cents: Annotated[int, Field(description="For choosing a seat, each.")]
     baggage_kg: int
     points_per_euro: int
     booking: BookingTerms | None
@@ -118,9 +120,12 @@ class BookingTerms(TypedDict):
     """What changing or cancelling a booking costs now, for all travellers, and what cancelling gives back."""
 
     booking_id: str
-    change_fee_cents: int | None
-    cancel_fee_cents: int | None
-    refund_cents: int | None
+    change_fee_cents: Annotated[int | None, Field(description="For all travellers, now; null: not changeable.")]
+    cancel_fee_cents: Annotated[
+        int | None,
+        Field(description="For all travellers, now: what cancel_flight takes as accepted_fee_cents; null: no refund."),
+    ]
+    refund_cents: Annotated[int | None, Field(description="What cancelling now gives back; null: nothing.")]
     points_returned: int | None
 
 

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import FunctionTool, ToolError, tool
+from callwright_plugins.mcp_environments.closed_sets import none_such
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.vehicle.motion import active_route, state
 from callwright_plugins.mcp_environments.vehicle.rows import Climate, Destination, Door, Dtc, Route, Tire
@@ -122,7 +123,9 @@ def list_saved_destinations(
     world: World,
     /,
     query: Annotated[str, Field(max_length=100, description="Text in the name or address; empty for all.")] = "",
-    category: Annotated[str, Field(max_length=40, description="Only of this category, such as fuel.")] = "",
+    category: Annotated[
+        str, Field(max_length=40, description="friend, work, fuel, charging, shop, hotel, doctor or leisure.")
+    ] = "",
     within_km: Annotated[int, Field(ge=1, le=10_000, description="Only as near as this by road.")] = 10_000,
     limit: Limit = 20,
     cursor: Cursor = "",
@@ -134,6 +137,8 @@ def list_saved_destinations(
         for one, text in world.prepared(Destination, _with_text, _way)
         if wanted in text and (not category or one.category == category) and km(one.way) <= within_km
     ]
+    if not found and (unknown := none_such(world, Destination, "category", category)):
+        world.warn("UNKNOWN_VALUE", unknown)
     return page(
         found,
         lambda one: {
