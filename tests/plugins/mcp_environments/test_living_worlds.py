@@ -351,7 +351,9 @@ def test_every_kind_of_every_environment_has_a_story() -> None:
 def test_the_page_lists_every_kind() -> None:
     page = Path(__file__).parents[3] / "docs" / "environments.md"
     listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert listed == [(name, kind.name, kind.summary.removesuffix(".")) for name in TOOLS for kind in env(name).events]
+    assert [one for one in listed if one[0] in TOOLS] == [
+        (name, kind.name, kind.summary.removesuffix(".")) for name in TOOLS for kind in env(name).events
+    ]
 
 
 def test_customers_who_have_not_identified_themselves_are_not_told() -> None:
