@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import callwright as cw
+import callwright_plugins.mcp_environments as plugin
 from callwright.environments import ClockPolicy
 from callwright.environments.living.events import SIGNED_IN
 from callwright.environments.stateful import StatefulEnvironment, StatefulSession
@@ -346,6 +347,11 @@ def test_every_kind_of_every_environment_has_a_story() -> None:
     for name in TOOLS:
         for kind in env(name).events:
             assert kind.summary.endswith(".")
+
+
+def test_no_tool_and_no_event_moves_the_clock() -> None:
+    folder = Path(plugin.__file__).parent
+    assert [path.name for path in folder.rglob("*.py") if ".advance(" in path.read_text(encoding="utf-8")] == []
 
 
 def test_the_page_lists_every_kind() -> None:
