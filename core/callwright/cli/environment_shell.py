@@ -170,7 +170,7 @@ class Shell:
             (write_state if word == ":save" else load_state)(session, Path(rest[0]))
 
     def _let_pass(self, word: str, seconds: str = "") -> None:
-        if self.session.clock is None:
+        if getattr(self.session, "clock", None) is None:
             raise UsageError(f"{word} needs a clock that moves; start the shell with --clock on")
         if word == ":wait" and not seconds.isdecimal():
             raise UsageError(":wait needs a number of seconds")

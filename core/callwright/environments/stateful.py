@@ -377,8 +377,8 @@ class StatefulSession(OneThread, Session):
         if scenario is not None or seed is not None:
             name = self.environment.scenario_name(scenario or "")
             base = self.environment.base(name, base.seed if seed is None else seed)
-        self.enter(World(base))
-        self._faults = None
+        self.world = World(base)
+        self._faults, self._notices, self._user_turns = None, (), 0
 
     def enter(self, world: World) -> None:
         """Go on in another world, as helpers do. Nothing of the one that was left is told."""
