@@ -21,6 +21,7 @@ import click
 
 import callwright as cw
 from callwright.environments.goals import compare
+from callwright.environments.living.policy import ClockPolicy
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_environments import TOOLS
 
@@ -38,7 +39,8 @@ def _drawn_writes() -> Any:
 
 @click.command()
 @click.option("--only", default="", help="One environment.")
-def main(only: str) -> None:
+@click.option("--moving", is_flag=True, help="Let time move, 20 seconds a call.")
+def main(only: str, moving: bool) -> None:
     """Print a row for each environment."""
     drawn = _drawn_writes()
     click.echo(f"{'environment':15} tools pairs  digests differ  of these equal  us to compare  ten times as large")
@@ -52,6 +54,8 @@ def main(only: str) -> None:
             ends, executed = [], True
             for order in ((one, other), (other, one)):
                 session = first.fork()
+                if moving:
+                    session.keep_time(ClockPolicy())
                 executed &= all(session.call(tool, copy_json(given)).executed for tool, given in order)
                 ends.append(session)
             if executed:

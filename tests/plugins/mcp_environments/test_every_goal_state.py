@@ -16,6 +16,7 @@ import pytest
 
 import callwright as cw
 from callwright.environments.goals import compare
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.rows import table_of
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_environments import TOOLS
@@ -71,8 +72,9 @@ def writes_of(session: Any, call: tuple[str, dict[str, Any]]) -> tuple[cw.Outcom
     return outcome, places - own, late
 
 
+@pytest.mark.parametrize("clock", [None, ClockPolicy()], ids=["still", "moving"])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_order_of_independent_writes_is_nothing(name: str) -> None:
+def test_the_order_of_independent_writes_is_nothing(name: str, clock: ClockPolicy | None) -> None:
     """Of two calls that write no row in common, and each of which writes after the other what it writes alone."""
     calls = drawn_writes.writes(made(name))
     assert len({tool for tool, _ in calls}) >= FEWEST.get(name, 3)
@@ -83,7 +85,10 @@ def test_the_order_of_independent_writes_is_nothing(name: str) -> None:
             continue
         ends = []
         for first, second in ((one, other), (other, one)):
-            session, (answer,) = after(name, calls[first])
+            session, _ = after(name)
+            if clock is not None:
+                session.keep_time(clock)
+            answer = session.call(calls[first][0], copy_json(calls[first][1]))
             outcome, wrote, late = writes_of(session, calls[second])
             if answer.executed and outcome.executed and wrote == places[second] and not late:
                 ends.append(session.goal_state())

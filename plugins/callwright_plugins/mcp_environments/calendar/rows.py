@@ -39,7 +39,7 @@ class Calendar:
     access: str
 
 
-@row("events", prefix="E", index=("calendar_id", "organizer_id"))
+@row("events", prefix="E", index=("calendar_id", "organizer_id"), stamps=("cancelled_from",))
 class Event:
     """One event, or the first occurrence of a series; times in seconds, UTC.
 

@@ -91,7 +91,7 @@ class Issue:
     updated: int
 
 
-@row("sprints", prefix="SP", index=("project",))
+@row("sprints", prefix="SP", index=("project",), stamps=("starts", "ends"), relative={"ends": "starts"})
 class Sprint:
     """A sprint: ``state`` is future, active or closed. ``capacity_points`` of 0 is unlimited."""
 
@@ -136,7 +136,8 @@ class Link:
     target: str
 
 
-@row("worklogs", prefix="W", index=("issue", "user"), stamps=("started",))
+# Unless a call says otherwise it follows from now and the minutes; a stated goal may ask for it.
+@row("worklogs", prefix="W", index=("issue", "user"), bookkeeping=("started",))
 class WorkLog:
     """Time that somebody spent on an issue."""
 
