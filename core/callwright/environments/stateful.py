@@ -37,13 +37,14 @@ from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
 from callwright.environments.briefing.policy import Policy, written
-from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use, ready
+from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.goals.goal import Goal, check_rows
 from callwright.environments.goals.states import end_state
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.living.events import EventKind
-from callwright.environments.living.passing import most_told, pass_time
+from callwright.environments.living.moving import MovingTime
+from callwright.environments.living.passing import most_told
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
@@ -223,21 +224,21 @@ def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base
     return environment.base(scenario, seed)
 
 
-class StatefulSession(OneThread, Session):
+class StatefulSession(MovingTime, Session):
     """One isolated world of a :class:`StatefulEnvironment`, for one thread at a time.
 
     A second thread is told so (:class:`callwright.errors.SessionInUse`); nothing it wanted to change is lost silently.
     """
 
-    __slots__ = ("_clock", "_closed", "_faults", "_notices", "_user_turns", "environment", "world")
+    __slots__ = ("_closed", "_faults", "environment", "world")
     bounds_results = True
 
     def __init__(self, environment: StatefulEnvironment, world: World) -> None:
         self.environment = environment
         self.world = world
         self._faults: dict[str, tuple[int, str]] | None = None
-        self._clock: ClockPolicy | None = None
-        self._notices: tuple[str, ...] = ()
+        self._clock = None
+        self._notices = ()
         self._user_turns = 0
         self._closed = False
         self._turn = Lock()
@@ -287,53 +288,6 @@ class StatefulSession(OneThread, Session):
             return evolve(outcome, notices=most_told(notices)) if notices else outcome
         finally:
             turn.release()
-
-    # Time -------------------------------------------------------------------------------------------------------------
-
-    @property
-    def clock(self) -> ClockPolicy | None:
-        """How time moves; ``None``: it stands still."""
-        return self._clock
-
-    def keep_time(self, policy: ClockPolicy | None) -> None:
-        """Let time move by a policy from now on; ``None`` lets it stand still."""
-        self._clock = policy
-
-    def user_turn(self) -> None:
-        """Let a turn of the user pass. Nothing happens where time stands still."""
-        clock = self._clock
-        if clock is None:
-            return
-        number, self._user_turns = self._user_turns, self._user_turns + 1
-        self.elapse(clock.of_user_turn(self.world.now, number))
-
-    def elapse(self, seconds: int) -> None:
-        """Let time pass: "two hours later". What falls due happens; the next outcome tells it.
-
-        Raises :class:`callwright.UsageError` for a negative number, and where time stands still.
-        """
-        if self._clock is None:
-            raise UsageError("time stands still in this session; name a clock first: session.keep_time(ClockPolicy())")
-        if type(seconds) is not int or seconds < 0:
-            raise UsageError(f"time passes in whole seconds and does not run backwards: {seconds!r:.80}")
-        turn = self._turn
-        if not turn.acquire(False):
-            raise in_use()
-        try:
-            self.let_pass(seconds)
-        finally:
-            turn.release()
-
-    def let_pass(self, seconds: int) -> None:
-        """As :meth:`elapse`, for helpers: they run in the midst of a call. A clock that stands still is only set."""
-        if self._clock is not None:
-            told = pass_time(self.world, self.environment.events, seconds)
-            if told:
-                self._notices = (*self._notices, *told)
-            return
-        self.world.begin(read_only=False)
-        self.world.advance(seconds)
-        self.world.end()
 
     # The whole --------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,71 @@
+"""Sessions whose time moves: between calls, with turns of the user, and by jumps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callwright.environments.calling import OneThread, in_use
+from callwright.environments.living.passing import pass_time
+from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.world import World
+from callwright.errors import UsageError
+
+
+class MovingTime(OneThread):
+    """What a session over a world does with time. A class with it gives it the rest of its attributes."""
+
+    __slots__ = ("_clock", "_notices", "_user_turns")
+    #: Its ``events`` are what time brings.
+    environment: Any
+    world: World
+    _clock: ClockPolicy | None
+    _notices: tuple[str, ...]
+    _user_turns: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*MovingTime.__slots__, *type(self).__slots__)}
+
+    @property
+    def clock(self) -> ClockPolicy | None:
+        """How time moves; ``None``: it stands still."""
+        return self._clock
+
+    def keep_time(self, policy: ClockPolicy | None) -> None:
+        """Let time move by a policy from now on; ``None`` lets it stand still."""
+        self._clock = policy
+
+    def user_turn(self) -> None:
+        """Let a turn of the user pass. Nothing happens where time stands still."""
+        clock = self._clock
+        if clock is None:
+            return
+        number, self._user_turns = self._user_turns, self._user_turns + 1
+        self.elapse(clock.of_user_turn(self.world.now, number))
+
+    def elapse(self, seconds: int) -> None:
+        """Let time pass: "two hours later". What falls due happens; the next outcome tells it.
+
+        Raises :class:`callwright.UsageError` for a negative number, and where time stands still.
+        """
+        if self._clock is None:
+            raise UsageError("time stands still in this session; name a clock first: session.keep_time(ClockPolicy())")
+        if type(seconds) is not int or seconds < 0:
+            raise UsageError(f"time passes in whole seconds and does not run backwards: {seconds!r:.80}")
+        turn = self._turn
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            self.let_pass(seconds)
+        finally:
+            turn.release()
+
+    def let_pass(self, seconds: int) -> None:
+        """As :meth:`elapse`, for helpers: they run in the midst of a call. A clock that stands still is only set."""
+        if self._clock is not None:
+            told = pass_time(self.world, self.environment.events, seconds)
+            if told:
+                self._notices = (*self._notices, *told)
+            return
+        self.world.begin(read_only=False)
+        self.world.advance(seconds)
+        self.world.end()
