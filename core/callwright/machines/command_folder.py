@@ -146,7 +146,7 @@ class SharedNumbers:
     """
 
     def __init__(self, name: str, count: int) -> None:
-        self._name, self._form = name, struct.Struct(f"{count}d")
+        self._name, self._form = name, f"{count}d"
 
     def exists(self) -> bool:
         """Whether anybody has used them; this is quicker than to use them."""
@@ -160,10 +160,10 @@ class SharedNumbers:
         file = self._opened()
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            data = os.pread(file, form.size, 0)
-            numbers = list(form.unpack(data.ljust(form.size, b"\0")))
+            size = struct.calcsize(form)
+            numbers = list(struct.unpack(form, os.pread(file, size, 0).ljust(size, b"\0")))
             yield numbers
-            os.pwrite(file, form.pack(*numbers), 0)
+            os.pwrite(file, struct.pack(form, *numbers), 0)
         finally:
             os.close(file)
 

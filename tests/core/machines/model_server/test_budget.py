@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,14 @@ def test_each_budget_of_a_command_is_its_own() -> None:
     asyncio.run(second.reserve(0.5))
     second.settle(0.5, 0.5)
     assert Budget("k", 1.0, patience=9).spent == 0.5
+
+
+def test_a_server_can_be_sent_to_another_process() -> None:
+    server = pickle.loads(pickle.dumps(Server(model="m", prices=PRICES, max_cost=1.0)))
+    assert server.budget is not None
+    asyncio.run(server.budget.reserve(0.5))
+    server.budget.settle(0.5, 0.25)
+    assert server.budget.spent == 0.25
 
 
 def test_streams_are_paid_for_too() -> None:
