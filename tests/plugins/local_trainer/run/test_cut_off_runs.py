@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from callwright.episodes import TokenEpisode
 from callwright.language.program import Program
 from callwright.pipeline import Pipeline, create_trainer
 from callwright.training.run_folder import Run
-from callwright.walk.completion import Completion
+from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy, TurnLimits
-from callwright.walk.reward import RewardComponent
+from callwright.walk.reward import Reward, RewardComponent
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.options import Options
 from callwright_plugins.local_trainer.run.training import make_policy
@@ -70,18 +70,26 @@ def test_gold_and_endless_garbage_in_a_step(
 
 def test_a_masked_cut_is_not_scored_again(make_pipeline: Pipelines, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = make_pipeline("reward.truncated=mask")
+    options = Options(group=2, max_new_tokens=4, retries=5)
+    made = make_policy(pipeline, options)
+    asked: list[Attempt] = []
+    scoring = Pipeline.scoring
+
+    def counted(self: Pipeline, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:
+        together = list(attempts)
+        asked.extend(together)
+        return scoring(self, together)
+
+    def endless(self: Any, live: list[TokenEpisode]) -> list[episodes.EngineOutput]:
+        return [episodes.EngineOutput((5, 6, 7, 8), (), False) for _ in live]
+
+    monkeypatch.setattr(episodes.Engine, "__call__", endless)
+    monkeypatch.setattr(Pipeline, "scoring", counted)
+    limits = TurnLimits(turn_tokens=4)
     task = pipeline.tasks("train")[0]
-    attempt = pipeline.attempt(task, Completion("x", truncated=True))
-    asked: list[int] = []
-    score = Pipeline.score
-
-    def counted(self: Pipeline, attempt: Any) -> Any:
-        asked.append(1)
-        return score(self, attempt)
-
-    monkeypatch.setattr(Pipeline, "score", counted)
-    _, reward = episodes._scored(pipeline, attempt, 5)
-    assert (reward.total, len(asked)) == (None, 1)
+    (group,) = episodes.sample_groups(pipeline, made, [task], options, limits, (0,), Progress(0, 1), lambda _: None)
+    assert [(one.reward.total, one.reward.masked_cut) for one in group.rollouts] == [(None, True)] * 2
+    assert len(asked) == 2
 
 
 def test_a_run_whose_completions_never_end_says_so_once(
