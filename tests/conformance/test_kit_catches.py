@@ -1618,7 +1618,7 @@ def teacher_without_a_name() -> Any:
     return echo(name="")
 
 
-@case("teacher", "check_teacher", "lacks ask of callwright.training.Teacher")
+@case("teacher", "check_teacher", "lacks ask of callwright.training.teaching.Teacher")
 def teacher_that_cannot_be_asked() -> Any:
     return SimpleNamespace(name="t", settings=lambda role: {"model": ""})
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from callwright.machines import cluster_watch
+from callwright.machines.on_ray import cluster_watch
 from callwright.machines.on_ray.cluster_watch import MARK, ClusterWatch, marked
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")

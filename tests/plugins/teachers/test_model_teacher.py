@@ -138,8 +138,8 @@ def test_a_schema_holds_the_server_to_it_and_one_that_knows_none_is_asked_withou
 
 
 def test_a_400_about_something_else_is_no_reason_to_ask_without_the_schema() -> None:
-    error = {"error": {"message": "Unsupported value: 'temperature'"}}
-    with StandIn(lambda asked: Reply(error, 400)) as server, pytest.raises(UsageError, match="temperature"):
+    error = {"error": {"message": "Unsupported value: 'messages'"}}
+    with StandIn(lambda asked: Reply(error, 400)) as server, pytest.raises(UsageError, match="messages"):
         teacher(server.url).ask([request("x", "judge", schema=SCHEMA)])
     assert len(server.asked) == 1
 
