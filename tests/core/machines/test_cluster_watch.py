@@ -97,7 +97,6 @@ import time
 from functools import partial
 import executor_work as work
 from callwright.machines import ChunkWork, make_executor
-from callwright.machines import ray_executor
 with make_executor("ray", 1) as executor:
     for _ in executor.map(ChunkWork(partial(work.prepare, 1), work.double), [[n] for n in range(3)]):
         print(executor._watch.mark, flush=True)
