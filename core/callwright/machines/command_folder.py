@@ -13,6 +13,7 @@ import json
 import os
 import struct
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -26,6 +27,8 @@ SHARE: Final = "CALLWRIGHT_COMMAND_SHARE"
 
 #: The process that named the folder, if it is this one.
 _named_here: list[int] = []
+#: Threads that start workers ask for the name at the same time, and there is only one.
+_naming = threading.Lock()
 #: How folders begin that commands name, and those of other programs.
 _COMMAND, _PROGRAM = "callwright-command-", "callwright-program-"
 _kind: list[str] = [_PROGRAM]
@@ -41,15 +44,29 @@ def begin_command() -> None:
 def name_folder() -> str:
     """The path of the folder; it is made when something is kept there. Call before workers are started."""
     named = os.environ.get(FOLDER)
-    if not named:
-        import secrets
-        import tempfile
+    if named:
+        return named
+    import secrets
+    import tempfile
 
-        named = str(Path(tempfile.gettempdir()) / f"{_kind[0]}{secrets.token_hex(16)}")
-        os.environ[FOLDER] = named
-        _named_here.append(os.getpid())
-        atexit.register(_remove, named, os.getpid())
+    with _naming:
+        named = os.environ.get(FOLDER)
+        if not named:
+            named = str(Path(tempfile.gettempdir()) / f"{_kind[0]}{secrets.token_hex(16)}")
+            os.environ[FOLDER] = named
+            _named_here.append(os.getpid())
+            atexit.register(_remove, named, os.getpid())
     return named
+
+
+def _forget_naming() -> None:
+    """In a forked process: whoever held the lock is not there."""
+    global _naming
+    _naming = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_naming)
 
 
 def is_first() -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import secrets
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +134,27 @@ def test_the_workers_of_an_executor_inherit_the_folder(monkeypatch: pytest.Monke
 
 def _folder(state: Any, chunk: int) -> str:
     return common.name_folder()
+
+
+def test_threads_that_start_workers_at_once_name_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each worker inherits what its own thread found: two names would be two limits."""
+    drawn = secrets.token_hex
+
+    def slowly(length: int) -> str:
+        time.sleep(0.05)
+        return drawn(length)
+
+    monkeypatch.delenv(common.FOLDER, raising=False)
+    monkeypatch.setattr(common, "_named_here", [])
+    monkeypatch.setattr(secrets, "token_hex", slowly)
+    together = threading.Barrier(8)
+
+    def name(_: int) -> str:
+        together.wait()
+        return common.name_folder()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(name, range(8)))) == 1
 
 
 def test_a_command_is_part_of_another_command_and_of_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
