@@ -55,7 +55,8 @@ async def check_changes(bench: Bench, report: Report) -> None:
     await bench.stop(runner.connection)
     report.not_read_only = list(lying.values())
     if bench.observers or bench.options.target.command or report.declares_sessions:
-        report.no_ops = [ToolFinding(name, _times(calls, name in effective), calls[0]) for name, calls in idle.items()]
+        # The last idle call says most: calls with the name of something that is not there stand at the end.
+        report.no_ops = [ToolFinding(name, _times(calls, name in effective), calls[-1]) for name, calls in idle.items()]
 
 
 def _changed(observers: Calls, before: View, after: View) -> str:
