@@ -23,7 +23,6 @@ from callwright.language.program import Program
 from callwright.walk.attempt import Attempt, parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
-from callwright.walk.execution import Execution, ExecutionRules
 from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -76,15 +75,7 @@ class Conversation:
         task, conditions = self.task, self.conditions
         if self._elsewhere is not None:
             self._there = self._elsewhere(task, self.parser, conditions)
-        self._execution = Execution(
-            task.environment,
-            task.tools,
-            scenario=task.scenario,
-            seed=task.seed,
-            rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
-            caller=conditions.caller,
-            clock=task.clock or conditions.clock,
-        )
+        self._execution = conditions.execution(task)
         self._history: list[tuple[tuple[Message, ...], Completion]] = []
         self._turns: list[Turn] = []
         self._attempt: Attempt | None = None

@@ -120,8 +120,10 @@ class Worker:
         if not isinstance(part, Program):
             self._close(request.session)
             return TurnDone(part, None, is_open=False)
-        if not part.calls:  # nothing is done in a session, so that none is needed
-            return TurnDone(part, Trace((), part.returns), is_open=request.session in self.sessions)
+        if not part.calls:  # nothing is done in a session, so that none is needed; in one that is there, time may pass
+            there = self.sessions.get(request.session)
+            trace = Trace((), part.returns) if there is None else there.run(part)
+            return TurnDone(part, trace, is_open=there is not None)
         try:
             execution = self._session(request)
         except InfrastructureFailure as error:
@@ -141,15 +143,8 @@ class Worker:
         execution = self.sessions.get(request.session)
         if execution is not None:
             return execution
-        task, conditions = request.task, request.conditions
-        execution = Execution(
-            task.environment,
-            task.tools,
-            scenario=task.scenario,
-            seed=task.seed,
-            rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
-            caller=self.caller,
-        )
+        task = request.task
+        execution = evolve(request.conditions, caller=self.caller).execution(task)
         state = ""
         for text in request.texts[:-1]:
             part = parsed(self.parser, Completion(text), task)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -24,15 +23,12 @@ from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.completion import Completion
-from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress, rules_under
+from callwright.walk.execution import STRICT, UNRESOLVED, ExecutionRules, execute
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
-
-if TYPE_CHECKING:
-    from callwright.environments.isolated.environment import Isolation
 
 _NOTHING = Completion("")
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
@@ -373,27 +369,17 @@ class Attempt:
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
-            rules=_under(rules, conditions.time_limit, conditions.isolation),
+            rules=rules_under(rules, conditions.time_limit, conditions.isolation),
             caller=conditions.caller,
             clock=task.clock or conditions.clock,
         )
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
-        task, conditions = self.task, self.conditions
-        rules = _under(rules, conditions.time_limit, conditions.isolation)
         programs = self._programs
         if len(programs) == 1:
             return [self._run_one(programs[0], rules)]
-        execution = Execution(
-            task.environment,
-            task.tools,
-            scenario=task.scenario,
-            seed=task.seed,
-            rules=rules,
-            caller=conditions.caller,
-            clock=task.clock or conditions.clock,
-        )
+        execution = self.conditions.execution(self.task, rules)
         traces = []
         try:
             for program in programs:
@@ -403,12 +389,6 @@ class Attempt:
         finally:
             execution.close()
         return traces
-
-
-@lru_cache(maxsize=256)
-def _under(rules: ExecutionRules, time_limit: float | None, isolation: Isolation | None) -> ExecutionRules:
-    """The rules, with the limits of the conditions where they state none themselves."""
-    return evolve(rules, time_limit=rules.time_limit or time_limit, isolation=rules.isolation or isolation)
 
 
 def _came_to_nothing(record: CallRecord) -> bool:

@@ -5,16 +5,18 @@ A task fixes its world by its scenario and seed. Nothing here changes that: ``se
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from callwright.walk.execution import Caller
+from callwright.walk.execution import STRICT, Caller, Execution, ExecutionRules
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
     from callwright.environments.living.policy import ClockPolicy
+    from callwright.walk.tasks import Task
 
 
 @frozen
@@ -49,6 +51,24 @@ class Conditions:
     caller: Caller | None = field(default=None, repr=False)
     isolation: Isolation | None = field(default=None, kw_only=True)
     clock: ClockPolicy | None = field(default=None, kw_only=True)
+
+    def execution(self, task: Task, rules: ExecutionRules = STRICT) -> Execution:
+        """A session of a task under these conditions, in which programs run one after the other."""
+        return Execution(
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=rules_under(rules, self.time_limit, self.isolation),
+            caller=self.caller,
+            clock=task.clock or self.clock,
+        )
+
+
+@lru_cache(maxsize=256)
+def rules_under(rules: ExecutionRules, time_limit: float | None, isolation: Isolation | None) -> ExecutionRules:
+    """The rules, with the limits of the conditions where they state none themselves."""
+    return evolve(rules, time_limit=rules.time_limit or time_limit, isolation=rules.isolation or isolation)
 
 
 DEFAULT_CONDITIONS = Conditions()

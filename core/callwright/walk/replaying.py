@@ -18,7 +18,7 @@ from callwright.language.long_numbers import shortened_numbers
 from callwright.language.program import Call, Program
 from callwright.walk.answers import values_equal
 from callwright.walk.attempt import Attempt
-from callwright.walk.execution import UNRESOLVED, Execution, ExecutionRules
+from callwright.walk.execution import UNRESOLVED
 from callwright.walk.trace import CallRecord, Trace
 
 #: Calls that failed before they reached the session: there is nothing to replay.
@@ -70,16 +70,7 @@ def replay(attempt: Attempt) -> Replay:
     reached = [record for record in ran if record.outcome.code not in _NEVER_RAN and _is_known(record)]
     if not reached:
         return Replay(0, len([record for record in ran if not _is_known(record)]))
-    task, conditions = attempt.task, attempt.conditions
-    execution = Execution(
-        task.environment,
-        task.tools,
-        scenario=task.scenario,
-        seed=task.seed,
-        rules=ExecutionRules(time_limit=conditions.time_limit, isolation=conditions.isolation),
-        caller=conditions.caller,
-        clock=task.clock or conditions.clock,
-    )
+    execution = attempt.conditions.execution(attempt.task)
     again: list[Trace] = []
     try:
         heard = 0

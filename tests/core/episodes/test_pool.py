@@ -7,7 +7,8 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
+from callwright.environments import ClockPolicy
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
 from callwright.episodes.driving import drive
@@ -44,13 +46,15 @@ def play(
     scripts: Sequence[Sequence[str]],
     pool: EpisodePool | None = None,
     retries: int = 0,
+    task: Callable[[int], cw.Task] | None = None,
     **conditions: Any,
 ) -> list[tuple[Any, ...]]:
     """What came of episodes with these completions: everything that is known of them, and their rewards."""
-    limits = TurnLimits(assistant_turns=4)
-    settled = Conditions(limits=limits, **{"time_limit": float("inf"), **conditions})
+    usual = {"time_limit": float("inf"), "limits": TurnLimits(assistant_turns=4)}
+    settled = Conditions(**{**usual, **conditions})
+    made = parts.task if task is None else task
     form = parts.ListForm() if pool is None else pool.parser
-    episodes = [Conversation(parts.task(number), form, (), settled) for number in range(len(scripts))]
+    episodes = [Conversation(made(number), form, (), settled) for number in range(len(scripts))]
     script = {id(one): texts for one, texts in zip(episodes, scripts, strict=True)}
     rewards: dict[int, Reward] = {}
 
@@ -84,6 +88,24 @@ def test_episodes_are_those_of_one_thread(parts: Any, executor: str, workers: in
             assert play(parts, scripts, pool) == expected
             assert {stop for _, _, stop, *_ in expected} >= {"answered"}
             assert max(len(turns) for turns, *_ in expected) > 1
+
+
+@pytest.mark.parametrize(("executor", "workers"), LOCAL)
+def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, workers: int) -> None:
+    """Between calls, and while the user writes: also after a turn that called nothing."""
+    wait = '[["wait", {}]]'
+    scripts = [list(turns) for turns in product([wait, "[]"], repeat=3)] * 2
+    conditions = {
+        "task": parts.living_task,
+        "limits": TurnLimits(assistant_turns=6, user_turns=3),
+        "clock": ClockPolicy(call=20, user_turn=100),
+    }
+    scripts = [[*script, wait, wait, wait][:6] for script in scripts]
+    expected = play(parts, scripts, **conditions)
+    rang = {turn.trace.records[-1].outcome.value for turns, *_ in expected for turn in turns if turn.calls}
+    assert len(rang) > 4
+    with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
+        assert play(parts, scripts, pool, **conditions) == expected
 
 
 ADD = '[["add", {"n": %d}]]'

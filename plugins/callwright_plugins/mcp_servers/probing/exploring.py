@@ -29,7 +29,9 @@ async def explore(bench: Bench, report: Report) -> None:
     inventor = Inventor(rng, folder, _places(workspace))
     for name, arguments in bench.options.script:
         await _try(bench, runner, inventor, name, arguments)
-    skipped = set(report.not_called)  # in the order of the listing, so that a seed draws the same calls in every process
+    skipped = set(
+        report.not_called
+    )  # in the order of the listing, so that a seed draws the same calls in every process
     names = sorted((name for name in bench.tools if name not in skipped), key=lambda name: not bench.reads(name))
     failures: dict[str, ToolFinding] = {}
     left_out: dict[str, str] = {}

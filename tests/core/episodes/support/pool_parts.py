@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import callwright as cw
-from callwright.environments import FunctionEnvironment
+from callwright.environments import EventKind, FunctionEnvironment, Notice
 from callwright.errors import Abstention, InfrastructureFailure
 from callwright.walk.reward import RewardComponent, RewardRecipe, Score, Term
 from callwright.walk.waiting import AsyncRewardComponent
@@ -136,4 +138,59 @@ def task(number: int, **more: Any) -> cw.Task:
         seed=number,
         answer=cw.Answer((number,)),
         **more,
+    )
+
+
+@cw.row("alarms", prefix="A")
+class Alarm:
+    """Rings every minute."""
+
+    id: str
+    at: int
+    rang: int = 0
+
+
+@cw.tool
+def wait(world: cw.World, /) -> int:
+    """How often it rang."""
+    return sum(alarm.rang for alarm in world.rows(Alarm))
+
+
+def alarms(rng: random.Random, scale: float) -> Iterator[Alarm]:
+    yield Alarm("A1", 1_772_442_000 + rng.randint(1, 60))
+
+
+def due(world: cw.World, since: object) -> tuple[int, str] | None:
+    return min(((alarm.at, alarm.id) for alarm in world.rows(Alarm)), default=None)
+
+
+def ring(world: cw.World, key: Any) -> None:
+    alarm = world.need(Alarm, key)
+    world.update(alarm, at=alarm.at + 60, rang=alarm.rang + 1)
+
+
+def rings(world: cw.World, key: Any, came: object) -> Iterator[Notice]:
+    yield Notice(f"alarm {key} rings")
+
+
+LIVING = cw.StatefulEnvironment(
+    "alarms",
+    rows=[Alarm],
+    tools=[wait],
+    scenarios={"typical": cw.Scenario(alarms)},
+    events=[EventKind("rang", "The person hears every alarm.", due, rings, ring)],
+)
+
+
+def living_task(number: int) -> cw.Task:
+    """A task with two more messages of its user, in a world in which time can pass."""
+    return cw.Task(
+        id=f"l{number}",
+        query="Wait.",
+        tools=LIVING.tools,
+        environment=LIVING,
+        scenario="typical",
+        seed=number,
+        answer=cw.Answer((number,)),
+        facts={"follow_ups": ["And now?", "And then?"]},
     )
