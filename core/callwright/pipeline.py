@@ -41,6 +41,7 @@ from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
+from callwright.walk.users.kinds import kinds_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -252,8 +253,13 @@ class Pipeline:
         return reward
 
     def _heard(self, conditions: Conditions | None) -> Conditions:
-        """These conditions, else the pipeline's own; with the event hook if a plugin listens to calls by now."""
+        """These conditions, else the pipeline's own; with the event hook if a plugin listens to calls by now.
+
+        Users of tasks come from the pipeline's registry.
+        """
         conditions = self.conditions if conditions is None else conditions
+        if conditions.users is None and self.registry is not default_registry():
+            conditions = evolve(conditions, users=kinds_of(self.registry))
         if conditions.caller is not None:
             return conditions
         caller = event_caller(self.registry)

@@ -103,6 +103,10 @@ class TimedSession(Session):
         """Ask what moves the session's time (:class:`callwright.environments.protocol.MovesTime`)."""
         self._within("the time of a session", lambda: getattr(self.inner, name)(*given))
 
+    def asked(self, what: str, question: Callable[[], T]) -> T:
+        """What a question to the session inside comes to."""
+        return self._within(what, question)
+
     def digest(self) -> str:
         """The digest."""
         return self._within("the digest of a session", self.inner.digest)

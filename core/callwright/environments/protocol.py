@@ -201,6 +201,29 @@ class MovesTime(Protocol):
 
 
 @runtime_checkable
+class ServesUsers(Protocol):
+    """A session that the user of an episode acts in, too, by tools of its own (:mod:`callwright.walk.users`).
+
+    Its environment names them by a property ``user_tools``: specs by name, of which no agent is told.
+    """
+
+    __slots__ = ()
+
+    def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """Execute one call of the user. As :meth:`Session.call` otherwise."""
+
+
+@runtime_checkable
+class TellsTime(Protocol):
+    """A session that knows how late it is."""
+
+    __slots__ = ()
+
+    def tell_time(self) -> int:
+        """The time in the world, in seconds since 1970 (UTC)."""
+
+
+@runtime_checkable
 class OutOfProcess(Protocol):
     """An environment whose sessions live outside of this process already: in others, or on a server."""
 

@@ -11,6 +11,7 @@ from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
+from callwright.walk.users.said import UserSpec
 
 
 @frozen
@@ -36,7 +37,8 @@ class Task:
     ``tools`` maps names to the offered specs. ``scenario`` and ``seed`` are what the environment opens a session with:
     they fix the task's world, whatever seed a recipe draws its samples with. ``program`` is a reference solution, which
     no TIER reward reads. ``facts`` holds whatever else a corpus knows. ``clock`` is how time moves in the session;
-    without it as the scenario says, which is: not at all, unless it says otherwise.
+    without it as the scenario says, which is: not at all, unless it says otherwise. ``user`` is who talks with the
+    agent in an episode of several turns; without one it gets the query, and nobody answers it.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Task:
     program: Program | None = field(default=None, repr=False)
     facts: Mapping[str, Any] = field(factory=dict, repr=False)
     clock: ClockPolicy | None = None
+    user: UserSpec | None = None
 
 
 @runtime_checkable
