@@ -275,8 +275,8 @@ def test_work_in_another_order_comes_to_the_same(more: dict[str, Any]) -> None:
     instance = trl_bridge.environment_factory(Shop(**more), "state")()
     for calls, reward in ((Shop.calls, 1.0), (Shop.calls[::-1], 1.0), (Shop.calls[:0], 0.0)):
         instance.reset(task_id="one")
-        for tool, given in calls:
-            getattr(instance, tool)(**given)
+        for tool, arguments in calls:
+            getattr(instance, tool)(**arguments)
         assert instance.get_reward() == reward
 
 
