@@ -174,6 +174,19 @@ class ChecksGoals(Protocol):
 
 
 @runtime_checkable
+class Knows(Protocol):
+    """A session that says what its users know and no tool tells (:mod:`callwright.environments.knowledge`)."""
+
+    __slots__ = ()
+
+    def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
+        """What somebody knows: JSON by name; empty for whoever is not known. Asking changes nothing.
+
+        ``"me"`` is the user whose session it is. The same scenario and seed always begin with the same knowledge.
+        """
+
+
+@runtime_checkable
 class KeepsTime(Protocol):
     """An environment that ends by itself what takes longer than its own limits: no clock is put around its sessions."""
 

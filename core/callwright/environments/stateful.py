@@ -42,6 +42,7 @@ from callwright.environments.goals.comparing import Comparison
 from callwright.environments.goals.goal import Goal, check_rows
 from callwright.environments.goals.states import end_state
 from callwright.environments.helpers import HELPERS, READY_HELPERS
+from callwright.environments.knowledge.asking import ME, tell
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.passing import most_told
@@ -90,7 +91,8 @@ class StatefulEnvironment(ByName, Environment):
     ``tools`` are functions whose positional-only first parameter is the :class:`callwright.World`. ``toolsets`` are
     added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario.
     ``policy`` holds the rules that a model is told, ``person(world)`` names who is signed in; with either of them,
-    prompts hold a briefing (:meth:`briefing`). ``events`` are the kinds of events that time brings, in the order in
+    prompts hold a briefing (:meth:`briefing`). ``knowledge(world, entity)`` says what a user knows and no tool tells
+    (:meth:`StatefulSession.knowledge`). ``events`` are the kinds of events that time brings, in the order in
     which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
     Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
@@ -106,6 +108,7 @@ class StatefulEnvironment(ByName, Environment):
         scale: float = 1.0,
         policy: Policy | None = None,
         person: Callable[[World], str] | None = None,
+        knowledge: Callable[[World, str], Mapping[str, Any] | None] | None = None,
         events: Sequence[EventKind] = (),
     ) -> None:
         if not scenarios:
@@ -114,7 +117,7 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
-        self.policy, self.person = policy, person
+        self.policy, self.person, self.knowledge = policy, person, knowledge
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)
@@ -138,8 +141,9 @@ class StatefulEnvironment(ByName, Environment):
     def __getstate__(self) -> dict[str, Any]:
         for name, scenario in self.scenarios.items():
             need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
-        if self.person is not None:
-            need_name(self.person, f"person of environment {self._name!r}")
+        for what, given in (("person", self.person), ("knowledge", self.knowledge)):
+            if given is not None:
+                need_name(given, f"{what} of environment {self._name!r}")
         return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -351,6 +355,13 @@ class StatefulSession(MovingTime, Session):
             return ""
         person = environment.person
         return written(environment.policy, self.world.now, "" if person is None else person(self.world))
+
+    def knowledge(self, entity: str = ME) -> dict[str, Any]:
+        """What somebody knows and no tool tells; ``"me"`` is the user whose session it is. Empty for strangers."""
+        known = self.environment.knowledge
+        if self._turn.locked():
+            raise in_use()
+        return {} if known is None else tell(known, self.world, entity, self.environment.name)
 
     def snapshot(self) -> dict[str, Any]:
         """What differs from the scenario, as JSON, for rewards that compare final states path by path."""
