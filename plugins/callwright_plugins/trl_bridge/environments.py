@@ -60,6 +60,8 @@ class ToolEnvironment:
             seed=task.seed,
             rules=_RULES,
             caller=event_caller(self._registry),
+            clock=task.clock,
+            hazards=task.hazards,
         )
 
     def _task_of(self, row: dict[str, Any]) -> Task:
