@@ -9,6 +9,8 @@
   tank stalls it; at its destination it stops.
 - Navigation refuses destinations beyond the range of the fuel less a reserve (OUT_OF_RANGE_FUEL). Refuelling takes
   the right fuel, the engine off, and no more than fits (TANK_OVERFLOW).
+- An electric car is refuelled at a charger to which a route led it (NOT_AT_CHARGER), which takes its time; until then
+  it does not start (CHARGING).
 """
 
 from __future__ import annotations
