@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from attrs import field, frozen
 
 from callwright.environments.goals import Comparison, Goal, check_paths, compare
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
@@ -126,7 +127,8 @@ class FinalState(RewardComponent):
         if found is None:
             said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
             turns = [(part, one) for part, one in zip(attempt.parts, said, strict=True) if isinstance(part, Program)]
-            found = leave([part for part, _ in turns], attempt.task, known.clock, [one for _, one in turns])
+            hazards = attempt.conditions.hazards_of(attempt.task)
+            found = leave([part for part, _ in turns], attempt.task, known.clock, hazards, [one for _, one in turns])
             if found.masked is not None:
                 return _masked(found.masked)
         if stated:
@@ -154,7 +156,7 @@ class FinalState(RewardComponent):
             _goal(task)
             left = Left("")  # which no session's digest is
         else:
-            left = leave((_reference(task),), task, clock)
+            left = leave((_reference(task),), task, clock, Hazards())
         known = _Known(task, left, clock)
         if left.masked is not None:  # not kept: the machinery may be back the next time
             return known
@@ -185,14 +187,15 @@ def leave(
     programs: Sequence[Program],
     task: Task,
     clock: ClockPolicy | None = None,
+    hazards: Hazards | None = None,
     said: Sequence[Said | None] = (),
 ) -> Left:
     """Run the programs of the turns in a fresh session of the task's world, its time moving by ``clock``, and look at
     what they leave. One without calls lets a turn of the user pass, as in an episode; ``said`` is what the user said
-    and did after each.
+    and did after each. ``hazards`` are those that an attempt met; a reference program meets none (``Hazards()``).
     """
     watched = _Watched(task.environment, _goal(task))
-    execution = Execution(watched, task.tools, scenario=task.scenario, seed=task.seed, clock=clock)
+    execution = Execution(watched, task.tools, scenario=task.scenario, seed=task.seed, clock=clock, hazards=hazards)
     try:
         try:
             for program, user in zip_longest(programs, said):
@@ -288,6 +291,6 @@ def _masked(reason: str) -> Score:
     return Score(0.0, evidence=(Evidence("infrastructure_error", reason),), masked=reason)
 
 
-_HANDED_ON: Final = frozenset({"keep_time", "user_turn", "user_call"})
+_HANDED_ON: Final = frozenset({"keep_time", "user_turn", "user_call", "meet_hazards", "next_turn"})
 _FULL: Final = Score(1.0)
 _OTHER_DIGEST: Final = Evidence("state", "the state is not what it should be")

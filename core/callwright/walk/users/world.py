@@ -9,13 +9,14 @@ from attrs import frozen
 
 from callwright.environments.calling import unknown_tool
 from callwright.environments.clock import TimedSession
+from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import Outcome, Session
 from callwright.environments.sessions import call_session
 from callwright.errors import DataError
 from callwright.language.program import Call
 
-#: What a user may ask, and the method of the session that answers.
-_ANSWERED_BY: Final = {"knowledge": "knowledge", "check_goal": "check_goal", "now": "tell_time"}
+#: What a user may ask beside what somebody knows, and the method of the session that answers.
+_ANSWERED_BY: Final = {"check_goal": "check_goal", "now": "tell_time"}
 
 
 @frozen
@@ -29,8 +30,8 @@ class WorldView:
 
     def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
         """What an entity of the world knows that no tool tells; empty where nothing is known."""
-        found: Mapping[str, Any] | None = self._ask("knowledge", entity)
-        return found or {}
+        found: Mapping[str, Any] = self._ask("knowledge", entity)
+        return found
 
     def check_goal(self, goal: Mapping[str, Any]) -> Any:
         """What a goal comes to: a :class:`callwright.environments.goals.Comparison`.
@@ -54,6 +55,8 @@ def ask_world(session: Session, question: str, *given: Any) -> Any:
 
     Raises what the session raises, :class:`callwright.InfrastructureFailure` where it is lost.
     """
+    if question == "knowledge":
+        return knowledge_of(session, *given)
     inner: Any = session.inner if isinstance(session, TimedSession) else session
     method = getattr(inner, _ANSWERED_BY[question], None)
     if not callable(method):
