@@ -42,7 +42,7 @@ from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
-from callwright.walk.users.kinds import kinds_of
+from callwright.walk.users.kinds import UserKinds, kinds_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -363,6 +363,9 @@ def build_pipeline(
             scored = under_algorithm(scored, algorithm)
         except UsageError as error:
             together.mistakes.append(loaded.error(str(error), "reward", "truncated"))
+    if recipe.user is not None:
+        user = recipe.user
+        together.made(lambda: _known_user(loaded, registry, user))
     together.check()
     assert scored is not None
     assert chosen is not None
@@ -373,12 +376,26 @@ def build_pipeline(
         parser=parser,
         algorithm=algorithm,
         environment=environment,
-        conditions=conditions_of(loaded),
+        conditions=evolve(conditions_of(loaded), users=_users_of(recipe.user, registry)),
         train=recipe.corpus.train,
         evaluation=recipe.corpus.evaluation,
         registry=registry,
         source=loaded,
     )
+
+
+def _known_user(loaded: LoadedRecipe, registry: Registry, user: Choice) -> None:
+    """Raise :class:`callwright.errors.RecipeError` for a kind of user that is none: its options go with those of tasks,
+    so that it is made when an episode begins.
+    """
+    try:
+        registry.spec("user", user.name)
+    except UsageError as error:
+        raise loaded.error(str(error), "user") from error
+
+
+def _users_of(user: Choice | None, registry: Registry) -> UserKinds | None:
+    return None if user is None else UserKinds(registry, {user.name: user.options})
 
 
 def conditions_of(loaded: LoadedRecipe) -> Conditions:

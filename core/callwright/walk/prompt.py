@@ -13,6 +13,7 @@ from callwright.errors import ComponentError, DataError, InfrastructureFailure, 
 from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import Parser
 from callwright.language.program import plain
+from callwright.language.speech import speaking
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
@@ -35,6 +36,7 @@ def build_messages(
 
     What an environment tells of its world (:class:`callwright.environments.protocol.Briefs`) stands between the two,
     under a title of its own; environments that tell nothing, as those of the papers' corpora, leave no trace of it.
+    For a task with a user the form says how to speak to it.
 
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
@@ -52,7 +54,8 @@ def build_messages(
         return _heard(_native_messages(task, shots), task, registry)
     offered, briefing = _offered(task), _briefing(task)
     told = f"# World\n{briefing}\n\n" if briefing else ""
-    messages = [Message.system(f"{parser.instructions()}\n\n{told}# Tools\n{offered}\n")]
+    spoken = f"# The user\n{speaking(parser)}\n\n" if task.user is not None else ""
+    messages = [Message.system(f"{parser.instructions()}\n\n{told}{spoken}# Tools\n{offered}\n")]
     for shot in shots:
         if shot.program is None:
             raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")

@@ -41,6 +41,10 @@ class ToolRLParser:
 
     limits: ParseLimits = DEFAULT_LIMITS
     name: ClassVar[str] = "toolrl"
+    speaking: ClassVar[str] = (
+        "There is a user, who answers you. To ask or tell it something, make no call: write a <response> block. The "
+        "user reads nothing else."
+    )
 
     def parse(self, text: str) -> Program | ParseFailure:
         """Read a completion.

@@ -159,3 +159,12 @@ def test_a_table_is_shown_in_words() -> None:
     shown = json.loads(describe_tool(spec))["parameters"]["properties"]["rows"]
     assert shown["description"] == "What to keep of. (a result of an earlier call)"
     assert not any("callwright" in key for key in shown)
+
+
+@pytest.mark.parametrize("form", ["json", "xml", "direct", "toolrl", "hermes"])
+def test_a_prompt_says_how_to_speak_with_a_user_where_there_is_one(make_task: Any, form: str) -> None:
+    parser = cw.parser(form)
+    alone, together = (build_messages(make_task(user=user), parser)[0].text for user in (None, cw.UserSpec("replayed")))
+    assert "# The user" not in alone
+    assert together.replace(together[together.index("# The user") : together.index("# Tools")], "") == alone
+    assert {"toolrl": "<response>", "hermes": "without a call"}.get(form, "after it what you say") in together

@@ -72,12 +72,15 @@ class Said:
     literals. A user that only calls
     (no text, not done) is asked again, with what came of it.
 
+    ``usage`` is what the request behind it took, as :class:`callwright.walk.Completion` has it.
+
     Raises :class:`callwright.errors.ComponentError` for a text that is none.
     """
 
     text: str = field(default="", validator=_text)
     calls: tuple[Call, ...] = field(default=(), converter=_listed)
     done: bool = False
+    usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
 
 
 @frozen
