@@ -42,7 +42,8 @@ from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
-from callwright.walk.users.kinds import UserKinds, kinds_of
+from callwright.walk.users.kinds import kinds_of, kinds_with
+from callwright.walk.users.said import Said
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -140,13 +141,21 @@ class Pipeline:
         return build_messages(task, self.parser, self.registry, shots, native=native)
 
     def attempt(
-        self, task: Task, completion: Completion | str | Sequence[Completion | str], progress: Progress | None = None
+        self,
+        task: Task,
+        completion: Completion | str | Sequence[Completion | str],
+        progress: Progress | None = None,
+        *,
+        said: Sequence[Said | None] = (),
     ) -> Attempt:
-        """Completion -> attempt, which parses, validates and executes when it is asked to; several are its turns."""
+        """Completion -> attempt, which parses, validates and executes when it is asked to; several are its turns.
+
+        ``said`` is what the task's user said and did after each.
+        """
         conditions = self._heard(None)
         if progress is not None:
             conditions = evolve(conditions, progress=progress)
-        return Attempt(task, completion, self.parser, conditions)
+        return Attempt(task, completion, self.parser, conditions, said=said)
 
     def token_episode(
         self,
@@ -363,9 +372,7 @@ def build_pipeline(
             scored = under_algorithm(scored, algorithm)
         except UsageError as error:
             together.mistakes.append(loaded.error(str(error), "reward", "truncated"))
-    if recipe.user is not None:
-        user = recipe.user
-        together.made(lambda: _known_user(loaded, registry, user))
+    users = together.made(lambda: kinds_with(registry, loaded)) if recipe.user is not None else None
     together.check()
     assert scored is not None
     assert chosen is not None
@@ -376,26 +383,12 @@ def build_pipeline(
         parser=parser,
         algorithm=algorithm,
         environment=environment,
-        conditions=evolve(conditions_of(loaded), users=_users_of(recipe.user, registry)),
+        conditions=evolve(conditions_of(loaded), users=users),
         train=recipe.corpus.train,
         evaluation=recipe.corpus.evaluation,
         registry=registry,
         source=loaded,
     )
-
-
-def _known_user(loaded: LoadedRecipe, registry: Registry, user: Choice) -> None:
-    """Raise :class:`callwright.errors.RecipeError` for a kind of user that is none: its options go with those of tasks,
-    so that it is made when an episode begins.
-    """
-    try:
-        registry.spec("user", user.name)
-    except UsageError as error:
-        raise loaded.error(str(error), "user") from error
-
-
-def _users_of(user: Choice | None, registry: Registry) -> UserKinds | None:
-    return None if user is None else UserKinds(registry, {user.name: user.options})
 
 
 def conditions_of(loaded: LoadedRecipe) -> Conditions:

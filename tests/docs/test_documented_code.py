@@ -38,6 +38,7 @@ PAGES = [
     "docs/outcomes.md",
     "docs/episodes.md",
     "docs/executors.md",
+    "docs/users.md",
     "docs/mcp.md",
     "docs/model-servers.md",
     "docs/intermediate-representations.md",

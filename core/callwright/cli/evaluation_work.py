@@ -189,7 +189,9 @@ def _kept(attempt: Attempt, verdict: Verdict) -> tuple[Verdict, Row]:
     """A verdict and the row that is kept. A row of this file is also one that ``callwright score`` reads."""
     row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
     completions = [turn.completion.text for turn in getattr(attempt, "turns", ())]
-    several = {"completions": completions} if len(completions) > 1 else {}
+    several: dict[str, Any] = {"completions": completions} if len(completions) > 1 else {}
+    if attempt.said:
+        several |= {"completions": completions, "said": [one and one.to_json() for one in attempt.said]}
     calls = ToolCalls()
     calls.add(attempt)
     usage = used_by(attempt)

@@ -107,7 +107,7 @@ def converse(
     role = role_of(sampler)
     groups = [
         [
-            pipeline.conversation(request.task, request.messages, _of_copy(conditions, request.task, copy), role)
+            pipeline.conversation(request.task, request.messages, of_copy(conditions, request.task, copy), role)
             for copy in range(n)
         ]
         for request in requests
@@ -131,9 +131,15 @@ def converse(
     return groups
 
 
-def _of_copy(conditions: Conditions, task: Task, copy: int) -> Conditions:
-    """The conditions of one sample of a task: its user draws from their seed, as an episode of token ids does."""
-    return conditions if task.user is None else evolve(conditions, seed=draw_seed(conditions.seed, task.id, copy))
+def of_copy(conditions: Conditions, task: Task, copy: int, step: int = 0) -> Conditions:
+    """The conditions of one sample of a task, which its user draws from: the samples of a prompt differ.
+
+    ``step`` is that of a training, for engines whose conditions know none in their seed.
+    """
+    if task.user is None:
+        return conditions
+    seed = turn_seed(conditions.seed, step) if step else conditions.seed
+    return evolve(conditions, seed=draw_seed(seed, task.id, copy))
 
 
 def _ask(
@@ -194,7 +200,7 @@ async def aconverse(
     conditions = pipeline.conditions if conditions is None else conditions
     open_gate = gate if gate is not None else contextlib.nullcontext()
     group = [
-        await do(pipeline.conversation, request.task, request.messages, _of_copy(conditions, request.task, copy), role)
+        await do(pipeline.conversation, request.task, request.messages, of_copy(conditions, request.task, copy), role)
         for copy in range(n)
     ]
 

@@ -15,6 +15,7 @@ from callwright.walk.users.said import UserSpec
 from callwright.walk.users.user import User, UserKind
 
 if TYPE_CHECKING:
+    from callwright.recipe_file import LoadedRecipe
     from callwright.walk.tasks import Task
 
 _KEPT: Final = 1024
@@ -87,6 +88,22 @@ def kinds_of(registry: Registry) -> UserKinds:
     """The kinds of a registry: the same ones each time, so that what they hold is shared."""
     with _guard:
         return _of_registries.setdefault(registry, UserKinds(registry))
+
+
+def kinds_with(registry: Registry, loaded: LoadedRecipe) -> UserKinds | None:
+    """The kinds of a registry with the options that a recipe gives one of them; ``None`` for a recipe that gives none.
+
+    Raises :class:`callwright.errors.RecipeError` for a kind that is none. Its options go with those of tasks, so that
+    it is made when an episode begins.
+    """
+    choice = loaded.recipe.user
+    if choice is None:
+        return None
+    try:
+        registry.spec("user", choice.name)
+    except UsageError as error:
+        raise loaded.error(str(error), "user") from error
+    return UserKinds(registry, {choice.name: choice.options})
 
 
 def usual_kinds() -> UserKinds:
