@@ -14,6 +14,7 @@ from callwright.environments.protocol import (
     Environment,
     Outcome,
     OutOfProcess,
+    PlacesParts,
     Session,
     declares,
 )
@@ -189,6 +190,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     """The environment with its sessions in processes, where the rules say so; ``None`` for sessions in this process."""
     if not declares(environment, OutOfProcess):
         isolation = rules.isolation
+        if isolation != "process" and declares(environment, PlacesParts):
+            return None  # its foreign parts are placed when it is opened
         if isolation != "process" and (
             isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
         ):
@@ -202,6 +205,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
 def _open(
     environment: Environment, scenario: str, seed: int, rules: ExecutionRules, clock: ClockPolicy | None
 ) -> Session:
+    if rules.isolation != "process" and declares(environment, PlacesParts):
+        environment = environment.placed(rules.isolation, rules.time_limit)  # type: ignore[attr-defined]
     limit = time_limit_for(environment, rules.time_limit)
     session = (
         open_session(environment, scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
