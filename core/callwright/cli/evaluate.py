@@ -192,7 +192,8 @@ def evaluate(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        _draw(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}")
+        marked = ", oracle shots" if result.get("shots") == "oracle" else ""
+        _draw(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")
 
@@ -214,6 +215,10 @@ def _draw(result: dict[str, Any], title: str) -> None:
     console.print(shown)
     if result["masked"]:
         console.print(f"{result['masked']} tasks masked: their machinery failed, so nothing is known of them")
+    if result.get("shots") == "oracle":
+        console.print(
+            "oracle shots: the examples tell the structure and depth of each task, so this says less of a model"
+        )
     undeclared = result.get("undeclared")
     if undeclared:
         from callwright.walk.undeclared import alarm_of, sentence_of

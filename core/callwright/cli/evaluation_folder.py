@@ -109,7 +109,7 @@ class Evaluation:
         finally:
             self._close_replies()
         reporter.finish()
-        result = summarise(verdicts)
+        result = self.here.shot_marks() | summarise(verdicts)
         if calls.undeclared:
             result["undeclared"] = calls.to_json()
         if (usage := total_of_rows(usages)) is not None:

@@ -18,6 +18,7 @@ from callwright.plugins import PluginSource, Registry
 from callwright.recipe_file import load_recipe
 from callwright.training.evaluation import Plan, Verdict, evaluated
 from callwright.training.spending import used_by
+from callwright.walk.prompt import oracle_shots
 from callwright.walk.sampling import KeepsReplies
 from callwright.walk.undeclared import ToolCalls
 
@@ -149,6 +150,10 @@ class Opened:
             return self  # it asks no server
         self.sampler.keep_replies(replies)
         return evolve(self, asked=evolve(self.asked, replies=replies))
+
+    def shot_marks(self) -> dict[str, Any]:
+        """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""
+        return {"shots": "oracle"} if oracle_shots(self.pipeline.corpus, self.asked.shots) else {}
 
     def turn_settings(self) -> dict[str, Any]:
         """The recipe's limits of turns, if it has any."""

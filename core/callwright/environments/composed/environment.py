@@ -9,8 +9,8 @@ Names of tools are those of :func:`callwright.offer`: qualified where two parts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
@@ -23,6 +23,9 @@ from callwright.environments.tool_names import offer
 from callwright.errors import NameClash, UsageError
 from callwright.pickling import ByName
 from callwright.tools.spec import ToolSpec
+
+#: What is found again where an environment was sent to.
+_FOUND: Final = ("routes", "_specs", "_names", "_placed")
 
 
 class ComposedEnvironment(ByName, Environment):
@@ -57,10 +60,17 @@ class ComposedEnvironment(ByName, Environment):
             name: (numbers[id(tool.environment)], tool.original) for name, tool in offered.items()
         }
         self._specs = {name: tool.spec for name, tool in offered.items()}
+        self._names: dict[str, dict[str, str]] = {part.name: {} for part in self.parts}
+        for name, (number, original) in self.routes.items():
+            self._names[self.parts[number].name][name] = original
         self._placed: dict[tuple[str | None, float | None], ComposedEnvironment] = {}
 
+    def names_in(self, part: str) -> Callable[[str], str | None]:
+        """What gives the name of a tool in a part; ``None`` for tools of other parts."""
+        return self._names[part].get
+
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("routes", "_specs", "_placed")}
+        return {key: value for key, value in self.__dict__.items() if key not in _FOUND}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -17,7 +17,7 @@ from callwright.errors import DataError, UnknownName
 Assertion = TypeVar("Assertion", Holds, Changed)
 
 
-def states_of(parts: Sequence[Part], now: int) -> dict[str, Any]:
+def states_of(parts: Sequence[Part], opened: Callable[[Part], Any]) -> dict[str, Any]:
     """The end state of each part that is not as it was at first.
 
     A part that tells no goal state is known by its digest. One whose state is not of rows is always there.
@@ -26,7 +26,7 @@ def states_of(parts: Sequence[Part], now: int) -> dict[str, Any]:
     for part in parts:
         if part.session is None and _is_of_tables(part):
             continue
-        session = part.open(now)
+        session = opened(part)
         if callable(getattr(session, "goal_state", None)):
             state = session.goal_state()
             if state != UNTOUCHED:
@@ -36,7 +36,7 @@ def states_of(parts: Sequence[Part], now: int) -> dict[str, Any]:
     return {"form": PARTS, "parts": found}
 
 
-def check_parts(stated: Mapping[str, Any], parts: Sequence[Part], now: int) -> Comparison:
+def check_parts(stated: Mapping[str, Any], parts: Sequence[Part], opened: Callable[[Part], Any]) -> Comparison:
     """Hold each part against what a goal says of it.
 
     Raises :class:`callwright.errors.DataError` for a goal that cannot be read, or names what no part has.
@@ -50,7 +50,7 @@ def check_parts(stated: Mapping[str, Any], parts: Sequence[Part], now: int) -> C
     for change in goal.changed:
         name, own_change = _own(change, names)
         of_each[name] = evolve(of_each[name], changed=(*of_each[name].changed, own_change))
-    return joined([placed(part.name, _check(part, of_each[part.name], now)) for part in parts])
+    return joined([placed(part.name, _check(part, of_each[part.name], opened)) for part in parts])
 
 
 def _own(assertion: Assertion, names: Sequence[str]) -> tuple[str, Assertion]:
@@ -67,11 +67,11 @@ def _own(assertion: Assertion, names: Sequence[str]) -> tuple[str, Assertion]:
     return name, evolve(assertion, table=inner) if assertion.table else evolve(assertion, path=inner)
 
 
-def _check(part: Part, goal: Goal, now: int) -> Comparison:
+def _check(part: Part, goal: Goal, opened: Callable[[Part], Any]) -> Comparison:
     named = bool(goal.holds or goal.changed)
     if part.session is None and not named and _is_of_tables(part):
         return Comparison()
-    session = part.open(now)
+    session = opened(part)
     if callable(getattr(session, "check_goal", None)):
         found: Comparison = session.check_goal(goal.to_json())
         return found

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final
 
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import BoundsResults, Environment, Session, declares
 from callwright.environments.sessions import open_session
 from callwright.environments.world import World
 
 #: When the next event of a part falls due has to be asked.
 UNKNOWN: Final = -1
+#: Nothing but what calls take by themselves.
+_NO_TIME: Final = ClockPolicy(call=0, user_turn=0)
 
 
 class Part:
@@ -32,6 +36,7 @@ class Part:
         "session",
         "shares_clock",
         "stale",
+        "takes_time",
         "world_now",
     )
 
@@ -50,6 +55,8 @@ class Part:
         #: Whether somebody else has the session, who may change it at any time.
         self.handed = False
         self.shares_clock = self.bounded = False
+        #: Whether latencies and lost time of its calls have passed in it when they are over.
+        self.takes_time = False
         #: Whether its time can be read here.
         self.world_now = False
 
@@ -80,10 +87,16 @@ class Part:
             self.at = now
         return session
 
-    def next_due(self, now: int) -> int | None:
-        """When something falls due in it next; ``None``: never."""
+    def keep_time(self, moves: bool, careful: bool) -> None:
+        """The whole keeps the time. Where it moves and calls meet hazards, the part sees to what these take of it."""
+        if self.shares_clock:
+            self.takes_time = moves and (careful or bool(getattr(self.session, "hazards", None)))
+            self.session.keep_time(_NO_TIME if self.takes_time else None)
+
+    def next_due(self, opened: Callable[[Part], Any]) -> int | None:
+        """When something falls due in it next; ``None``: never. ``opened`` gives its session."""
         if self.due == UNKNOWN or self.handed:
-            session = self.open(now)
+            session = self.session or opened(self)
             self.due = session.next_due() if self.shares_clock else None
         return self.due
 
@@ -107,7 +120,7 @@ class Part:
     def fork(self) -> Part:
         """The same, which goes its own way."""
         other = Part(self.environment, self.opens)
-        for name in ("_first", "at", "bounded", "due", "mark", "shares_clock", "stale", "world_now"):
+        for name in ("_first", "at", "bounded", "due", "mark", "shares_clock", "stale", "takes_time", "world_now"):
             setattr(other, name, getattr(self, name))
         if self.session is not None:
             forked: Session = self.session.fork() if hasattr(self.session, "fork") else deepcopy(self.session)

@@ -14,8 +14,11 @@ from callwright.environments.calling import in_use, unknown_tool
 from callwright.environments.composed.goals import check_parts, states_of
 from callwright.environments.composed.parts import UNKNOWN, Part
 from callwright.environments.goals.comparing import Comparison
+from callwright.environments.hazards.policy import Hazards
+from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.passing import MOST_EVENTS, most_told
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome, Session
 from callwright.environments.sizes import TooLarge, check_result
 from callwright.errors import ComponentError, UnknownName, UsageError
@@ -35,6 +38,7 @@ class ComposedSession(MovingTime, Session):
     __slots__ = (
         "_begins",
         "_closed",
+        "_hazards",
         "_head",
         "_known",
         "_known_at",
@@ -51,6 +55,8 @@ class ComposedSession(MovingTime, Session):
         self.environment = environment
         self._turn = Lock()
         self._closed = False
+        self._exposure = None
+        self._hazards: Hazards | None = None
         self._begin(opens)
         self._clock = environment.clock_of(opens)
 
@@ -80,7 +86,7 @@ class ComposedSession(MovingTime, Session):
             part, original = self._parts[route[0]], route[1]
             session = part.session
             if session is None or part.at != self._now:
-                session = part.open(self._now)
+                session = self._opened(part)
             part.due = UNKNOWN
             if not part.stale:
                 part.stale = True
@@ -95,12 +101,23 @@ class ComposedSession(MovingTime, Session):
                 self._now = part.at = session.world.now
             if self._clock is None or outcome.kind == "unknown_tool":
                 return outcome
-            self.let_pass(self._clock.of_call(self._now))
+            latency = 0 if part.takes_time else self.environment.tools[tool].latency
+            self.let_pass(self._clock.of_call(self._now) + latency)
             told = (*outcome.notices, *self._notices)
             self._notices = ()
             return evolve(outcome, notices=most_told(told)) if told else outcome
         finally:
             turn.release()
+
+    def _opened(self, part: Part) -> Any:
+        """The session of a part, at the time of the whole."""
+        if part.session is not None:
+            return part.open(self._now)
+        session = part.open(self._now)
+        if self._hazards is not None and callable(getattr(session, "meet_hazards", None)):
+            session.meet_hazards(self._hazards.under(self.environment.names_in(part.name)))
+        part.keep_time(self._clock is not None, self._hazards is not None)
+        return session
 
     # Time -------------------------------------------------------------------------------------------------------------
 
@@ -108,6 +125,13 @@ class ComposedSession(MovingTime, Session):
     def now(self) -> int:
         """The time of all parts, in seconds of the Unix clock (UTC)."""
         return self._now
+
+    def keep_time(self, policy: ClockPolicy | None) -> None:
+        """Let the time of all parts move by a policy from now on; ``None`` lets it stand still."""
+        self._clock = policy
+        for part in self._parts:
+            if part.session is not None:
+                part.keep_time(policy is not None, self._hazards is not None)
 
     def let_pass(self, seconds: int) -> None:
         """Let time pass for all parts; where it moves, what falls due happens. See :meth:`elapse`."""
@@ -117,19 +141,45 @@ class ComposedSession(MovingTime, Session):
             for _ in range(MOST_EVENTS):
                 following: tuple[int, Part] | None = None
                 for part in lively:
-                    moment = part.next_due(self._now)
+                    moment = part.next_due(self._opened)
                     if moment is not None and moment <= end and (following is None or moment < following[0]):
                         following = moment, part
                 if following is None:
                     break
                 moment, part = following
                 self._now = max(self._now, moment)
-                part.open(self._now if part.at == UNKNOWN else part.at)
+                if part.session is None:
+                    self._opened(part)
                 self._touch(part)
                 self._notices = (*self._notices, *part.live_until(self._now))
             else:
                 raise ComponentError(f"more than {MOST_EVENTS} events happen in {self.environment.name!r} until {end}")
         self._now = end
+
+    # Hazards ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def hazards(self) -> Hazards | None:
+        """Those that were named for the whole; ``None``: parts meet what their scenarios say."""
+        return self._hazards
+
+    def meet_hazards(self, hazards: Hazards | None) -> None:
+        """Let calls meet these hazards, which name tools as the whole does. Draws and limits are those of each part.
+
+        ``None`` are none. Parts that can meet none, such as functions, meet none.
+        """
+        self._hazards = hazards or Hazards()
+        for part in self._parts:
+            session = part.session
+            if session is not None and callable(getattr(session, "meet_hazards", None)):
+                session.meet_hazards(self._hazards.under(self.environment.names_in(part.name)))
+                part.keep_time(self._clock is not None, True)
+
+    def next_turn(self) -> None:
+        """The model has another turn: where time stands still, limits of rates begin anew."""
+        for part in self._parts:
+            if part.session is not None and callable(begin := getattr(part.session, "next_turn", None)):
+                begin()
 
     # The whole --------------------------------------------------------------------------------------------------------
 
@@ -140,7 +190,7 @@ class ComposedSession(MovingTime, Session):
         """
         for part in self._parts:
             if part.name == name:
-                session = part.open(self._now)
+                session = self._opened(part)
                 part.handed = True
                 self._touch(part)
                 return session
@@ -180,6 +230,7 @@ class ComposedSession(MovingTime, Session):
             other._opens, other._begins, other._head = self._opens, self._begins, self._head
             other._parts = [part.fork() for part in self._parts]
             other._now, other._clock = self._now, self._clock
+            other._exposure, other._hazards = None, self._hazards
             other._known, other._known_at = self._known, self._known_at
             other._touched = [part for part in other._parts if part.stale]
             other._notices, other._user_turns = self._notices, self._user_turns
@@ -231,7 +282,7 @@ class ComposedSession(MovingTime, Session):
         """
         self._enter()
         try:
-            return states_of(self._parts, self._now)
+            return states_of(self._parts, self._opened)
         finally:
             self._turn.release()
 
@@ -242,7 +293,7 @@ class ComposedSession(MovingTime, Session):
         """
         self._enter()
         try:
-            return check_parts(goal, self._parts, self._now)
+            return check_parts(goal, self._parts, self._opened)
         finally:
             self._turn.release()
 
@@ -266,10 +317,8 @@ class ComposedSession(MovingTime, Session):
                 found |= {f"{part}.{name}": value for part, value in values.items()}
         return found
 
-    def _known_in(self, part: Part, entity: str) -> Mapping[str, Any]:
-        asked = getattr(part.open(self._now), "knowledge", None)
-        known: Mapping[str, Any] = asked(entity) if callable(asked) else {}
-        return known
+    def _known_in(self, part: Part, entity: str) -> dict[str, Any]:
+        return knowledge_of(self._opened(part), entity)
 
     def briefing(self) -> str:
         """What :meth:`.ComposedEnvironment.briefing` says."""
@@ -278,7 +327,7 @@ class ComposedSession(MovingTime, Session):
     def opened(self, names: Iterable[str]) -> list[Any]:
         """The sessions of parts, to be read only."""
         wanted = set(names)
-        return [part.open(self._now) for part in self._parts if part.name in wanted]
+        return [self._opened(part) for part in self._parts if part.name in wanted]
 
     def close(self) -> None:
         """Give the sessions of the parts back. Closing twice is allowed."""

@@ -18,6 +18,7 @@ from callwright.environments.briefing.policy import Policy, Rule
 from callwright.environments.composed.environment import ComposedEnvironment
 from callwright.environments.functions import FunctionEnvironment
 from callwright.environments.goals.comparing import compare
+from callwright.environments.hazards.policy import Fault, Hazards, RateLimit
 from callwright.environments.living.events import Moment
 from callwright.environments.telling import told
 from callwright.errors import DataError, NameClash, SessionInUse, UnknownName, UsageError
@@ -435,6 +436,42 @@ def test_programs_run_across_parts() -> None:
     trace = execute(program, BOTH, BOTH.tools)
     assert [record.outcome.kind for record in trace.records] == ["ok", "ok"]
     assert trace.records[1].arguments["text"] == "S00005"
+
+
+def test_hazards_name_tools_as_the_whole_does_and_take_time_of_all_parts() -> None:
+    session = opened(ALL, MOVING)
+    session.meet_hazards(
+        Hazards((Fault("timeout", 1.0, ("shop__look",), seconds=50),), (RateLimit(1, 3600, "roll"),), in_a_row=0)
+    )
+    assert session.call("shop__look", {}).code == "TIMED_OUT"
+    assert session.now == NOW + 70
+    assert session.part("post").world.now == NOW + 70
+    assert session.call("post__look", {}).kind != "execution_error"
+    assert session.call("roll", {}).executed
+    assert session.call("roll", {}).code == "RATE_LIMITED"
+    forked = session.fork()
+    session.elapse(3600)
+    assert session.call("roll", {}).executed
+    assert forked.call("roll", {}).code == "RATE_LIMITED"
+    session.meet_hazards(None)
+    assert session.call("shop__look", {}).executed
+    still = opened(ALL, None)
+    still.meet_hazards(Hazards((), (RateLimit(1, 60, "roll"),)))
+    assert [still.call("roll", {}).code for _ in range(2)] == ["", "RATE_LIMITED"]
+    still.next_turn()
+    assert still.call("roll", {}).executed
+
+
+def test_a_tool_takes_the_time_of_all_parts_that_it_declares() -> None:
+    @cw.tool(latency=300)
+    def cure(world: cw.World, /) -> int:
+        """Wait for the ink to dry."""
+        return world.now
+
+    ink = cw.StatefulEnvironment("ink", rows=[Stamp], tools=[cure], scenarios={"typical": cw.Scenario(stamps)})
+    session = opened(ComposedEnvironment([POST, ink]))
+    assert len(session.call("cure", {}).notices) == 3
+    assert session.now == NOW + 320
 
 
 class Knowing:
