@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from callwright.environments.clock import TimedSession, too_many_stuck
 from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
-from callwright.environments.protocol import BoundsResults, Environment, Outcome, OutOfProcess, Session, declares
+from callwright.environments.protocol import (
+    BoundsResults,
+    Environment,
+    Outcome,
+    OutOfProcess,
+    PlacesParts,
+    Session,
+    declares,
+)
 from callwright.environments.sessions import call_session, is_foreign, lost_call
 from callwright.environments.sizes import MOST_RESULTS, TooLarge, check_result
 from callwright.errors import InfrastructureFailure, UsageError
@@ -130,7 +138,7 @@ class Execution:
         session = self._session
         if session is None:
             self._there = elsewhere(self._environment, self._rules)
-            place, limit = self._there or self._environment, self._rules.time_limit
+            place, limit = self._there or _with_parts(self._environment, self._rules), self._rules.time_limit
             session = open_for(place, *self._opens, limit, self._clock, self._hazards)
             self._session = session
         if self._user_turns:
@@ -174,7 +182,7 @@ def execute(
             if clock is not None or hazards is not None:
                 given = *given, clock, hazards
             return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = open_for(there or environment, scenario, seed, rules.time_limit, clock, hazards)
+        session = open_for(there or _with_parts(environment, rules), scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
@@ -189,6 +197,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     """The environment with its sessions in processes, where the rules say so; ``None`` for sessions in this process."""
     if not declares(environment, OutOfProcess):
         isolation = rules.isolation
+        if isolation != "process" and declares(environment, PlacesParts):
+            return None  # its foreign parts are placed when it is opened
         if isolation != "process" and (
             isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
         ):
@@ -197,6 +207,14 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     from callwright.environments.isolated.placing import place
 
     return place(environment, rules.isolation, rules.time_limit)
+
+
+def _with_parts(environment: Environment, rules: ExecutionRules) -> Environment:
+    """The environment; one of several with its foreign parts in processes, where the rules say so."""
+    if rules.isolation != "process" and declares(environment, PlacesParts):
+        placed: Environment = environment.placed(rules.isolation, rules.time_limit)  # type: ignore[attr-defined]
+        return placed
+    return environment
 
 
 def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
