@@ -22,7 +22,7 @@ from callwright.environments.sessions import (
     open_session,
     raised_by_session,
 )
-from callwright.environments.sizes import MOST_RESULTS, TooLarge, check_result
+from callwright.environments.sizes import TooLarge, bounds, check_result
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program
 from callwright.tools.spec import ToolSpec
@@ -263,8 +263,8 @@ def _records(
             if spec is None or spec.hidden:
                 outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             elif copied:
-                if results_size > MOST_RESULTS:
-                    raise Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
+                if results_size > (most := bounds().results):
+                    raise Unresolved("results_too_large", f"the results are larger than {most:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
                 results_size += check_result(tool, outcome.value)
                 outcome = Outcome(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from callwright.environments.protocol import EXECUTED, Outcome
-from callwright.environments.sizes import MOST_VALUE, size_of
+from callwright.environments.sizes import bounds, size_of
 from callwright.errors import Abstention
 from callwright.language.program import Call, Path, Reference, plain
 from callwright.tools.spec import ToolSpec
@@ -41,8 +41,9 @@ def copies_held(located: Sequence[tuple[object, Reference]], held: Mapping[int, 
 
 def check_arguments(arguments: dict[str, Any]) -> None:
     """What references put together is bounded before it is copied, checked or handed to a tool."""
-    if size_of(arguments, MOST_VALUE) > MOST_VALUE:
-        raise Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
+    most = bounds().value
+    if size_of(arguments, most) > most:
+        raise Unresolved("too_large", f"the references lead to arguments of more than {most:,} characters")
 
 
 def resolved_arguments(
