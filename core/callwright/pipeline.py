@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from attrs import evolve, field, frozen
 
+from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
@@ -384,6 +385,7 @@ def conditions_of(loaded: LoadedRecipe) -> Conditions:
         limits=limits,
         isolation=recipe.isolation,
         clock=None if recipe.clock is None else ClockPolicy(**recipe.clock.model_dump()),
+        hazards=None if recipe.hazards is None else read_hazards(recipe.hazards.model_dump()),
     )
 
 

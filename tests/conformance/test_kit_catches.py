@@ -1106,6 +1106,44 @@ class TellsASet(Telling):
         return {"cart": set(inner.state.cart)}
 
 
+class KnowingVisit(Visit):
+    def knowledge(self, entity: str = "me") -> Any:
+        return self.world.known(self.inner, entity)
+
+
+class Knowing(World):
+    def session(self, inner: Any) -> Any:
+        return KnowingVisit(self, inner)
+
+
+@case("environment", "check_knowledge", "knowledge.. changed the digest")
+class AsksAndCounts(Knowing):
+    def known(self, inner: Any, entity: str) -> Any:
+        inner.state.cart.append("asked")
+        return {}
+
+
+@case("environment", "check_knowledge", "for one scenario and seed")
+class ForgetsItsPin(Knowing):
+    asked = 0
+
+    def known(self, inner: Any, entity: str) -> Any:
+        self.asked += 1
+        return {"pin": self.asked} if entity == "me" else {}
+
+
+@case("environment", "check_knowledge", "of a session of scenario.*has to be JSON values by name")
+class KnowsASet(Knowing):
+    def known(self, inner: Any, entity: str) -> Any:
+        return {"pin": {4711}}
+
+
+@case("environment", "check_knowledge", "somebody whom nobody knows gave")
+class KnowsEverybody(Knowing):
+    def known(self, inner: Any, entity: str) -> Any:
+        return {"pin": "4711"}
+
+
 @case("environment", "check_pickles_before_use", "pickling the environment raised")
 class HoldsACallback(World):
     def __init__(self) -> None:

@@ -217,6 +217,7 @@ def evaluate(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        draw_accuracies(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}")
+        marked = ", oracle shots" if result.get("shots") == "oracle" else ""
+        draw_accuracies(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")

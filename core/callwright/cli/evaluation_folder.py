@@ -114,7 +114,7 @@ class Evaluation:
         finally:
             self._close_replies()
         reporter.finish()
-        result = summarise(verdicts, self.by, rewards)
+        result = self.here.shot_marks() | summarise(verdicts, self.by, rewards)
         if calls.undeclared:
             result["undeclared"] = calls.to_json()
         if (usage := total_of_rows(usages)) is not None:

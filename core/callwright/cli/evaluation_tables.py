@@ -36,6 +36,10 @@ def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
         console.print(f"{result['masked']} tasks masked: their machinery failed, so nothing is known of them")
         if not result["headline"] and whole is not None:
             console.print(f"more than 2%, so there is no headline: {bounds(whole)} of all are right, by what they were")
+    if result.get("shots") == "oracle":
+        console.print(
+            "oracle shots: the examples tell the structure and depth of each task, so this says less of a model"
+        )
     undeclared = result.get("undeclared")
     if undeclared:
         from callwright.walk.undeclared import alarm_of, sentence_of

@@ -21,6 +21,7 @@ from callwright.recipe_file import load_recipe
 from callwright.training.evaluation import Plan, Verdict, evaluated
 from callwright.training.verdicts import masked_verdict
 from callwright.walk.limits import TurnLimits
+from callwright.walk.prompt import oracle_shots
 from callwright.walk.sampling import KeepsReplies
 
 if TYPE_CHECKING:
@@ -164,6 +165,10 @@ class Opened:
             return self  # it asks no server
         self.sampler.keep_replies(replies)
         return evolve(self, asked=evolve(self.asked, replies=replies))
+
+    def shot_marks(self) -> dict[str, Any]:
+        """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""
+        return {"shots": "oracle"} if oracle_shots(self.pipeline.corpus, self.asked.shots) else {}
 
     def more_settings(self) -> dict[str, Any]:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""

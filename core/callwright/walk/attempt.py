@@ -372,6 +372,7 @@ class Attempt:
             rules=rules_under(rules, conditions.time_limit, conditions.isolation),
             caller=conditions.caller,
             clock=task.clock or conditions.clock,
+            hazards=conditions.hazards_of(task),
         )
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import frozen
 
-from callwright.environments.clock import TimedSession, time_limit_for, too_many_stuck
+from callwright.environments.clock import TimedSession, too_many_stuck
+from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
 from callwright.environments.protocol import (
     EXECUTED,
     BoundsResults,
@@ -17,7 +18,7 @@ from callwright.environments.protocol import (
     Session,
     declares,
 )
-from callwright.environments.sessions import call_session, is_foreign, lost_call, open_session
+from callwright.environments.sessions import call_session, is_foreign, lost_call
 from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
 from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference, plain
@@ -25,6 +26,7 @@ from callwright.tools.spec import ToolSpec
 from callwright.walk.trace import CallRecord, Trace
 
 if TYPE_CHECKING:
+    from callwright.environments.hazards.policy import Hazards
     from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession, Isolation
     from callwright.environments.living.policy import ClockPolicy
 
@@ -80,7 +82,8 @@ class Execution:
     that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last record.
 
     ``clock`` lets the session's time move: with each call that reaches it, and with the user's turn that follows a
-    program without calls. Raises :class:`callwright.UsageError`, with the first call, if its time cannot move.
+    program without calls. ``hazards`` are what its calls meet, in place of those of its scenario. Raises
+    :class:`callwright.UsageError`, with the first call, if its time cannot move or its calls meet no hazards.
     """
 
     __slots__ = (
@@ -88,6 +91,7 @@ class Execution:
         "_clock",
         "_closed",
         "_environment",
+        "_hazards",
         "_opens",
         "_rules",
         "_session",
@@ -106,9 +110,10 @@ class Execution:
         rules: ExecutionRules = STRICT,
         caller: Caller | None = None,
         clock: ClockPolicy | None = None,
+        hazards: Hazards | None = None,
     ) -> None:
         self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
-        self._clock, self._user_turns = clock, 0
+        self._clock, self._hazards, self._user_turns = clock, hazards, 0
         self._caller = caller or call_session
         self._session: Session | None = None
         self._there: IsolatedEnvironment | None = None
@@ -125,7 +130,8 @@ class Execution:
             session = self._session
             if session is None:
                 self._there = elsewhere(self._environment, self._rules)
-                session = _open(self._there or self._environment, *self._opens, self._rules, self._clock)
+                place, limit = self._there or self._environment, self._rules.time_limit
+                session = open_for(place, *self._opens, limit, self._clock, self._hazards)
                 self._session = session
             if self._user_turns:
                 self._let_users_speak(session)
@@ -140,7 +146,7 @@ class Execution:
 
     def _let_users_speak(self, session: Session) -> None:
         turns, self._user_turns = self._user_turns, 0
-        if self._clock is not None or _moves_time(session):
+        if self._clock is not None or moves_time(session):
             from callwright.environments.living.asking import user_turn
 
             for _ in range(turns):
@@ -150,7 +156,7 @@ class Execution:
         """Give the session back."""
         session, self._session, self._closed = self._session, None, True
         if session is not None:
-            _close(session)
+            close(session)
 
 
 def execute(
@@ -163,6 +169,7 @@ def execute(
     rules: ExecutionRules = STRICT,
     caller: Caller | None = None,
     clock: ClockPolicy | None = None,
+    hazards: Hazards | None = None,
 ) -> Trace:
     """Run every call of a program in a fresh session, as :class:`Execution` does."""
     if not program.calls:
@@ -171,10 +178,10 @@ def execute(
         there = elsewhere(environment, rules)
         if there is not None and (caller is None or caller is call_session):
             given = _given(program, tools, environment, rules)
-            if clock is not None:
-                given = *given, clock
+            if clock is not None or hazards is not None:
+                given = *given, clock, hazards
             return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = _open(there or environment, scenario, seed, rules, clock)
+        session = open_for(there or environment, scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
@@ -182,7 +189,7 @@ def execute(
     except InfrastructureFailure as error:
         return never_begun(program, error)
     finally:
-        _close(session)
+        close(session)
 
 
 def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnvironment | None:
@@ -199,44 +206,10 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     return place(environment, rules.isolation, rules.time_limit)
 
 
-def _open(
-    environment: Environment, scenario: str, seed: int, rules: ExecutionRules, clock: ClockPolicy | None
-) -> Session:
-    limit = time_limit_for(environment, rules.time_limit)
-    session = (
-        open_session(environment, scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
-    )
-    if clock is not None:
-        _keep_time(session, clock, environment.name)
-    return session
-
-
-def _keep_time(session: Session, clock: ClockPolicy, name: str) -> None:
-    from callwright.environments.living.asking import keep_time
-
-    try:
-        keep_time(session, clock, name)
-    except BaseException:
-        _close(session)
-        raise
-
-
-def _moves_time(session: Session) -> bool:
-    inner = session.inner if type(session) is TimedSession else session
-    return callable(getattr(inner, "user_turn", None))
-
-
 def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
     """The trace of a program with calls whose session could not be opened."""
     first = program.calls[0]
     return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
-
-
-def _close(session: Session) -> None:
-    try:
-        session.close()
-    except InfrastructureFailure:  # everything that was to be learned of the session is known
-        return
 
 
 def _run(
@@ -248,6 +221,7 @@ def _run(
     copied: bool,
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
+    next_turn(session)
     before = session.digest()
     if type(session) is TimedSession:
         caller = session.caller(caller)
@@ -301,6 +275,7 @@ def _records(
                     outcome.message,
                     outcome.undeclared,
                     outcome.notices,
+                    outcome.injected,
                 )
             else:
                 outcome = caller(session, call, arguments)
@@ -340,14 +315,16 @@ def records_there(
     rules: ExecutionRules,
     copied: bool,
     clock: ClockPolicy | None = None,
+    hazards: Hazards | None = None,
 ) -> Iterator[Any]:
     """In the process of a session: the digest before the first call, then the record of every call.
 
-    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` is for
-    a session that was opened for this program.
+    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` and
+    ``hazards`` are for a session that was opened for this program.
     """
-    if clock is not None:
-        _keep_time(session.inner, clock, session.environment.name)
+    if clock is not None or hazards is not None:
+        prepare(session.inner, clock, hazards, session.environment.name)
+    next_turn(session.inner)
     yield session.digest()
     tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
     yield from _records(program, session, tools, rules, _call_watched, copied)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
@@ -83,7 +84,15 @@ def _native_example(shot: Task) -> Iterator[Message]:
     if not program.calls:
         yield Message.assistant(NOTHING_TO_CALL)
         return
-    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed, clock=shot.clock)
+    trace = execute(
+        program,
+        shot.environment,
+        shot.tools,
+        scenario=shot.scenario,
+        seed=shot.seed,
+        clock=shot.clock,
+        hazards=Hazards(),
+    )
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
     records = list(trace.records)
@@ -137,6 +146,20 @@ def draw_shots(corpus: Corpus, task: Task, count: int) -> Sequence[Task]:
     if any(shot.id == task.id for shot in shots):
         raise DataError(f"corpus {corpus.name!r} gives task {task.id!r} as an example of itself, answer included")
     return shots
+
+
+@runtime_checkable
+class TellsByShots(Protocol):
+    """A corpus whose examples may be drawn by what the right answer to a task looks like."""
+
+    @property
+    def oracle_shots(self) -> bool:
+        """Whether they are: then an accuracy with examples says less of a model, and must say so itself."""
+
+
+def oracle_shots(corpus: Corpus, shots: int) -> bool:
+    """Whether prompts hold examples that give away what the right answer looks like."""
+    return shots > 0 and isinstance(corpus, TellsByShots) and corpus.oracle_shots
 
 
 def _briefing(task: Task) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from attrs import field, frozen
 
 from callwright.environments.goals import Comparison, Goal, check_paths, compare
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
@@ -123,7 +124,7 @@ class FinalState(RewardComponent):
             return Score(0.0, evidence=(_OTHER_DIGEST,))
         if found is None:
             programs = [part for part in attempt.parts if isinstance(part, Program)]
-            found = leave(programs, attempt.task, known.clock)
+            found = leave(programs, attempt.task, known.clock, attempt.conditions.hazards_of(attempt.task))
             if found.masked is not None:
                 return _masked(found.masked)
         if stated:
@@ -151,7 +152,7 @@ class FinalState(RewardComponent):
             _goal(task)
             left = Left("")  # which no session's digest is
         else:
-            left = leave((_reference(task),), task, clock)
+            left = leave((_reference(task),), task, clock, Hazards())
         known = _Known(task, left, clock)
         if left.masked is not None:  # not kept: the machinery may be back the next time
             return known
@@ -178,12 +179,15 @@ def _goal(task: Task) -> Goal | None:
         raise DataError(f"task {task.id!r}: the fact {GOAL!r} cannot be read: {error}") from error
 
 
-def leave(programs: Iterable[Program], task: Task, clock: ClockPolicy | None = None) -> Left:
+def leave(
+    programs: Iterable[Program], task: Task, clock: ClockPolicy | None = None, hazards: Hazards | None = None
+) -> Left:
     """Run the programs of the turns in a fresh session of the task's world, its time moving by ``clock``, and look at
-    what they leave. One without calls lets a turn of the user pass, as in an episode.
+    what they leave. One without calls lets a turn of the user pass, as in an episode. ``hazards`` are those that an
+    attempt met; a reference program meets none (``Hazards()``).
     """
     watched = _Watched(task.environment, _goal(task))
-    execution = Execution(watched, task.tools, scenario=task.scenario, seed=task.seed, clock=clock)
+    execution = Execution(watched, task.tools, scenario=task.scenario, seed=task.seed, clock=clock, hazards=hazards)
     try:
         try:
             for program in programs:
@@ -272,6 +276,6 @@ def _masked(reason: str) -> Score:
     return Score(0.0, evidence=(Evidence("infrastructure_error", reason),), masked=reason)
 
 
-_OF_TIME: Final = frozenset({"keep_time", "user_turn"})
+_OF_TIME: Final = frozenset({"keep_time", "user_turn", "meet_hazards", "next_turn"})
 _FULL: Final = Score(1.0)
 _OTHER_DIGEST: Final = Evidence("state", "the state is not what it should be")

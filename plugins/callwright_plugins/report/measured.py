@@ -58,7 +58,15 @@ def title(data: RunData) -> str:
     corpus = data.component("corpus")
     names = (data.component("sampler").get("name"), corpus.get("name"), corpus.get("split"))
     sampler, name, split = (one if isinstance(one, str) and one else "?" for one in names)
-    return f"{sampler} on {name}, {split}" if (sampler, name) != ("?", "?") else data.path.resolve().name
+    marked = ", oracle shots" if _oracle(data) else ""
+    return f"{sampler} on {name}, {split}{marked}" if (sampler, name) != ("?", "?") else data.path.resolve().name
+
+
+def _oracle(data: RunData) -> bool:
+    """Whether examples were drawn by what the answers look like; an evaluation that was stopped says so in settings."""
+    return data.after.get("shots") == "oracle" or (
+        bool(number(data.recipe.get("shots"))) and data.component("corpus").get("shots") == "oracle"
+    )
 
 
 def body(data: RunData) -> str:
@@ -160,6 +168,11 @@ def _notices(data: RunData) -> str:
         remarks.append(
             f"{masked:,.0f} {'task is' if one else 'tasks are'} masked and not counted: the machinery failed, so "
             f"nothing is known of {'it' if one else 'them'}."
+        )
+    if _oracle(data):
+        remarks.append(
+            "The examples in the prompts are oracle shots: they have the structure and depth of the task itself, which "
+            "tells a model whether to call, how often and in what shape. This accuracy is no few-shot accuracy."
         )
     if raised := undeclared([data.after.get("undeclared")]):
         remarks.append(raised)
