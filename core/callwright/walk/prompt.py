@@ -177,7 +177,7 @@ def _other_world(shot: Task, briefing: str) -> str:
 
 
 def _offered(task: Task) -> str:
-    return "\n".join(describe_tool(spec) for spec in task.tools.values() if not spec.hidden) or "(none)"
+    return "\n".join(describe_tool(spec) for spec in task.offered.values()) or "(none)"
 
 
 def describe_tool(spec: ToolSpec) -> str:

@@ -36,7 +36,8 @@ class Task:
     ``tools`` maps names to the offered specs. ``scenario`` and ``seed`` are what the environment opens a session with:
     they fix the task's world, whatever seed a recipe draws its samples with. ``program`` is a reference solution, which
     no TIER reward reads. ``facts`` holds whatever else a corpus knows. ``clock`` is how time moves in the session;
-    without it as the scenario says, which is: not at all, unless it says otherwise.
+    without it as the scenario says, which is: not at all, unless it says otherwise. ``shown`` are the tools that
+    prompts list, where these are fewer than those that calls are checked against.
     """
 
     id: str
@@ -54,6 +55,14 @@ class Task:
     program: Program | None = field(default=None, repr=False)
     facts: Mapping[str, Any] = field(factory=dict, repr=False)
     clock: ClockPolicy | None = None
+    shown: tuple[str, ...] | None = None
+
+    @property
+    def offered(self) -> dict[str, ToolSpec]:
+        """The tools that a model is shown, by name, in the order in which they are listed: never a hidden one."""
+        if self.shown is None:
+            return {name: spec for name, spec in self.tools.items() if not spec.hidden}
+        return {name: self.tools[name] for name in self.shown if not self.tools[name].hidden}
 
 
 @runtime_checkable
