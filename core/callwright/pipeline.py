@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from attrs import evolve, field, frozen
 
+from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
@@ -41,6 +42,7 @@ from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
+from callwright.walk.users.kinds import kinds_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -258,8 +260,13 @@ class Pipeline:
         return reward
 
     def _heard(self, conditions: Conditions | None) -> Conditions:
-        """These conditions, else the pipeline's own; with the event hook if a plugin listens to calls by now."""
+        """These conditions, else the pipeline's own; with the event hook if a plugin listens to calls by now.
+
+        Users of tasks come from the pipeline's registry.
+        """
         conditions = self.conditions if conditions is None else conditions
+        if conditions.users is None and self.registry is not default_registry():
+            conditions = evolve(conditions, users=kinds_of(self.registry))
         if conditions.caller is not None:
             return conditions
         caller = event_caller(self.registry)
@@ -390,6 +397,7 @@ def conditions_of(loaded: LoadedRecipe) -> Conditions:
         limits=limits,
         isolation=recipe.isolation,
         clock=None if recipe.clock is None else ClockPolicy(**recipe.clock.model_dump()),
+        hazards=None if recipe.hazards is None else read_hazards(recipe.hazards.model_dump()),
     )
 
 

@@ -38,6 +38,7 @@ _MOST_DIGITS: Final = 4300
 _LONGEST_NAME: Final = 100
 #: Ten years: the longest that a call or a turn of the user may take in a session.
 _MOST_SECONDS: Final = 315_360_000
+_DAY: Final = 86_400
 
 
 class Choice(BaseModel):
@@ -81,6 +82,41 @@ class Clock(BaseModel):
             if spread and spread >= taken:
                 raise ValueError(f"{name}_spread ({spread}) must be smaller than {name} ({taken})")
         return self
+
+
+class Fault(BaseModel):
+    """What can befall a call; the fields of :class:`callwright.environments.Fault`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind: Literal["unavailable", "timeout", "lost_reply", "dropped_fields", "truncated_page", "stale_read"]
+    rate: float = Field(default=0.1, ge=0, le=1, description="The probability for a call.")
+    tools: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list, description="The tools that it befalls; all, if there are none."
+    )
+    seconds: int = Field(default=30, ge=0, le=_DAY, description="What a time-out takes, where time moves.")
+    silent: bool = Field(default=False, description="A spoiled result does not say that it is one.")
+
+
+class RateLimit(BaseModel):
+    """How many calls are answered; the fields of :class:`callwright.environments.RateLimit`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    calls: int = Field(ge=1, le=1_000_000, description="So many in any such time; in a turn, where time stands still.")
+    seconds: int = Field(default=60, ge=1, le=_DAY, description="The time.")
+    tool: str = Field(default="", description="A tool; '' is all of them together, '*' each by itself.")
+
+
+class Hazards(BaseModel):
+    """What calls meet in sessions; the fields of :class:`callwright.environments.Hazards`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    faults: list[Fault] = Field(default_factory=list, description="Faults, in the order in which they are drawn.")
+    limits: list[RateLimit] = Field(default_factory=list, description="Limits of rates.")
+    seed: int = Field(default=0, description="Fixes what is drawn.")
+    in_a_row: int = Field(default=2, ge=0, description="Calls of a tool that are hit in succession; 0 is no bound.")
 
 
 class CorpusChoice(Choice):
@@ -152,6 +188,9 @@ class PipelineRecipe(BaseModel):
     turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
     clock: Clock | None = Field(
         default=None, description="Lets time move in the sessions of tasks that name no clock; without it, as they say."
+    )
+    hazards: Hazards | None = Field(
+        default=None, description="Faults and limits that calls meet in the sessions of tasks that name none."
     )
 
     @field_validator("name")

@@ -3,6 +3,9 @@ from callwright.environments.calling import ReadyTool as ReadyTool
 from callwright.environments.calling import call_tool as call_tool
 from callwright.environments.calling import ready as ready
 from callwright.environments.functions import FunctionEnvironment as FunctionEnvironment
+from callwright.environments.hazards.policy import Fault as Fault
+from callwright.environments.hazards.policy import Hazards as Hazards
+from callwright.environments.hazards.policy import RateLimit as RateLimit
 from callwright.environments.living.events import SIGNED_IN as SIGNED_IN
 from callwright.environments.living.events import EventKind as EventKind
 from callwright.environments.living.events import Notice as Notice

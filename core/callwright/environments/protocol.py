@@ -11,6 +11,7 @@ from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
+    from callwright.environments.hazards.policy import Hazards
     from callwright.environments.living.policy import ClockPolicy
 
 OutcomeKind = Literal[
@@ -41,6 +42,9 @@ class Outcome:
 
     ``notices`` are what the person whose session it is was told until now, in the order in which it happened: a parcel
     arrived, a bid was beaten. The model reads them with the outcome.
+
+    ``injected`` names the hazard of the session that befell the call (:mod:`callwright.environments.hazards`): what is
+    wrong with the outcome is not the model's doing. It is for rewards and reports: no model is told of it.
     """
 
     kind: OutcomeKind
@@ -49,6 +53,7 @@ class Outcome:
     message: str = ""
     undeclared: str = field(default="", eq=False, repr=False)
     notices: tuple[str, ...] = field(default=(), repr=False)
+    injected: str = field(default="", repr=False)
 
     @property
     def executed(self) -> bool:
@@ -174,6 +179,19 @@ class ChecksGoals(Protocol):
 
 
 @runtime_checkable
+class Knows(Protocol):
+    """A session that says what its users know and no tool tells (:mod:`callwright.environments.knowledge`)."""
+
+    __slots__ = ()
+
+    def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
+        """What somebody knows: JSON by name; empty for whoever is not known. Asking changes nothing.
+
+        ``"me"`` is the user whose session it is. The same scenario and seed always begin with the same knowledge.
+        """
+
+
+@runtime_checkable
 class KeepsTime(Protocol):
     """An environment that ends by itself what takes longer than its own limits: no clock is put around its sessions."""
 
@@ -198,6 +216,42 @@ class MovesTime(Protocol):
 
     def elapse(self, seconds: int) -> None:
         """Let time pass: "two hours later"."""
+
+
+@runtime_checkable
+class ServesUsers(Protocol):
+    """A session that the user of an episode acts in, too, by tools of its own (:mod:`callwright.walk.users`).
+
+    Its environment names them by a property ``user_tools``: specs by name, of which no agent is told.
+    """
+
+    __slots__ = ()
+
+    def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """Execute one call of the user. As :meth:`Session.call` otherwise."""
+
+
+@runtime_checkable
+class TellsTime(Protocol):
+    """A session that knows how late it is."""
+
+    __slots__ = ()
+
+    def tell_time(self) -> int:
+        """The time in the world, in seconds since 1970 (UTC)."""
+
+
+@runtime_checkable
+class MeetsHazards(Protocol):
+    """A session whose calls can go wrong by no doing of the model (:mod:`callwright.environments.hazards`)."""
+
+    __slots__ = ()
+
+    def meet_hazards(self, hazards: Hazards | None) -> None:
+        """Let these hold from now on, as in a session that begins; ``None`` are none."""
+
+    def next_turn(self) -> None:
+        """The model has another turn: what is limited by turns begins anew."""
 
 
 @runtime_checkable

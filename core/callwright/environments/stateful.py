@@ -27,12 +27,13 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from random import Random
 from threading import Lock
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
@@ -41,10 +42,12 @@ from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.goals.goal import Goal, check_rows
 from callwright.environments.goals.states import end_state
+from callwright.environments.hazards.policy import Fault, Hazards, RateLimit
 from callwright.environments.helpers import HELPERS, READY_HELPERS
+from callwright.environments.knowledge.asking import ME, tell
+from callwright.environments.living.called_by_users import CalledByUsers
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
-from callwright.environments.living.passing import most_told
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
@@ -68,6 +71,7 @@ Toolsets: TypeAlias = Sequence[Sequence[FunctionTool]]
 #: When sessions begin unless a scenario says otherwise: Monday, 2 March 2026, 09:00 UTC.
 NOW: Final = 1_772_442_000
 _BASES_KEPT: Final = 16
+_MADE_AGAIN: Final = ("entries", "user_entries", "_specs", "base")
 
 
 @frozen
@@ -75,13 +79,21 @@ class Scenario:
     """A named kind of world: ``build(random, scale)`` yields its rows, the same ones for the same seed.
 
     ``scale`` multiplies the number of entities; 1 is the normal size. ``now`` is when sessions begin (seconds, UTC).
-    ``clock`` is how time moves in them unless a task says otherwise; ``None``: it stands still.
+    ``clock`` is how time moves in them unless a task says otherwise; ``None``: it stands still. ``faults`` befall calls
+    and ``limits`` bound them unless a task says otherwise (:mod:`callwright.environments.hazards`).
     """
 
     build: Callable[[Random, float], Iterable[Any]] = field(repr=False)
     summary: str = ""
     now: int = NOW
     clock: ClockPolicy | None = None
+    faults: tuple[Fault, ...] = field(default=(), converter=tuple)
+    limits: tuple[RateLimit, ...] = field(default=(), converter=tuple)
+
+    @property
+    def hazards(self) -> Hazards:
+        """Its faults and limits."""
+        return Hazards(self.faults, self.limits)
 
 
 class StatefulEnvironment(ByName, Environment):
@@ -90,8 +102,10 @@ class StatefulEnvironment(ByName, Environment):
     ``tools`` are functions whose positional-only first parameter is the :class:`callwright.World`. ``toolsets`` are
     added to them: sequences of such functions. ``scale`` multiplies the number of entities of every scenario.
     ``policy`` holds the rules that a model is told, ``person(world)`` names who is signed in; with either of them,
-    prompts hold a briefing (:meth:`briefing`). ``events`` are the kinds of events that time brings, in the order in
+    prompts hold a briefing (:meth:`briefing`). ``knowledge(world, entity)`` says what a user knows and no tool tells
+    (:meth:`StatefulSession.knowledge`). ``events`` are the kinds of events that time brings, in the order in
     which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
+    ``user_tools`` are for the user of an episode (:mod:`callwright.walk.users`); agents are never offered them.
     Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
 
@@ -106,7 +120,9 @@ class StatefulEnvironment(ByName, Environment):
         scale: float = 1.0,
         policy: Policy | None = None,
         person: Callable[[World], str] | None = None,
+        knowledge: Callable[[World, str], Mapping[str, Any] | None] | None = None,
         events: Sequence[EventKind] = (),
+        user_tools: Sequence[FunctionTool] = (),
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -114,7 +130,7 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
-        self.policy, self.person = policy, person
+        self.policy, self.person, self.knowledge = policy, person, knowledge
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)
@@ -130,32 +146,38 @@ class StatefulEnvironment(ByName, Environment):
         self.entries: dict[str, ReadyTool] = {}
         self._functions = (*tools, *(one for toolset in toolsets for one in toolset))
         for added in self._functions:
-            self._add(added)
+            self._add(added, self.entries)
+        self._of_users = tuple(user_tools)
+        self.user_entries: dict[str, ReadyTool] = {}
+        for added in self._of_users:
+            self._add(added, self.user_entries)
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
-        self._foreign = holds_foreign(self._functions)
+        self._foreign = holds_foreign((*self._functions, *self._of_users))
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
     def __getstate__(self) -> dict[str, Any]:
         for name, scenario in self.scenarios.items():
             need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
-        if self.person is not None:
-            need_name(self.person, f"person of environment {self._name!r}")
-        return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
+        for what, given in (("person", self.person), ("knowledge", self.knowledge)):
+            if given is not None:
+                need_name(given, f"{what} of environment {self._name!r}")
+        return {key: value for key, value in self.__dict__.items() if key not in _MADE_AGAIN}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.entries = {added.spec.name: _ready(added) for added in self._functions}
+        self.user_entries = {added.spec.name: _ready(added) for added in self._of_users}
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
-    def _add(self, added: FunctionTool) -> None:
+    def _add(self, added: FunctionTool, entries: dict[str, ReadyTool]) -> None:
         if not isinstance(added, FunctionTool):
             raise UsageError(
                 f"environment {self._name!r}: {added!r:.80} is not a tool; decorate it with @callwright.tool"
             )
-        if added.spec.name in self.entries or added.spec.name in HELPERS:
+        if added.spec.name in self.entries or added.spec.name in HELPERS or added.spec.name in entries:
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
-        self.entries[added.spec.name] = _ready(added)
+        entries[added.spec.name] = _ready(added)
 
     def _build(self, scenario: str, seed: int) -> Base:
         made = self.scenarios[scenario]
@@ -173,6 +195,11 @@ class StatefulEnvironment(ByName, Environment):
     def tools(self) -> Mapping[str, ToolSpec]:
         """Every tool that agents may be offered; helper tools are not among them."""
         return self._specs
+
+    @property
+    def user_tools(self) -> Mapping[str, ToolSpec]:
+        """The tools of the user of an episode: :meth:`StatefulSession.user_call` runs them."""
+        return {name: entry.spec for name, entry in self.user_entries.items()}
 
     @property
     def helpers(self) -> Mapping[str, ToolSpec]:
@@ -205,7 +232,10 @@ class StatefulEnvironment(ByName, Environment):
         """
         scenario = self.scenario_name(scenario)
         session = StatefulSession(self, World(self.base(scenario, seed)))
-        session._clock = self.scenarios[scenario].clock
+        opened = self.scenarios[scenario]
+        session._clock = opened.clock
+        if opened.faults or opened.limits:
+            session.meet_hazards(opened.hazards)
         return session
 
     def scenario_name(self, scenario: str) -> str:
@@ -224,7 +254,7 @@ def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base
     return environment.base(scenario, seed)
 
 
-class StatefulSession(MovingTime, Session):
+class StatefulSession(MovingTime, CalledByUsers, Session):
     """One isolated world of a :class:`StatefulEnvironment`, for one thread at a time.
 
     A second thread is told so (:class:`callwright.errors.SessionInUse`); nothing it wanted to change is lost silently.
@@ -237,6 +267,7 @@ class StatefulSession(MovingTime, Session):
         self.environment = environment
         self.world = world
         self._faults: dict[str, tuple[int, str]] | None = None
+        self._exposure = None
         self._clock = None
         self._notices = ()
         self._user_turns = 0
@@ -249,15 +280,16 @@ class StatefulSession(MovingTime, Session):
         Helper tools are unknown. What a tool raises apart from :class:`callwright.ToolError` is a bug of it: what it
         did is undone, and :class:`callwright.errors.ComponentError` names the place. No model is charged with it.
 
-        Where the clock moves, the call takes its time when it is over, whatever came of it; the outcome also tells what
-        happened until then. Only a tool that is not there takes none: nothing was called.
+        Where the clock moves, the call takes its time when it is over, whatever came of it, and the latency of the tool
+        beside that; the outcome also tells what happened until then. Only a tool that is not there takes none: nothing
+        was called.
         """
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
         world = self.world
         try:
-            if self._clock is not None:
-                return self._call_in_time(self._clock, tool, arguments)
+            if self._clock is not None or self._exposure is not None:
+                return self.call_with_care(tool, arguments, self._fault if self._faults else None)
             return call_tool(
                 self.environment.entries,
                 tool,
@@ -273,21 +305,6 @@ class StatefulSession(MovingTime, Session):
             raise ComponentError(
                 f"{account_of(tool, error)}\nThis is a bug of the environment {self.environment.name!r}"
             ) from error
-
-    def _call_in_time(self, clock: ClockPolicy, tool: str, arguments: dict[str, Any]) -> Outcome:
-        world, turn = self.world, self._turn
-        if not turn.acquire(False):
-            raise in_use()
-        try:
-            fault = self._fault if self._faults else None
-            outcome = call_tool(self.environment.entries, tool, arguments, world, world, None, fault)
-            if outcome.kind == "unknown_tool":
-                return outcome
-            self.let_pass(clock.of_call(world.now))
-            notices, self._notices = self._notices, ()
-            return evolve(outcome, notices=most_told(notices)) if notices else outcome
-        finally:
-            turn.release()
 
     # The whole --------------------------------------------------------------------------------------------------------
 
@@ -312,6 +329,7 @@ class StatefulSession(MovingTime, Session):
         try:
             other = StatefulSession(self.environment, self.world.fork())
             other._clock, other._notices, other._user_turns = self._clock, self._notices, self._user_turns
+            other._exposure = copy(self._exposure)
             return other
         finally:
             turn.release()
@@ -319,7 +337,7 @@ class StatefulSession(MovingTime, Session):
     def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
         """Back to the first state of this scenario and seed, or of another one. Injected faults are forgotten.
 
-        The clock moves on as it did (:meth:`keep_time`), also in another scenario.
+        The clock moves on as it did (:meth:`keep_time`), also in another scenario; hazards are met as by a new session.
         """
         if self._turn.locked():
             raise in_use()
@@ -333,6 +351,7 @@ class StatefulSession(MovingTime, Session):
             base = self.environment.base(name, base.seed if seed is None else seed)
         self.world = World(base)
         self._faults, self._notices, self._user_turns = None, (), 0
+        self.meet_hazards(self.hazards)
 
     def enter(self, world: World) -> None:
         """Go on in another world, as helpers do. Nothing of the one that was left is told."""
@@ -351,6 +370,13 @@ class StatefulSession(MovingTime, Session):
             return ""
         person = environment.person
         return written(environment.policy, self.world.now, "" if person is None else person(self.world))
+
+    def knowledge(self, entity: str = ME) -> dict[str, Any]:
+        """What somebody knows and no tool tells; ``"me"`` is the user whose session it is. Empty for strangers."""
+        known = self.environment.knowledge
+        if self._turn.locked():
+            raise in_use()
+        return {} if known is None else tell(known, self.world, entity, self.environment.name)
 
     def snapshot(self) -> dict[str, Any]:
         """What differs from the scenario, as JSON, for rewards that compare final states path by path."""
@@ -413,7 +439,7 @@ class StatefulSession(MovingTime, Session):
             return None
         if code == "infrastructure":
             raise InfrastructureFailure(f"{tool} failed because a fault was injected")
-        return Outcome("execution_error", None, code, "this failure was injected")
+        return Outcome("execution_error", None, code, "this failure was injected", injected="fault")
 
 
 # Tools ----------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from callwright.environments.protocol import Environment
+from callwright.tools.costing import telling_costs
 from callwright.tools.spec import ToolSpec
 
 #: What OpenAI-compatible servers accept as the name of a function.
@@ -27,8 +28,11 @@ class OfferedTool:
     original: str
 
 
-def offer(*environments: Environment) -> Mapping[str, OfferedTool]:
+def offer(*environments: Environment, costs: bool = False) -> Mapping[str, OfferedTool]:
     """The visible tools of all environments by name, in their order.
+
+    With ``costs`` descriptions also say what a call costs, how long it takes and that nothing undoes it, where a tool
+    declares so.
 
     A name that two environments share becomes ``email__search_messages`` and ``team_chat__search_messages``; others
     stay as they are. Characters that a function's name may not have become ``_``, and names are cut to 64 characters;
@@ -46,13 +50,15 @@ def offer(*environments: Environment) -> Mapping[str, OfferedTool]:
         while name in offered:
             number += 1
             name = f"{legal[: _LONGEST - len(str(number)) - 1]}_{number}"
-        offered[name] = OfferedTool(spec if name == spec.name else evolve(spec, name=name), environment, spec.name)
+        shown = spec if name == spec.name else evolve(spec, name=name)
+        offered[name] = OfferedTool(telling_costs(shown) if costs else shown, environment, spec.name)
     return offered
 
 
-def openai_tools(*environments: Environment, compact: bool = False) -> list[dict[str, Any]]:
+def openai_tools(*environments: Environment, compact: bool = False, costs: bool = False) -> list[dict[str, Any]]:
     """The visible tools as OpenAI function definitions, under the names that :func:`offer` gives them.
 
-    ``compact`` leaves out of the parameters what only checks need to know: a listing is then a fifth smaller.
+    ``compact`` leaves out of the parameters what only checks need to know: a listing is then a fifth smaller. With
+    ``costs`` descriptions say what calls cost.
     """
-    return [tool.spec.to_openai(compact=compact) for tool in offer(*environments).values()]
+    return [tool.spec.to_openai(compact=compact) for tool in offer(*environments, costs=costs).values()]

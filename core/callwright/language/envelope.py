@@ -8,7 +8,8 @@ The rules, each decided by a scan from left to right, so that reading is linear 
 * The think block starts at the first ``<think>`` tag. What stands before it is ignored.
 * It ends at the first ``</think>`` that is followed by nothing but white space and a well-formed ``<tool_call …>`` tag.
   So a thought may hold anything else: ``<``, ``&``, the words ``<tool_call>`` or ``</think>`` in passing.
-* The body is raw text, not XML, up to the first ``</tool_call>``. What stands after that is ignored.
+* The body is raw text, not XML, up to the first ``</tool_call>``. What stands after that is ignored, but for a body
+  without calls: there it is what the model says to the user.
 * Tags may carry XML attributes in quotes. Of those of ``<tool_call>`` only ``return`` means something.
 
 Reading takes the first block. :func:`second_block` and :func:`stray_text` say what else a completion holds, for rewards
@@ -89,6 +90,11 @@ def read_envelope(text: str, limits: ParseLimits, *, return_required: bool = Tru
     return Envelope(text[thought : joint.start()].strip(), returns, text[start:end], start)
 
 
+def said_after(text: str, envelope: Envelope) -> str:
+    """What stands after the blocks: in an answer without calls the words to the user."""
+    return text[envelope.start + len(envelope.body) + len(_TOOL_CALL_END) :].strip()
+
+
 def second_block(text: str) -> Span | None:
     """The second complete block of a text, from its opening to its closing tag; ``None`` if it holds one or none."""
     if text.count(_TOOL_CALL_END) < 2:  # nearly all
@@ -125,7 +131,8 @@ class Enveloped:
 
 
 def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
-    """The completion with this body and the program's thought; the inverse of :func:`read_envelope`.
+    """The completion with this body, the program's thought and its words to the user; the inverse of
+    :func:`read_envelope`.
 
     Raises :class:`callwright.errors.CannotExpress` for a thought or a body that would be read as the end of its block.
     """
@@ -136,6 +143,8 @@ def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
         raise CannotExpress("the thought holds </think> directly before a <tool_call> tag, which would end it")
     if _TOOL_CALL_END in body:
         raise CannotExpress("the body of the calls holds </tool_call>, which would end it")
+    if program.text and not program.calls:
+        text = f"{text}\n{program.text}"
     check_length(text, limits)
     return text
 

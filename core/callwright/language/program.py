@@ -114,12 +114,14 @@ class Call:
 class Program:
     """Ordered calls; ``returns`` says whether the answer is the last result or all of them.
 
-    ``thought`` is the text that came before the calls. It takes no part in equality.
+    ``thought`` is the text that came before the calls. ``text`` is what a program without calls says to the user;
+    ``None`` where a form does not tell. Neither takes part in equality.
     """
 
     calls: tuple[Call, ...] = ()
     returns: Returns = "one"
     thought: str = field(default="", eq=False)
+    text: str | None = field(default=None, eq=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_of(self)

@@ -14,6 +14,7 @@ from typing import Any, Final, get_args
 
 from callwright.environments.clock import all_ended
 from callwright.environments.goals.comparing import compare, units
+from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState, declares
 from callwright.environments.rows import table_of
 from callwright.environments.sessions import open_session
@@ -275,6 +276,22 @@ def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), call
         close_all(session)
 
 
+def check_knowledge(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
+    """What users know, where sessions say it, is JSON by name, the same for equal seeds; asking changes nothing."""
+    for scenario in scenarios:
+        first, twin = (open_session(environment, scenario, 5) for _ in range(2))
+        before = first.digest()
+        with never_raises(f"knowledge() of a session of scenario {scenario!r}"):
+            known = knowledge_of(first)
+            stranger = knowledge_of(first, "nobody of this name")
+        expect(first.digest() == before, "knowledge() changed the digest")
+        for other in (first, twin):
+            again = knowledge_of(other)
+            expect(known == again, f"knowledge() gave {shown(known)} and {shown(again)} for one scenario and seed")
+        expect(stranger == {}, f"knowledge() of somebody whom nobody knows gave {shown(stranger)}")
+        close_all(first, twin)
+
+
 def check_pickles_before_use(environment: Environment, scenarios: Sequence[str] = ("",)) -> None:
     """It and a fresh session can be pickled, and open and go on equal in another process."""
     _expect_same_world(environment, elsewhere(environment, "the environment"), scenarios)
@@ -438,6 +455,7 @@ ENVIRONMENT_CHECKS: Final = (
     check_fork,
     check_reset,
     check_goal_states,
+    check_knowledge,
     check_pickles_before_use,
     check_pickles_after_use,
 )

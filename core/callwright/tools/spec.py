@@ -31,6 +31,12 @@ class ToolSpec:
     ``read_only`` tools change nothing; ``destructive`` ones take something away; ``idempotent`` ones may be repeated
     without further effect; ``discovery`` tools list what exists; ``sensitive`` ones take a secret (a parameter marked
     ``"x-sensitive": true``); ``hidden`` ones are never offered to an agent.
+
+    ``cost`` is what a call itself costs, apart from what is bought or sent with it: cents, or the member of the result
+    that tells them (``"fee_cents"``, with dots for inner ones). ``latency`` is how long a call takes, in whole seconds,
+    where time moves. ``irreversible`` tools do what no tool can take back. By default a call is free, immediate, and
+    can be undone; models are told of it only where they are asked to be (:mod:`callwright.tools.costing`). Raises
+    :class:`callwright.UsageError` for a cost or latency that is none, and for a read-only tool that is irreversible.
     """
 
     name: str
@@ -44,6 +50,15 @@ class ToolSpec:
     discovery: bool = False
     sensitive: bool = False
     hidden: bool = False
+    cost: int | str = 0
+    latency: int = 0
+    irreversible: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.cost or self.latency or self.irreversible:
+            from callwright.tools.costing import check_costs
+
+            check_costs(self)
 
     @cached_property
     def compiled(self) -> CompiledTool:
@@ -284,6 +299,9 @@ def tool(
     discovery: bool = False,
     sensitive: bool = False,
     hidden: bool = False,
+    cost: int | str = 0,
+    latency: int = 0,
+    irreversible: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -294,7 +312,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     result_field: str | None = None,
-    **annotations: bool,
+    **annotations: Any,
 ) -> Any:
     """Turn a typed function into a tool: schemas from the annotations, description from the docstring.
 

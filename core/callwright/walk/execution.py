@@ -3,72 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
-
-from callwright.environments.clock import TimedSession, time_limit_for, too_many_stuck
-from callwright.environments.protocol import (
-    EXECUTED,
-    BoundsResults,
-    Environment,
-    Outcome,
-    OutOfProcess,
-    Session,
-    declares,
-)
-from callwright.environments.sessions import call_session, is_foreign, lost_call, open_session
-from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
-from callwright.errors import Abstention, InfrastructureFailure, UsageError
-from callwright.language.program import Call, Program, Reference, plain
+from callwright.environments.clock import TimedSession, too_many_stuck
+from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
+from callwright.environments.protocol import BoundsResults, Environment, Outcome, OutOfProcess, Session, declares
+from callwright.environments.sessions import call_session, is_foreign, lost_call
+from callwright.environments.sizes import MOST_RESULTS, TooLarge, check_result
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
+from callwright.walk.resolving.references import (
+    FEW_COPIES,
+    Unresolved,
+    check_arguments,
+    copies_in,
+    dereference,
+    resolve,
+)
+from callwright.walk.resolving.references import STRICT as STRICT
+from callwright.walk.resolving.references import UNRESOLVED as UNRESOLVED
+from callwright.walk.resolving.references import ExecutionRules as ExecutionRules
+from callwright.walk.resolving.references import copy_json as copy_json
+from callwright.walk.resolving.references import resolved_arguments as resolved_arguments
 from callwright.walk.trace import CallRecord, Trace
 
 if TYPE_CHECKING:
-    from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession, Isolation
+    from callwright.environments.hazards.policy import Hazards
+    from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession
     from callwright.environments.living.policy import ClockPolicy
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
 
 
-@frozen(cache_hash=True)
-class ExecutionRules:
-    """What the papers leave open and released code decides in its own way.
-
-    ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
-    ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
-    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what
-    the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
-    ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
-    infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
-    ``inf`` no limit at all (:mod:`callwright.environments.clock`). ``isolation`` is where sessions live
-    (:func:`callwright.environments.isolated.placing.place`).
-    """
-
-    unresolved: Literal["fail", "literal"] = "fail"
-    missing_field: Literal["fail", "whole"] = "fail"
-    after_failure: Literal["fail", "pass"] = "fail"
-    time_limit: float | None = None
-    isolation: Isolation | None = None
-
-
-STRICT: Final = ExecutionRules()
-#: Codes of calls with a reference that came to nothing; what becomes of these hangs on the rules.
-UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
-#: How often earlier results may stand in the arguments of one call.
-_MOST_COPIES: Final = 4096
-#: Up to so many, what they come to is not measured where nothing is copied: each result has its own bound.
-_FEW_COPIES: Final = 16
 #: In a tuple, made once: ``dict | list`` makes a type whenever it is evaluated.
 _CONTAINERS: Final = (dict, list, tuple)
-
-
-class _Unresolved(Exception):
-    """A reference has no value; carries the outcome of the call that holds it."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.outcome = Outcome("execution_error", code=code, message=message)
 
 
 class Execution:
@@ -80,7 +50,8 @@ class Execution:
     that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last record.
 
     ``clock`` lets the session's time move: with each call that reaches it, and with the user's turn that follows a
-    program without calls. Raises :class:`callwright.UsageError`, with the first call, if its time cannot move.
+    program without calls. ``hazards`` are what its calls meet, in place of those of its scenario. Raises
+    :class:`callwright.UsageError`, with the first call, if its time cannot move or its calls meet no hazards.
     """
 
     __slots__ = (
@@ -88,6 +59,7 @@ class Execution:
         "_clock",
         "_closed",
         "_environment",
+        "_hazards",
         "_opens",
         "_rules",
         "_session",
@@ -106,9 +78,10 @@ class Execution:
         rules: ExecutionRules = STRICT,
         caller: Caller | None = None,
         clock: ClockPolicy | None = None,
+        hazards: Hazards | None = None,
     ) -> None:
         self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
-        self._clock, self._user_turns = clock, 0
+        self._clock, self._hazards, self._user_turns = clock, hazards, 0
         self._caller = caller or call_session
         self._session: Session | None = None
         self._there: IsolatedEnvironment | None = None
@@ -119,16 +92,8 @@ class Execution:
         if not program.calls:
             self._user_turns += 1  # which passes when something is called after it
             return Trace((), program.returns)
-        if self._closed:
-            raise UsageError("the session of this attempt is closed; no call can follow")
         try:
-            session = self._session
-            if session is None:
-                self._there = elsewhere(self._environment, self._rules)
-                session = _open(self._there or self._environment, *self._opens, self._rules, self._clock)
-                self._session = session
-            if self._user_turns:
-                self._let_users_speak(session)
+            session = self._opened()
             environment = self._environment
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
@@ -138,9 +103,43 @@ class Execution:
         except InfrastructureFailure as error:
             return never_begun(program, error)
 
+    def look(self, question: str, *given: Any) -> Any:
+        """What the user asks of the session (:mod:`callwright.walk.users.world`), now that its turn has passed.
+
+        Raises :class:`callwright.InfrastructureFailure` where the session cannot be asked.
+        """
+        from callwright.walk.users.world import ask_world
+
+        return ask_world(self._opened(), question, *given)
+
+    def act(self, calls: Sequence[Call]) -> Trace:
+        """Run calls of the user, by the tools that the environment has for users; ``state`` is that before them.
+
+        Raises :class:`callwright.InfrastructureFailure` if the session cannot be opened.
+        """
+        from callwright.walk.users.world import call_as_user
+
+        session, environment = self._opened(), self._environment
+        theirs: Mapping[str, ToolSpec] = getattr(environment, "user_tools", None) or {}
+        return _run(Program(tuple(calls), "all"), session, theirs, STRICT, call_as_user, not environment.pure)
+
+    def _opened(self) -> Session:
+        """The session, in which the turns of the user that are over have passed."""
+        if self._closed:
+            raise UsageError("the session of this attempt is closed; no call can follow")
+        session = self._session
+        if session is None:
+            self._there = elsewhere(self._environment, self._rules)
+            place, limit = self._there or self._environment, self._rules.time_limit
+            session = open_for(place, *self._opens, limit, self._clock, self._hazards)
+            self._session = session
+        if self._user_turns:
+            self._let_users_speak(session)
+        return session
+
     def _let_users_speak(self, session: Session) -> None:
         turns, self._user_turns = self._user_turns, 0
-        if self._clock is not None or _moves_time(session):
+        if self._clock is not None or moves_time(session):
             from callwright.environments.living.asking import user_turn
 
             for _ in range(turns):
@@ -150,7 +149,7 @@ class Execution:
         """Give the session back."""
         session, self._session, self._closed = self._session, None, True
         if session is not None:
-            _close(session)
+            close(session)
 
 
 def execute(
@@ -163,6 +162,7 @@ def execute(
     rules: ExecutionRules = STRICT,
     caller: Caller | None = None,
     clock: ClockPolicy | None = None,
+    hazards: Hazards | None = None,
 ) -> Trace:
     """Run every call of a program in a fresh session, as :class:`Execution` does."""
     if not program.calls:
@@ -171,10 +171,10 @@ def execute(
         there = elsewhere(environment, rules)
         if there is not None and (caller is None or caller is call_session):
             given = _given(program, tools, environment, rules)
-            if clock is not None:
-                given = *given, clock
+            if clock is not None or hazards is not None:
+                given = *given, clock, hazards
             return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = _open(there or environment, scenario, seed, rules, clock)
+        session = open_for(there or environment, scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
@@ -182,7 +182,7 @@ def execute(
     except InfrastructureFailure as error:
         return never_begun(program, error)
     finally:
-        _close(session)
+        close(session)
 
 
 def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnvironment | None:
@@ -199,44 +199,10 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     return place(environment, rules.isolation, rules.time_limit)
 
 
-def _open(
-    environment: Environment, scenario: str, seed: int, rules: ExecutionRules, clock: ClockPolicy | None
-) -> Session:
-    limit = time_limit_for(environment, rules.time_limit)
-    session = (
-        open_session(environment, scenario, seed) if limit is None else TimedSession(environment, scenario, seed, limit)
-    )
-    if clock is not None:
-        _keep_time(session, clock, environment.name)
-    return session
-
-
-def _keep_time(session: Session, clock: ClockPolicy, name: str) -> None:
-    from callwright.environments.living.asking import keep_time
-
-    try:
-        keep_time(session, clock, name)
-    except BaseException:
-        _close(session)
-        raise
-
-
-def _moves_time(session: Session) -> bool:
-    inner = session.inner if type(session) is TimedSession else session
-    return callable(getattr(inner, "user_turn", None))
-
-
 def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
     """The trace of a program with calls whose session could not be opened."""
     first = program.calls[0]
     return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
-
-
-def _close(session: Session) -> None:
-    try:
-        session.close()
-    except InfrastructureFailure:  # everything that was to be learned of the session is known
-        return
 
 
 def _run(
@@ -248,6 +214,7 @@ def _run(
     copied: bool,
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
+    next_turn(session)
     before = session.digest()
     if type(session) is TimedSession:
         caller = session.caller(caller)
@@ -275,23 +242,23 @@ def _records(
         try:
             located = call.located
             if located:
-                holding = _holding(located, held)
+                holding = copies_in(located, held)
                 arguments = {
                     # Texts and bare references are nearly all; they need no call to see which they are.
                     key: value
                     if (kind := type(value)) is str
-                    else (_dereference if kind is Reference else _resolve)(value, results, specs, rules)
+                    else (dereference if kind is Reference else resolve)(value, results, specs, rules)
                     for key, value in call.arguments.items()
                 }
-                if holding > (1 if copied else _FEW_COPIES):  # one result is within its own bound
-                    _check_arguments(arguments)
+                if holding > (1 if copied else FEW_COPIES):  # one result is within its own bound
+                    check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
             if spec is None or spec.hidden:
                 outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
             elif copied:
                 if results_size > MOST_RESULTS:
-                    raise _Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
+                    raise Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
                 results_size += check_result(call.tool, outcome.value)
                 outcome = Outcome(
@@ -301,12 +268,13 @@ def _records(
                     outcome.message,
                     outcome.undeclared,
                     outcome.notices,
+                    outcome.injected,
                 )
             else:
                 outcome = caller(session, call, arguments)
                 if not bounded:
                     check_result(call.tool, outcome.value)
-        except _Unresolved as unresolved:
+        except Unresolved as unresolved:
             outcome = unresolved.outcome
         except TooLarge as error:
             outcome = Outcome("execution_error", None, error.code, error.message)
@@ -340,14 +308,16 @@ def records_there(
     rules: ExecutionRules,
     copied: bool,
     clock: ClockPolicy | None = None,
+    hazards: Hazards | None = None,
 ) -> Iterator[Any]:
     """In the process of a session: the digest before the first call, then the record of every call.
 
-    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` is for
-    a session that was opened for this program.
+    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` and
+    ``hazards`` are for a session that was opened for this program.
     """
-    if clock is not None:
-        _keep_time(session.inner, clock, session.environment.name)
+    if clock is not None or hazards is not None:
+        prepare(session.inner, clock, hazards, session.environment.name)
+    next_turn(session.inner)
     yield session.digest()
     tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
     yield from _records(program, session, tools, rules, _call_watched, copied)
@@ -390,103 +360,3 @@ def _gathered(program: Program, found: Iterator[Any]) -> Trace:
             code = getattr(error, "code", "session")
             records.append(CallRecord(call.id, call.tool, {}, Outcome("infrastructure_error", None, code, str(error))))
     return Trace(tuple(records), program.returns, before)
-
-
-# Sizes and references -------------------------------------------------------------------------------------------------
-
-
-def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int]) -> int:
-    """How often earlier results stand in the arguments of a call, those that may be inside of results counted again.
-
-    Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
-    """
-    holding = len(located)
-    if held:
-        for _, reference in located:
-            holding += held.get(reference.call, 0)
-    if holding > _MOST_COPIES:
-        raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
-    return holding
-
-
-def _check_arguments(arguments: dict[str, Any]) -> None:
-    """What references put together is bounded before it is copied, checked or handed to a tool."""
-    if size_of(arguments, MOST_VALUE) > MOST_VALUE:
-        raise _Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
-
-
-def resolved_arguments(
-    call: Call, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec]
-) -> Mapping[str, Any] | None:
-    """What a recorded call was given: its arguments with references replaced by what earlier calls returned.
-
-    The text of a reference stays where it came to nothing. ``None`` if a result that it needs is not known.
-    """
-    try:
-        return {key: _resolve(value, results, specs, STRICT) for key, value in call.arguments.items()}
-    except _Unresolved:
-        given: Mapping[str, Any] = plain(call.arguments)
-        return given
-    except Abstention:
-        return None
-
-
-def _resolve(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:
-    if type(value) is Reference:
-        return _dereference(value, results, specs, rules)
-    if isinstance(value, dict):
-        return {key: _resolve(inner, results, specs, rules) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_resolve(inner, results, specs, rules) for inner in value]
-    return value
-
-
-def _dereference(
-    reference: Reference, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules
-) -> Any:
-    outcome = results.get(reference.call)
-    if outcome is None:
-        if rules.unresolved == "literal":
-            return str(reference)
-        raise _Unresolved("unresolved_reference", f"{reference} names no earlier call")
-    # The kind is looked at first because ``executed`` is a property, and nearly all calls did.
-    failed = outcome.kind not in EXECUTED and not outcome.executed
-    if failed and (rules.after_failure == "fail" or outcome.value is None):
-        if rules.after_failure == "pass":
-            return str(reference) if reference.path else None
-        raise _Unresolved("failed_dependency", f"{reference} is the result of a call that failed ({outcome.kind})")
-    value = outcome.value
-    spec = specs.get(reference.call)
-    field = spec.result_field if spec is not None else None
-    path = reference.path
-    if not path:
-        if field is None:
-            return value
-        if type(value) is dict:  # nearly all references: bare, to an object with its declared field or without it
-            return value.get(field, value)
-        path = (field,)
-    if path == (field,) and isinstance(value, dict) and field not in value:
-        # The declared result field, bare or spelled out, of a result without it (a documented error, say): the whole.
-        return value
-    for part in path:
-        if type(value) is dict and type(part) is str:  # nearly always
-            found = part in value
-        elif isinstance(part, int):
-            found = isinstance(value, list | tuple) and part < len(value)
-        else:
-            found = isinstance(value, dict) and part in value
-        if not found:
-            if rules.missing_field == "whole" or not reference.path:
-                return outcome.value
-            raise _Unresolved("unresolved_reference", f"{reference} is not in the result of call {reference.call}")
-        value = value[part]
-    return value
-
-
-def copy_json(value: Any) -> Any:
-    """A deep copy of a JSON value; leaves are immutable and shared."""
-    if isinstance(value, dict):
-        return {key: copy_json(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [copy_json(inner) for inner in value]
-    return value

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
@@ -96,7 +97,15 @@ def _native_example(shot: Task) -> Iterator[Message]:
     if not program.calls:
         yield Message.assistant(NOTHING_TO_CALL)
         return
-    trace = execute(program, shot.environment, shot.tools, scenario=shot.scenario, seed=shot.seed, clock=shot.clock)
+    trace = execute(
+        program,
+        shot.environment,
+        shot.tools,
+        scenario=shot.scenario,
+        seed=shot.seed,
+        clock=shot.clock,
+        hazards=Hazards(),
+    )
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
     records = list(trace.records)

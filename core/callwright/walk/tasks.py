@@ -7,10 +7,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
+from callwright.walk.users.said import UserSpec
 
 
 @frozen
@@ -36,8 +38,10 @@ class Task:
     ``tools`` maps names to the offered specs. ``scenario`` and ``seed`` are what the environment opens a session with:
     they fix the task's world, whatever seed a recipe draws its samples with. ``program`` is a reference solution, which
     no TIER reward reads. ``facts`` holds whatever else a corpus knows. ``clock`` is how time moves in the session;
-    without it as the scenario says, which is: not at all, unless it says otherwise. ``shown`` are the tools that
-    prompts list, where these are fewer than those that calls are checked against.
+    without it as the scenario says, which is: not at all, unless it says otherwise. ``hazards`` are the faults and
+    limits that its calls meet; without them those of the scenario, which are none, unless it says otherwise. ``user``
+    is who talks with the agent in an episode of several turns; without one it gets the query, and nobody answers it.
+    ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against.
     """
 
     id: str
@@ -55,6 +59,8 @@ class Task:
     program: Program | None = field(default=None, repr=False)
     facts: Mapping[str, Any] = field(factory=dict, repr=False)
     clock: ClockPolicy | None = None
+    hazards: Hazards | None = None
+    user: UserSpec | None = None
     shown: tuple[str, ...] | None = None
 
     @property

@@ -66,7 +66,7 @@ class HermesParser:
         if opened < 0:
             if not text[at:].strip():
                 return _failure("empty_answer", "there is neither a call nor an answer", at, len(text))
-            return Program((), "one", thought or "")
+            return Program((), "one", thought or "", text[at:].strip())
         if thought is None:
             thought = text[at:opened].strip()
         reader = CallReader(_KEY, self.limits)
@@ -93,7 +93,11 @@ class HermesParser:
         check(program, self.limits)
         if _THINK_END in program.thought:
             raise CannotExpress("the thought holds </think>, which would end it")
-        blocks = "\n".join(f"{_OPEN}\n{line(call, _KEY)}\n{_CLOSE}" for call in program.calls) or NO_CALL_ANSWER
+        blocks = "\n".join(f"{_OPEN}\n{line(call, _KEY)}\n{_CLOSE}" for call in program.calls)
+        if not blocks:
+            blocks = program.text or NO_CALL_ANSWER
+            if not blocks.strip() or _OPEN in blocks or _CLOSE in blocks or blocks.lstrip().startswith(_THINK):
+                raise CannotExpress("the words to the user are empty, or hold a tag that is no word")
         text = f"{_THINK}\n{program.thought}\n{_THINK_END}\n\n{blocks}" if program.thought else blocks
         check_length(text, self.limits)
         return text

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from attrs import field, frozen
 
 from callwright.errors import CannotExpress
-from callwright.language.envelope import Enveloped, read_envelope, write_envelope
+from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Call, Program, Reference, Returns
 from callwright.language.shortening import excerpt
@@ -70,6 +70,8 @@ class DirectParser(Enveloped):
             return ParseFailure("limit", "too_deep", message, (start, start + len(body)))
         if scanner.unusable is not None:
             return scanner.unusable
+        if not found:
+            return Program((), envelope.returns or "one", envelope.thought, said_after(text, envelope))
         calls = tuple(Call(number, tool, arguments) for number, (tool, arguments) in enumerate(found))
         return Program(calls, envelope.returns or _usual_returns(calls), envelope.thought)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import field, frozen
 
-from callwright.language.envelope import Enveloped, read_envelope, write_envelope
+from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import PREFIX, Call, Located, Path, Program, Reference
 from callwright.language.shortening import excerpt
@@ -102,6 +102,8 @@ class JsonParser(Enveloped):
             if repeated is not None:
                 return repeated
             calls.sort(key=lambda call: call.id)
+        if not calls and unusable is None:
+            return Program((), envelope.returns or "one", envelope.thought, said_after(text, envelope))
         return unusable or Program(tuple(calls), envelope.returns or "one", envelope.thought)
 
     def render(self, program: Program) -> str:

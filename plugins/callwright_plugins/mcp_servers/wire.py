@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.telling import as_text, told
 from callwright.errors import MissingExtra, UsageError
+from callwright.tools.costing import MOST_LATENCY
 from callwright.tools.spec import ToolSpec
 
 #: In the ``_meta`` of a request: the session's id; with the first call also its scenario and seed. Also the name of the
@@ -91,7 +92,7 @@ def listed_tool(spec: ToolSpec) -> dict[str, Any]:
         "inputSchema": {"type": "object", **spec.parameters},
         "annotations": {
             "readOnlyHint": spec.read_only,
-            "destructiveHint": spec.destructive,
+            "destructiveHint": spec.destructive or spec.irreversible,  # clients ask before they call such a tool
             "idempotentHint": spec.idempotent or spec.read_only,
             "openWorldHint": False,
         },
@@ -100,6 +101,9 @@ def listed_tool(spec: ToolSpec) -> dict[str, Any]:
                 "discovery": spec.discovery,
                 "sensitive": spec.sensitive,
                 "idempotent": spec.idempotent,
+                **({"cost": spec.cost} if spec.cost else {}),
+                **({"latency": spec.latency} if spec.latency else {}),
+                **({"irreversible": True, "destructive": spec.destructive} if spec.irreversible else {}),
                 **({"result_field": spec.result_field} if spec.result_field is not None else {}),
                 **({"wrapped": True} if spec.result is not None and _wraps(spec) else {}),
             }
@@ -141,7 +145,21 @@ def completed_tool(spec: ToolSpec, meta: Mapping[str, Any] | None) -> ToolSpec:
         discovery=bool(said.get("discovery")),
         sensitive=bool(said.get("sensitive")),
         idempotent=bool(said.get("idempotent")),
+        **_costs_told(spec, said),
     )
+
+
+def _costs_told(spec: ToolSpec, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a served environment said of the cost of calls; what does not fit is left out."""
+    cost, latency = said.get("cost", 0), said.get("latency", 0)
+    found: dict[str, Any] = {}
+    if (type(cost) is int and cost >= 0) or type(cost) is str:
+        found["cost"] = cost or 0
+    if type(latency) is int and 0 <= latency <= MOST_LATENCY:
+        found["latency"] = latency
+    if said.get("irreversible") and not spec.read_only:
+        found |= {"irreversible": True, "destructive": bool(said.get("destructive"))}
+    return found
 
 
 # Outcomes -------------------------------------------------------------------------------------------------------------
@@ -163,6 +181,8 @@ def result_of(outcome: Outcome, spec: ToolSpec | None = None, digest: str | None
         about["message"] = outcome.message
     if outcome.undeclared:
         about["undeclared"] = outcome.undeclared
+    if outcome.injected:
+        about["injected"] = outcome.injected
     if outcome.notices:
         about["notices"] = list(outcome.notices)
     if digest is not None:
@@ -207,5 +227,5 @@ def answer_of(result: Mapping[str, Any]) -> Answer | None:
     code, message, undeclared = (str(about.get(name, "")) for name in ("code", "message", "undeclared"))
     notices = about.get("notices")
     told = tuple(map(str, notices)) if isinstance(notices, list) else ()
-    outcome = Outcome(about["kind"], value, code, message, undeclared, told)
+    outcome = Outcome(about["kind"], value, code, message, undeclared, told, str(about.get("injected", "")))
     return Answer(outcome, digest if isinstance(digest, str) else None)

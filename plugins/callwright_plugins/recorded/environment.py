@@ -237,8 +237,8 @@ def read_recording(folder: Path) -> Recording:
         message = error_text or ("no tool of this name" if status == "missing" else "")
         state = row.get("state", "")
         initial.setdefault(scenario, state)
-        notices = tuple(map(str, row.get("notices") or ()))
-        outcome = Outcome(kind, value, code, message, str(row.get("undeclared") or ""), notices)
+        notices, injected = tuple(map(str, row.get("notices") or ())), str(row.get("injected") or "")
+        outcome = Outcome(kind, value, code, message, str(row.get("undeclared") or ""), notices, injected)
         outcomes[scenario, state, tool, fingerprint_of_arguments(arguments, known)] = (outcome, row.get("next", state))
     return Recording(outcomes, initial, known, owned, (read_recording, folder.absolute()))
 

@@ -18,7 +18,7 @@ from callwright.training.run_folder import append_jsonl, write_atomically
 from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
 from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments
 
-_FLAGS = ("read_only", "destructive", "discovery", "sensitive", "hidden")
+_FLAGS = ("read_only", "destructive", "discovery", "sensitive", "hidden", "irreversible")
 _KIND_STATUS = {"ok": "ok", "empty": "ok", "partial": "ok", "unknown_tool": "missing"}
 
 
@@ -101,6 +101,8 @@ class _RecordingSession:
         row |= {"kind": outcome.kind, "code": outcome.code}
         if outcome.undeclared:
             row["undeclared"] = outcome.undeclared
+        if outcome.injected:
+            row["injected"] = outcome.injected
         if outcome.notices:
             row["notices"] = list(outcome.notices)
         after = self.inner.digest()

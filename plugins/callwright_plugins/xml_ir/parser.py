@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
-from callwright.language.envelope import Enveloped, read_envelope, write_envelope
+from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 from callwright.language.teaching import Taught, allowed_instructions, check_taught
@@ -70,6 +70,8 @@ class XmlParser(Enveloped):
         except Fault as error:
             fault = error.with_traceback(None)  # its traceback would hold this frame, and this frame holds it
         else:
+            if reader.unusable is None and not calls:
+                return Program((), envelope.returns or "one", envelope.thought, said_after(text, envelope))
             if reader.unusable is None:
                 return Program(calls, envelope.returns or "one", envelope.thought)
             fault = reader.unusable

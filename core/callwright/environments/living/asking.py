@@ -1,10 +1,11 @@
-"""Asking a session for its time, wherever it lives: here, under a time limit, or in a process of its own."""
+"""Asking a session for its time and its hazards, wherever it is: here, under a time limit, in a process of its own."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from callwright.environments.clock import TimedSession
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Session
 from callwright.errors import UsageError
@@ -22,6 +23,20 @@ def keep_time(session: Session, policy: ClockPolicy, name: str) -> None:
             "environment"
         )
     _ask(session, "keep_time", policy)
+
+
+def meet_hazards(session: Session, hazards: Hazards, name: str) -> None:
+    """Let the calls of a session meet hazards. ``name`` is that of its environment.
+
+    Raises :class:`callwright.UsageError` where nothing can go wrong, unless there are none.
+    """
+    inner: Any = session.inner if isinstance(session, TimedSession) else session
+    if callable(getattr(inner, "meet_hazards", None)):
+        _ask(session, "meet_hazards", hazards)
+    elif hazards:
+        raise UsageError(
+            f"hazards are named, but sessions of {name!r} meet none: leave them out, or use a stateful environment"
+        )
 
 
 def user_turn(session: Session) -> None:

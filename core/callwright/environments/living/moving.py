@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from callwright.environments.calling import OneThread, in_use
-from callwright.environments.living.passing import pass_time
+from attrs import evolve
+
+from callwright.environments.calling import call_tool, in_use
+from callwright.environments.hazards.meeting import MeetingHazards
+from callwright.environments.living.passing import most_told, pass_time
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.protocol import Outcome
 from callwright.environments.world import World
 from callwright.errors import UsageError
 
 
-class MovingTime(OneThread):
+class MovingTime(MeetingHazards):
     """What a session over a world does with time. A class with it gives it the rest of its attributes."""
 
     __slots__ = ("_clock", "_notices", "_user_turns")
-    #: Its ``events`` are what time brings.
+    #: Its ``entries`` are the tools, its ``events`` what time brings.
     environment: Any
     world: World
     _clock: ClockPolicy | None
@@ -23,7 +28,8 @@ class MovingTime(OneThread):
     _user_turns: int
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*MovingTime.__slots__, *type(self).__slots__)}
+        names = (*MeetingHazards.__slots__, *MovingTime.__slots__, *type(self).__slots__)
+        return {name: getattr(self, name) for name in names}
 
     @property
     def clock(self) -> ClockPolicy | None:
@@ -69,3 +75,25 @@ class MovingTime(OneThread):
         self.world.begin(read_only=False)
         self.world.advance(seconds)
         self.world.end()
+
+    def call_with_care(
+        self, tool: str, arguments: dict[str, Any], fault: Callable[[str], Outcome | None] | None
+    ) -> Outcome:
+        """A call that takes time, or of which something may go wrong. ``fault`` may answer in place of a valid one."""
+        world, turn, exposure, clock = self.world, self._turn, self._exposure, self._clock
+        tools = self.environment.entries
+        if not turn.acquire(False):
+            raise in_use()
+        try:
+            if exposure is None:
+                outcome = call_tool(tools, tool, arguments, world, world, None, fault)
+            else:
+                outcome = exposure.call(tools, tool, arguments, world, fault, clock is not None)
+            if clock is None or outcome.kind == "unknown_tool":
+                return outcome
+            lost = 0 if exposure is None else exposure.lost
+            self.let_pass(clock.of_call(world.now) + tools[tool].spec.latency + lost)
+            notices, self._notices = self._notices, ()
+            return evolve(outcome, notices=most_told(notices)) if notices else outcome
+        finally:
+            turn.release()

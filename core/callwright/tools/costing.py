@@ -1,0 +1,71 @@
+"""What a call costs: money, time, and that nothing takes it back; as tools declare it, and in words for a model.
+
+TIER assumes that calls are "cheap, repeatable, and safe" and names what is not so outside of it (arXiv 2605.16790,
+section 7). Tools say it here; nothing is told to a model unless :func:`telling_costs` makes the spec that it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve
+
+from callwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from callwright.tools.spec import ToolSpec
+
+#: The longest that one call may take: a day, in seconds.
+MOST_LATENCY: Final = 86_400
+_MINUTE: Final = 60
+
+
+def check_costs(spec: ToolSpec) -> None:
+    """Raises :class:`callwright.UsageError` for a cost or a latency that is none, and for a read that is irreversible.
+
+    ``cost`` is whole cents from 0 on, or a name; ``latency`` whole seconds up to a day.
+    """
+    cost, latency = spec.cost, spec.latency
+    if not (type(cost) is int and cost >= 0) and not (type(cost) is str and cost):
+        raise UsageError(
+            f"tool {spec.name!r}: cost must be whole cents from 0 on, or the member of the result that tells them, not "
+            f"{cost!r:.60}"
+        )
+    if type(latency) is not int or not 0 <= latency <= MOST_LATENCY:
+        raise UsageError(
+            f"tool {spec.name!r}: latency must be whole seconds from 0 to {MOST_LATENCY}, not {latency!r:.60}"
+        )
+    if spec.irreversible and spec.read_only:
+        raise UsageError(f"tool {spec.name!r} is declared read_only, so there is nothing irreversible in it")
+
+
+def cost_of(spec: ToolSpec, value: Any) -> int:
+    """What a call cost that returned ``value``, in cents: 0 where the result does not tell it in whole cents."""
+    if type(spec.cost) is int:
+        return spec.cost
+    for name in str(spec.cost).split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if type(value) is int and value > 0 else 0
+
+
+def in_words(spec: ToolSpec) -> str:
+    """What a call of a tool costs, in a sentence or two; an empty text if it is free, immediate and can be undone."""
+    said = []
+    if type(spec.cost) is str:
+        said.append(f"Costs what {spec.cost} of the result tells.")
+    elif spec.cost:
+        said.append(f"Costs {spec.cost} cents a call.")
+    if spec.latency:
+        minutes, seconds = divmod(spec.latency, _MINUTE)
+        parts = [f"{number} {unit}" for number, unit in ((minutes, "min"), (seconds, "s")) if number]
+        said.append(f"Takes {' '.join(parts)}.")
+    if spec.irreversible:
+        said.append("Cannot be undone.")
+    return " ".join(said)
+
+
+def telling_costs(spec: ToolSpec) -> ToolSpec:
+    """The spec with the words of :func:`in_words` behind its description; itself if there are none."""
+    words = in_words(spec)
+    return evolve(spec, description=f"{spec.description}\n\n{words}" if spec.description else words) if words else spec

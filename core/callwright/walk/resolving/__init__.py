@@ -1,0 +1,1 @@
+"""What the references in a program's calls stand for."""
