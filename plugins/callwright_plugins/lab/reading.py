@@ -80,7 +80,10 @@ class Source:
         if group is None:
             group = row.get("step")
         key = (name, group) if isinstance(group, str | int | None) else (name, repr(group))
-        episode = episode_of(row)
+        try:
+            episode = episode_of(row)
+        except DataError as error:
+            raise BadRow(str(error)) from error
         if episode is not None:
             attempt = self.pipeline.attempt(task, episode.completions, progress, said=episode.said)
         else:

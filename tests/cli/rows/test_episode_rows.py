@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.cli.evaluation_work import _kept
-from callwright.commands.jsonl import BadRow
 from callwright.commands.row_files.episodes import episode_of
 from callwright.episodes.conversation import Conversation
+from callwright.errors import DataError
+from callwright.measuring.rows import kept_row
 from callwright.training.evaluation import judge
 
 sys.path.append(str(Path(__file__).parents[2] / "core" / "episodes" / "support"))
@@ -46,7 +46,7 @@ def lived(texts: Sequence[str], **options: Any) -> cw.Attempt:
 )
 def test_an_evaluated_episode_is_scored_from_its_row_as_it_was(texts: Sequence[str]) -> None:
     attempt = lived(texts)
-    _, row = _kept(attempt, judge(attempt))
+    row = kept_row(attempt, judge(attempt))
     read = episode_of(json.loads(json.dumps(row)))
     assert read is not None
     again = cw.Attempt(attempt.task, read.completions, HERMES, attempt.conditions, said=read.said)
@@ -87,5 +87,5 @@ def test_a_row_of_a_run_says_the_same_as_one_of_an_evaluation() -> None:
     ],
 )
 def test_rows_that_are_wrong_are_bad_rows(row: dict[str, Any]) -> None:
-    with pytest.raises(BadRow):
+    with pytest.raises(DataError):
         episode_of(row)

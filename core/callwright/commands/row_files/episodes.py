@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from callwright.commands.jsonl import BadRow
 from callwright.errors import DataError
 from callwright.walk.completion import Completion
 from callwright.walk.users.said import Said
@@ -25,7 +24,7 @@ def episode_of(row: Mapping[str, Any]) -> EpisodeRow | None:
     """The turns of a row, ``None`` if it has none: one completion is all there is.
 
     An evaluation writes ``completions`` and, where there is a user, ``said``; a run writes ``turns``, each with its
-    ``completion`` and what the ``user`` said after it. Raises :class:`callwright.commands.jsonl.BadRow` for anything
+    ``completion`` and what the ``user`` said after it. Raises :class:`callwright.errors.DataError` for anything
     else under these names.
     """
     if "completions" in row:
@@ -33,20 +32,17 @@ def episode_of(row: Mapping[str, Any]) -> EpisodeRow | None:
     elif "turns" in row:
         turns = row["turns"]
         if not isinstance(turns, list) or not all(isinstance(turn, Mapping) for turn in turns):
-            raise BadRow("'turns' must be a list of objects")
+            raise DataError("'turns' must be a list of objects")
         texts, said = [turn.get("completion") for turn in turns], [turn.get("user") for turn in turns]
     else:
         return None
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise BadRow("the completions of an episode must be texts")
+        raise DataError("the completions of an episode must be texts")
     if not isinstance(said, list) or len(said) > len(texts):
-        raise BadRow("'said' must be a list, with no more entries than there are completions")
+        raise DataError("'said' must be a list, with no more entries than there are completions")
     if not texts:
         return None
-    try:
-        heard = tuple(None if one is None else Said.from_json(one) for one in said)
-    except DataError as error:
-        raise BadRow(str(error)) from error
+    heard = tuple(None if one is None else Said.from_json(one) for one in said)
     made = [Completion(text) for text in texts]
     if row.get("truncated") is True:
         made[-1] = evolve(made[-1], truncated=True)
