@@ -70,11 +70,16 @@ def environment(
     return isolated(made)
 
 
-def compose(*parts: str | Environment, registry: Registry | None = None, **options: Any) -> ComposedEnvironment:
+def compose(
+    *parts: str | Environment, people: Any = None, registry: Registry | None = None, **options: Any
+) -> ComposedEnvironment:
     """Several environments as one: ``compose("email", "calendar")``. One session has the tools, rows and rules of all.
 
-    ``parts`` are registered names or environments. ``options`` are those of the parts that are named, by part:
-    ``email={"scale": 2}``; ``scale=2`` is that of all. Names alone give the registered environment ``email+calendar``.
+    ``parts`` are registered names or environments. ``people`` are those of all parts, the first of them signed in:
+    persons (:class:`callwright.environments.people.person.Person`) or objects such as ``{"name": "Ada Berg"}``; left
+    out, they are drawn from the seed, and with ``"own"`` each part has those of its scenario. ``options`` are those of
+    the parts that are named, by part: ``email={"scale": 2}``; ``scale=2`` is that of all. Names alone give the
+    registered environment ``email+calendar``.
 
     Raises :class:`callwright.UsageError` for fewer than two parts and :class:`callwright.errors.NameClash` for two of
     one name.
@@ -82,14 +87,16 @@ def compose(*parts: str | Environment, registry: Registry | None = None, **optio
     from callwright.environments.composed.environment import ComposedEnvironment
 
     if len(parts) > 1 and all(isinstance(part, str) for part in parts):
-        made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, options)
+        given = options if people is None else {**options, "people": people}
+        made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, given)
         return made
     scale = {"scale": options.pop("scale")} if "scale" in options else {}
     of_each = {part: {**scale, **options.pop(part, {})} for part in parts if isinstance(part, str)}
     if options:
         raise UsageError(f"options are those of parts that are given by name; {next(iter(options))!r} is none of them")
     return ComposedEnvironment(
-        [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts]
+        [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts],
+        people=people,
     )
 
 

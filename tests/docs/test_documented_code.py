@@ -35,6 +35,7 @@ PAGES = [
     "docs/recording.md",
     "docs/command-line.md",
     "docs/environments.md",
+    "docs/composing.md",
     "docs/outcomes.md",
     "docs/episodes.md",
     "docs/executors.md",

@@ -48,6 +48,8 @@ from callwright.environments.knowledge.asking import ME, tell
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.people.introducing import introduced
+from callwright.environments.people.person import People
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
 from callwright.environments.undeclared import account_of, holds_foreign
@@ -103,6 +105,8 @@ class StatefulEnvironment(ByName, Environment):
     prompts hold a briefing (:meth:`briefing`). ``knowledge(world, entity)`` says what a user knows and no tool tells
     (:meth:`StatefulSession.knowledge`). ``events`` are the kinds of events that time brings, in the order in
     which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
+    ``people(world)`` is whom the rows of a scenario name, so that others can be introduced in their place
+    (:mod:`callwright.environments.people`).
     Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
 
@@ -119,6 +123,7 @@ class StatefulEnvironment(ByName, Environment):
         person: Callable[[World], str] | None = None,
         knowledge: Callable[[World, str], Mapping[str, Any] | None] | None = None,
         events: Sequence[EventKind] = (),
+        people: Callable[[World], People] | None = None,
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -126,7 +131,7 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
-        self.policy, self.person, self.knowledge = policy, person, knowledge
+        self.policy, self.person, self.knowledge, self.people = policy, person, knowledge, people
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)
@@ -150,7 +155,7 @@ class StatefulEnvironment(ByName, Environment):
     def __getstate__(self) -> dict[str, Any]:
         for name, scenario in self.scenarios.items():
             need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
-        for what, given in (("person", self.person), ("knowledge", self.knowledge)):
+        for what, given in (("person", self.person), ("knowledge", self.knowledge), ("people", self.people)):
             if given is not None:
                 need_name(given, f"{what} of environment {self._name!r}")
         return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
@@ -170,11 +175,14 @@ class StatefulEnvironment(ByName, Environment):
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
         self.entries[added.spec.name] = _ready(added)
 
-    def _build(self, scenario: str, seed: int) -> Base:
-        made = self.scenarios[scenario]
-        rows = made.build(Random(f"{self._name}/{scenario}/{seed}"), self.scale)
-        base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
-        base.origin = _base_of, (self, scenario, seed)
+    def _build(self, scenario: str, seed: int, people: People | None = None) -> Base:
+        if people is not None:
+            base = introduced(self.base(scenario, seed), self.people, people)
+        else:
+            made = self.scenarios[scenario]
+            rows = made.build(Random(f"{self._name}/{scenario}/{seed}"), self.scale)
+            base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
+        base.origin = _base_of, (self, scenario, seed, *(() if people is None else (people,)))
         return base
 
     @property
@@ -235,9 +243,9 @@ class StatefulEnvironment(ByName, Environment):
         return scenario
 
 
-def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base:
+def _base_of(environment: StatefulEnvironment, *made: Any) -> Base:
     """The base of a session that was sent to this process: built once, and shared."""
-    return environment.base(scenario, seed)
+    return environment.base(*made)
 
 
 class StatefulSession(MovingTime, Session):

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from callwright.environments.composed.session import ComposedSession
 
 
-def written_together(session: ComposedSession, people: str = "") -> str:
+def written_together(session: ComposedSession) -> str:
     """What a model is told of a composed session as it is now.
 
-    ``people`` is who is signed in everywhere; what else a part calls that person is said with the part.
+    Who is signed in to all parts is said once; what a part says of that person beyond it is said with the part.
     """
     environment = session.environment
+    shared = session.people.me if session.people is not None else None
+    people = "" if shared is None else str(shared)
     briefing = [part for part in environment.parts if declares(part, Briefs) and part.briefs]  # type: ignore[attr-defined]
     roles: list[str] = []
     persons: dict[str, list[str]] = {}

@@ -10,12 +10,13 @@ Names of tools are those of :func:`callwright.offer`: qualified where two parts 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
 from callwright.environments.composed.session import ComposedSession
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.people.person import People, drawn, read_people
 from callwright.environments.protocol import Briefs, Environment, OutOfProcess, TakesAnything, declares
 from callwright.environments.sessions import is_foreign
 from callwright.environments.stateful import NOW
@@ -31,11 +32,16 @@ _FOUND: Final = ("routes", "_specs", "_names", "_placed")
 class ComposedEnvironment(ByName, Environment):
     """What :func:`callwright.compose` returns: several environments, called ``email+calendar``, as one.
 
-    Parts that are composed themselves are taken apart. Raises :class:`callwright.UsageError` for fewer than two parts
-    and for one that answers whatever it is asked, and :class:`callwright.errors.NameClash` for two of one name.
+    Parts that are composed themselves are taken apart. ``people`` are those of all parts: a person or several, of whom
+    the first is signed in (:class:`callwright.environments.people.person.Person`, or objects of JSON). Left out, they
+    are drawn from the seed; with ``"own"`` each part has those of its scenario.
+
+    Raises :class:`callwright.UsageError` for fewer than two parts and for one that answers whatever it is asked, and
+    :class:`callwright.errors.NameClash` for two of one name.
     """
 
-    def __init__(self, parts: Sequence[Environment]) -> None:
+    def __init__(self, parts: Sequence[Environment], *, people: Any = None) -> None:
+        self.people: People | Literal["own"] | None = people if people in (None, OWN) else read_people(people)
         self.parts: tuple[Environment, ...] = tuple(
             inner for part in parts for inner in (part.parts if isinstance(part, ComposedEnvironment) else (part,))
         )
@@ -115,7 +121,7 @@ class ComposedEnvironment(ByName, Environment):
         return known
 
     def _of(self, parts: Sequence[Environment]) -> ComposedEnvironment:
-        return ComposedEnvironment(parts)
+        return ComposedEnvironment(parts, people=self.people)
 
     # Sessions ---------------------------------------------------------------------------------------------------------
 
@@ -133,11 +139,18 @@ class ComposedEnvironment(ByName, Environment):
 
         Raises :class:`callwright.errors.UnknownName` for a scenario that a part does not have.
         """
-        return ComposedSession(self, self.opens(scenario, seed))
+        return ComposedSession(self, self.opens(scenario, seed), seed)
 
     def opens(self, scenario: str, seed: int) -> tuple[tuple[str, int], ...]:
         """Scenario and seed of each part. Raises as :meth:`open`."""
         return scenario_of_each(self.parts, scenario, seed)
+
+    def people_of(self, seed: int) -> People | None:
+        """Who is signed in everywhere in sessions of this seed, and whom they know; ``None``: each part has its own."""
+        if self.people is None:
+            takes = any(callable(getattr(part, "people", None)) for part in self.parts)
+            return drawn(seed) if takes else None
+        return self.people if isinstance(self.people, People) else None
 
     def begins(self, opens: Sequence[tuple[str, int]]) -> int:
         """When sessions of these scenarios begin (seconds of the Unix clock, UTC)."""
@@ -167,3 +180,7 @@ class ComposedEnvironment(ByName, Environment):
     def briefing(self, session: ComposedSession) -> str:
         """What a model is told of a session as it is now: roles, who is signed in, one time, and the rules of each."""
         return written_together(session) if self.briefs else ""
+
+
+#: In place of people: each part has those that its scenario drew.
+OWN: Final = "own"

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.people.person import People
 from callwright.environments.protocol import BoundsResults, Environment, Session, declares
 from callwright.environments.sessions import open_session
 from callwright.environments.world import World
@@ -70,11 +71,13 @@ class Part:
         """Whether anything can fall due in it."""
         return bool(getattr(self.environment, "events", ()))
 
-    def open(self, now: int) -> Any:
-        """Its session, opened if it is not, at the time ``now``."""
+    def open(self, now: int, people: People | None = None) -> Any:
+        """Its session, opened if it is not, with these people, at the time ``now``."""
         session: Any = self.session
         if session is None:
             session = open_session(self.environment, *self.opens)
+            if people is not None and callable(introduce := getattr(session, "introduce", None)):
+                introduce(people)
             self.shares_clock = callable(getattr(session, "next_due", None))
             self.bounded = declares(session, BoundsResults)
             self.world_now = isinstance(getattr(session, "world", None), World)

@@ -45,14 +45,16 @@ class ComposedSession(MovingTime, Session):
         "_now",
         "_opens",
         "_parts",
+        "_seed",
         "_touched",
         "environment",
+        "people",
     )
     bounds_results = True
     environment: ComposedEnvironment
 
-    def __init__(self, environment: ComposedEnvironment, opens: tuple[tuple[str, int], ...]) -> None:
-        self.environment = environment
+    def __init__(self, environment: ComposedEnvironment, opens: tuple[tuple[str, int], ...], seed: int) -> None:
+        self.environment, self._seed = environment, seed
         self._turn = Lock()
         self._closed = False
         self._exposure = None
@@ -62,6 +64,8 @@ class ComposedSession(MovingTime, Session):
 
     def _begin(self, opens: tuple[tuple[str, int], ...]) -> None:
         self._opens = opens
+        #: Who is signed in to all parts, and whom they know; ``None``: each part has people of its own.
+        self.people = self.environment.people_of(self._seed)
         self._begins = self._now = self.environment.begins(opens)
         self._parts = [Part(*one) for one in zip(self.environment.parts, opens, strict=True)]
         self._notices: tuple[str, ...] = ()
@@ -113,7 +117,7 @@ class ComposedSession(MovingTime, Session):
         """The session of a part, at the time of the whole."""
         if part.session is not None:
             return part.open(self._now)
-        session = part.open(self._now)
+        session = part.open(self._now, self.people)
         if self._hazards is not None and callable(getattr(session, "meet_hazards", None)):
             session.meet_hazards(self._hazards.under(self.environment.names_in(part.name)))
         part.keep_time(self._clock is not None, self._hazards is not None)
@@ -212,7 +216,7 @@ class ComposedSession(MovingTime, Session):
         if self._touched:
             self._touched = [part for part in self._touched if part.handed]
         if changed:
-            self._head = self._head or json.dumps([self.environment.name, self._opens])
+            self._head = self._head or json.dumps([self.environment.name, self._opens, repr(self.people)])
             marks = ",".join([part.mark for part in self._parts])
             text = f"{self._head}|{self._now}|{marks}"
             self._known, self._known_at = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), self._now
@@ -228,6 +232,7 @@ class ComposedSession(MovingTime, Session):
             other = ComposedSession.__new__(ComposedSession)
             other.environment, other._turn, other._closed = self.environment, Lock(), self._closed
             other._opens, other._begins, other._head = self._opens, self._begins, self._head
+            other._seed, other.people = self._seed, self.people
             other._parts = [part.fork() for part in self._parts]
             other._now, other._clock = self._now, self._clock
             other._exposure, other._hazards = None, self._hazards
@@ -244,7 +249,8 @@ class ComposedSession(MovingTime, Session):
         try:
             opens = self._opens
             if scenario is not None or seed is not None:
-                opens = self.environment.opens(scenario or "", self._opens[0][1] if seed is None else seed)
+                self._seed = self._seed if seed is None else seed
+                opens = self.environment.opens(scenario or "", self._seed)
             for part in self._parts:
                 part.close()
             self._begin(opens)

@@ -32,6 +32,7 @@ def environment(
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.shopping.events import EVENTS
     from callwright_plugins.mcp_environments.shopping.knowledge import known
+    from callwright_plugins.mcp_environments.shopping.people import named
     from callwright_plugins.mcp_environments.shopping.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.shopping.rows import ROWS
     from callwright_plugins.mcp_environments.shopping.scenarios import SCENARIOS
@@ -47,5 +48,6 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
         events=EVENTS,
     )
