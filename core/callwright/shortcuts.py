@@ -71,15 +71,20 @@ def environment(
 
 
 def compose(
-    *parts: str | Environment, people: Any = None, registry: Registry | None = None, **options: Any
+    *parts: str | Environment,
+    people: Any = None,
+    money: str | None = None,
+    registry: Registry | None = None,
+    **options: Any,
 ) -> ComposedEnvironment:
     """Several environments as one: ``compose("email", "calendar")``. One session has the tools, rows and rules of all.
 
     ``parts`` are registered names or environments. ``people`` are those of all parts, the first of them signed in:
     persons (:class:`callwright.environments.people.person.Person`) or objects such as ``{"name": "Ada Berg"}``; left
-    out, they are drawn from the seed, and with ``"own"`` each part has those of its scenario. ``options`` are those of
-    the parts that are named, by part: ``email={"scale": 2}``; ``scale=2`` is that of all. Names alone give the
-    registered environment ``email+calendar``.
+    out, they are drawn from the seed, and with ``"own"`` each part has those of its scenario. ``money`` is the name of
+    the part that is the bank to which other parts post what they charge: by default the first that is one, ``"own"``
+    for none. ``options`` are those of the parts that are named, by part: ``email={"scale": 2}``; ``scale=2`` is that of
+    all. Names alone give the registered environment ``email+calendar``.
 
     Raises :class:`callwright.UsageError` for fewer than two parts and :class:`callwright.errors.NameClash` for two of
     one name.
@@ -87,7 +92,8 @@ def compose(
     from callwright.environments.composed.environment import ComposedEnvironment
 
     if len(parts) > 1 and all(isinstance(part, str) for part in parts):
-        given = options if people is None else {**options, "people": people}
+        whole = {"people": people, "money": money}
+        given = {**options, **{name: value for name, value in whole.items() if value is not None}}
         made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, given)
         return made
     scale = {"scale": options.pop("scale")} if "scale" in options else {}
@@ -97,6 +103,7 @@ def compose(
     return ComposedEnvironment(
         [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts],
         people=people,
+        money=money,
     )
 
 

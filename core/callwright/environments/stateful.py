@@ -48,6 +48,7 @@ from callwright.environments.knowledge.asking import ME, tell
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.money.charges import Bank, Charges
 from callwright.environments.people.introducing import introduced
 from callwright.environments.people.person import People
 from callwright.environments.protocol import Environment, Outcome, Session
@@ -106,7 +107,8 @@ class StatefulEnvironment(ByName, Environment):
     (:meth:`StatefulSession.knowledge`). ``events`` are the kinds of events that time brings, in the order in
     which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
     ``people(world)`` is whom the rows of a scenario name, so that others can be introduced in their place
-    (:mod:`callwright.environments.people`).
+    (:mod:`callwright.environments.people`). ``charges`` say what the person pays by them, and ``bank`` that it is one
+    (:mod:`callwright.environments.money`).
     Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
 
@@ -124,6 +126,8 @@ class StatefulEnvironment(ByName, Environment):
         knowledge: Callable[[World, str], Mapping[str, Any] | None] | None = None,
         events: Sequence[EventKind] = (),
         people: Callable[[World], People] | None = None,
+        charges: Charges | None = None,
+        bank: Bank | None = None,
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -132,6 +136,7 @@ class StatefulEnvironment(ByName, Environment):
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
         self.policy, self.person, self.knowledge, self.people = policy, person, knowledge, people
+        self.charges, self.bank = charges, bank
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)

@@ -48,4 +48,22 @@ def written_together(session: ComposedSession) -> str:
     elif persons:
         lines += [f"Signed in to {', '.join(names)}: {person}." for person, names in persons.items()]
     lines.append(f"Now: {moment_text(session.now)}.")
+    lines += _of_money(session)
     return "\n\n".join(["\n".join(lines), *blocks])
+
+
+def _of_money(session: ComposedSession) -> list[str]:
+    """Which parts post what they charge to which, and how it is said where that does not pay."""
+    environment = session.environment
+    if environment.bank_number is None:
+        return []
+    bank = environment.parts[environment.bank_number]
+    codes: dict[str, list[str]] = {}
+    for part in environment.parts:
+        if part is not bank and (charges := getattr(part, "charges", None)) is not None:
+            codes.setdefault(charges.declined, []).append(part.name)
+    return [
+        f"Money of {', '.join(names)} goes through the account of the card in {bank.name}"
+        + (f"; what it cannot pay is declined [{code}]." if code else ".")
+        for code, names in codes.items()
+    ]

@@ -21,7 +21,7 @@ from callwright.environments.protocol import Briefs, Environment, OutOfProcess, 
 from callwright.environments.sessions import is_foreign
 from callwright.environments.stateful import NOW
 from callwright.environments.tool_names import offer
-from callwright.errors import NameClash, UsageError
+from callwright.errors import NameClash, UnknownName, UsageError
 from callwright.pickling import ByName
 from callwright.tools.spec import ToolSpec
 
@@ -34,13 +34,15 @@ class ComposedEnvironment(ByName, Environment):
 
     Parts that are composed themselves are taken apart. ``people`` are those of all parts: a person or several, of whom
     the first is signed in (:class:`callwright.environments.people.person.Person`, or objects of JSON). Left out, they
-    are drawn from the seed; with ``"own"`` each part has those of its scenario.
+    are drawn from the seed; with ``"own"`` each part has those of its scenario. ``money`` names the part that is the
+    bank, to whose account of the person everything is posted that other parts charge; left out, the first that is one.
+    With ``"own"`` no money leaves a part.
 
     Raises :class:`callwright.UsageError` for fewer than two parts and for one that answers whatever it is asked, and
     :class:`callwright.errors.NameClash` for two of one name.
     """
 
-    def __init__(self, parts: Sequence[Environment], *, people: Any = None) -> None:
+    def __init__(self, parts: Sequence[Environment], *, people: Any = None, money: str | None = None) -> None:
         self.people: People | Literal["own"] | None = people if people in (None, OWN) else read_people(people)
         self.parts: tuple[Environment, ...] = tuple(
             inner for part in parts for inner in (part.parts if isinstance(part, ComposedEnvironment) else (part,))
@@ -56,7 +58,19 @@ class ComposedEnvironment(ByName, Environment):
                     f"{part.name!r} answers whatever the arguments are, so it cannot be a part of an environment that "
                     "checks them"
                 )
+        self.money = money
+        self.bank_number = self._bank(money)
         self._find()
+
+    def _bank(self, money: str | None) -> int | None:
+        """The number of the part that is the bank, if what other parts charge is posted to one."""
+        banks = {part.name: number for number, part in enumerate(self.parts) if getattr(part, "bank", None) is not None}
+        if money not in (None, OWN, *banks):
+            raise UnknownName("bank among the parts", str(money), [*banks, OWN])
+        charged = any(getattr(part, "charges", None) is not None for part in self.parts)
+        if money == OWN or not banks or not charged:
+            return None
+        return banks[money] if money else next(iter(banks.values()))
 
     def _find(self) -> None:
         numbers = {id(part): number for number, part in enumerate(self.parts)}
@@ -121,7 +135,7 @@ class ComposedEnvironment(ByName, Environment):
         return known
 
     def _of(self, parts: Sequence[Environment]) -> ComposedEnvironment:
-        return ComposedEnvironment(parts, people=self.people)
+        return ComposedEnvironment(parts, people=self.people, money=self.money)
 
     # Sessions ---------------------------------------------------------------------------------------------------------
 

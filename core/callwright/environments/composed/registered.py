@@ -17,14 +17,14 @@ PLUS: Final = "+"
 #: Options that every part is given which is not given its own.
 _OF_ALL: Final = ("scale",)
 #: Options of the whole.
-_OF_THE_WHOLE: Final = ("people",)
+_OF_THE_WHOLE: Final = ("people", "money")
 
 
 def composed(name: str, find: Callable[[str], Lazy], create: Callable[..., Environment]) -> Lazy:
     """The registration of a name with ``+`` in it. ``find`` and ``create`` give and make a part by its name.
 
     Its options are those of the parts, by part: ``{"email": {"scale": 2}}``; ``scale`` alone is that of all, and
-    ``people`` are those of :class:`.environment.ComposedEnvironment`.
+    ``people`` and ``money`` are those of :class:`.environment.ComposedEnvironment`.
     """
     names = tuple(name.split(PLUS))
     specs = {part: find(part) for part in names}

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from callwright.environments.calling import in_use, unknown_tool
 from callwright.environments.composed.goals import check_parts, states_of
+from callwright.environments.composed.money import Purse
 from callwright.environments.composed.parts import UNKNOWN, Part
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.hazards.policy import Hazards
@@ -45,6 +46,7 @@ class ComposedSession(MovingTime, Session):
         "_now",
         "_opens",
         "_parts",
+        "_purse",
         "_seed",
         "_touched",
         "environment",
@@ -68,6 +70,7 @@ class ComposedSession(MovingTime, Session):
         self.people = self.environment.people_of(self._seed)
         self._begins = self._now = self.environment.begins(opens)
         self._parts = [Part(*one) for one in zip(self.environment.parts, opens, strict=True)]
+        self._purse = self._purse_of(self._parts)
         self._notices: tuple[str, ...] = ()
         self._user_turns = 0
         self._head = ""
@@ -95,7 +98,11 @@ class ComposedSession(MovingTime, Session):
             if not part.stale:
                 part.stale = True
                 self._touched.append(part)
-            outcome: Outcome = session.call(original, arguments)
+            purse = self._purse
+            if purse is None or not purse.pays(part) or self.environment.tools[tool].read_only:
+                outcome: Outcome = session.call(original, arguments)
+            else:
+                outcome = purse.call(part, lambda: session.call(original, arguments))
             if not part.bounded:
                 try:
                     check_result(tool, outcome.value)
@@ -112,6 +119,18 @@ class ComposedSession(MovingTime, Session):
             return evolve(outcome, notices=most_told(told)) if told else outcome
         finally:
             turn.release()
+
+    def _purse_of(self, parts: list[Part]) -> Purse | None:
+        number = self.environment.bank_number
+        if number is None:
+            return None
+        return Purse(parts[number], self.environment.parts[number].bank, self._asked)  # type: ignore[attr-defined]
+
+    def _asked(self, part: Part) -> Any:
+        """The session of the bank, in which something is posted."""
+        session = self._opened(part)
+        self._touch(part)
+        return session
 
     def _opened(self, part: Part) -> Any:
         """The session of a part, at the time of the whole."""
@@ -156,6 +175,8 @@ class ComposedSession(MovingTime, Session):
                     self._opened(part)
                 self._touch(part)
                 self._notices = (*self._notices, *part.live_until(self._now))
+                if self._purse is not None and self._purse.pays(part):
+                    self._purse.settle(part)
             else:
                 raise ComponentError(f"more than {MOST_EVENTS} events happen in {self.environment.name!r} until {end}")
         self._now = end
@@ -234,6 +255,7 @@ class ComposedSession(MovingTime, Session):
             other._opens, other._begins, other._head = self._opens, self._begins, self._head
             other._seed, other.people = self._seed, self.people
             other._parts = [part.fork() for part in self._parts]
+            other._purse = other._purse_of(other._parts)
             other._now, other._clock = self._now, self._clock
             other._exposure, other._hazards = None, self._hazards
             other._known, other._known_at = self._known, self._known_at

@@ -29,6 +29,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.banking.card import BANK
     from callwright_plugins.mcp_environments.banking.events import EVENTS
     from callwright_plugins.mcp_environments.banking.knowledge import known
     from callwright_plugins.mcp_environments.banking.people import named
@@ -47,5 +48,6 @@ def environment(
         policy=POLICY,
         knowledge=known,
         people=named,
+        bank=BANK,
         events=EVENTS,
     )

@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.marketplace.charges import CHARGES
     from callwright_plugins.mcp_environments.marketplace.events import EVENTS
     from callwright_plugins.mcp_environments.marketplace.knowledge import known
     from callwright_plugins.mcp_environments.marketplace.people import named
@@ -47,5 +48,6 @@ def environment(
         person=signed_in,
         knowledge=known,
         people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.payments.charges import CHARGES
     from callwright_plugins.mcp_environments.payments.events import EVENTS
     from callwright_plugins.mcp_environments.payments.knowledge import known
     from callwright_plugins.mcp_environments.payments.people import named
@@ -46,5 +47,6 @@ def environment(
         policy=POLICY,
         knowledge=known,
         people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

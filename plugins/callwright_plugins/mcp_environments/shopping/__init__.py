@@ -30,6 +30,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.shopping.charges import CHARGES
     from callwright_plugins.mcp_environments.shopping.events import EVENTS
     from callwright_plugins.mcp_environments.shopping.knowledge import known
     from callwright_plugins.mcp_environments.shopping.people import named
@@ -49,5 +50,6 @@ def environment(
         person=signed_in,
         knowledge=known,
         people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

@@ -31,6 +31,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.travel_booking.charges import CHARGES
     from callwright_plugins.mcp_environments.travel_booking.events import EVENTS
     from callwright_plugins.mcp_environments.travel_booking.knowledge import known
     from callwright_plugins.mcp_environments.travel_booking.people import named
@@ -50,5 +51,6 @@ def environment(
         person=signed_in,
         knowledge=known,
         people=named,
+        charges=CHARGES,
         events=EVENTS,
     )
