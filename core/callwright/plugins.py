@@ -50,6 +50,7 @@ KINDS: Final[Mapping[str, str]] = {
     "benchmark": "callwright_benchmarks",
     "synthesizer": "callwright_synthesizers",
     "teacher": "callwright_teachers",
+    "user": "callwright_users",
     "model check": "callwright_model_checks",
     "command": "callwright_commands",
 }

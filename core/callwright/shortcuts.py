@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from callwright.walk.reward import RewardComponent, RewardRecipe
     from callwright.walk.sampling import Sampler
     from callwright.walk.tasks import Corpus
+    from callwright.walk.users.user import UserKind
 
 
 def _create(kind: str, name: str, registry: Registry | None, options: dict[str, Any]) -> Any:
@@ -126,6 +127,15 @@ def reward(name: str, *, registry: Registry | None = None, **options: Any) -> Re
 def sampler(name: str, *, registry: Registry | None = None, **options: Any) -> Sampler:
     """A registered sampler, such as ``gold``."""
     made: Sampler = _create("sampler", name, registry, options)
+    return made
+
+
+def user(name: str, *, registry: Registry | None = None, **options: Any) -> UserKind:
+    """A registered kind of user, such as ``scripted``: ``user("replayed", says=["And now?"]).begin(task, seed)``.
+
+    A task names one by a :class:`callwright.walk.users.said.UserSpec`.
+    """
+    made: UserKind = _create("user", name, registry, options)
     return made
 
 

@@ -219,6 +219,29 @@ class MovesTime(Protocol):
 
 
 @runtime_checkable
+class ServesUsers(Protocol):
+    """A session that the user of an episode acts in, too, by tools of its own (:mod:`callwright.walk.users`).
+
+    Its environment names them by a property ``user_tools``: specs by name, of which no agent is told.
+    """
+
+    __slots__ = ()
+
+    def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """Execute one call of the user. As :meth:`Session.call` otherwise."""
+
+
+@runtime_checkable
+class TellsTime(Protocol):
+    """A session that knows how late it is."""
+
+    __slots__ = ()
+
+    def tell_time(self) -> int:
+        """The time in the world, in seconds since 1970 (UTC)."""
+
+
+@runtime_checkable
 class SharesClock(Protocol):
     """A session whose time somebody else can keep, together with that of others: a composed session does."""
 

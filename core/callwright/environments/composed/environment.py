@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from attrs import frozen
+
 from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
 from callwright.environments.composed.session import ComposedSession
@@ -26,7 +28,7 @@ from callwright.pickling import ByName
 from callwright.tools.spec import ToolSpec
 
 #: What is found again where an environment was sent to.
-_FOUND: Final = ("routes", "_specs", "_names", "_placed")
+_FOUND: Final = ("routes", "_specs", "_names", "user_routes", "_user_specs", "_placed")
 
 
 class ComposedEnvironment(ByName, Environment):
@@ -83,7 +85,21 @@ class ComposedEnvironment(ByName, Environment):
         self._names: dict[str, dict[str, str]] = {part.name: {} for part in self.parts}
         for name, (number, original) in self.routes.items():
             self._names[self.parts[number].name][name] = original
+        self.user_routes, self._user_specs = self._of_users()
         self._placed: dict[tuple[str | None, float | None], ComposedEnvironment] = {}
+
+    def _of_users(self) -> tuple[dict[str, tuple[int, str]], dict[str, ToolSpec]]:
+        """The tools of users, named as those of agents are."""
+        theirs = [_OfUsers(part.name, getattr(part, "user_tools", None) or {}) for part in self.parts]
+        numbers = {id(part): number for number, part in enumerate(theirs)}
+        offered = offer(*theirs)  # type: ignore[arg-type]
+        routes = {name: (numbers[id(tool.environment)], tool.original) for name, tool in offered.items()}
+        return routes, {name: tool.spec for name, tool in offered.items()}
+
+    @property
+    def user_tools(self) -> Mapping[str, ToolSpec]:
+        """The tools of the user of an episode: :meth:`.ComposedSession.user_call` runs them."""
+        return self._user_specs
 
     def names_in(self, part: str) -> Callable[[str], str | None]:
         """What gives the name of a tool in a part; ``None`` for tools of other parts."""
@@ -194,6 +210,14 @@ class ComposedEnvironment(ByName, Environment):
     def briefing(self, session: ComposedSession) -> str:
         """What a model is told of a session as it is now: roles, who is signed in, one time, and the rules of each."""
         return written_together(session) if self.briefs else ""
+
+
+@frozen
+class _OfUsers:
+    """What a part has for users, to be named with others."""
+
+    name: str
+    tools: Mapping[str, ToolSpec]
 
 
 #: In place of people: each part has those that its scenario drew.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome, Session
 from callwright.environments.sizes import TooLarge, check_result
 from callwright.errors import ComponentError, UnknownName, UsageError
+from callwright.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from callwright.environments.composed.environment import ComposedEnvironment
@@ -81,13 +82,35 @@ class ComposedSession(MovingTime, Session):
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Have the part whose tool it is execute a call, then let its time pass for all parts."""
+        outcome = self._call(tool, self.environment.routes.get(tool), self.environment.tools, arguments, "call")
+        if not self._notices or outcome.kind == "unknown_tool":
+            return outcome
+        told = (*outcome.notices, *self._notices)
+        self._notices = ()
+        return evolve(outcome, notices=most_told(told))
+
+    def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """A call of the user, by a tool of :attr:`.ComposedEnvironment.user_tools`, which no agent is offered.
+
+        What the person is told meanwhile stays for the agent to read.
+        """
+        environment = self.environment
+        return self._call(tool, environment.user_routes.get(tool), environment.user_tools, arguments, "user_call")
+
+    def _call(
+        self,
+        tool: str,
+        route: tuple[int, str] | None,
+        specs: Mapping[str, ToolSpec],
+        arguments: dict[str, Any],
+        method: str,
+    ) -> Outcome:
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
         turn = self._turn
         if not turn.acquire(False):
             raise in_use()
         try:
-            route = self.environment.routes.get(tool)
             if route is None:
                 return unknown_tool(tool)
             part, original = self._parts[route[0]], route[1]
@@ -98,11 +121,12 @@ class ComposedSession(MovingTime, Session):
             if not part.stale:
                 part.stale = True
                 self._touched.append(part)
+            call: Callable[..., Outcome] = session.call if method == "call" else getattr(session, method)
             purse = self._purse
-            if purse is None or not purse.pays(part) or self.environment.tools[tool].read_only:
-                outcome: Outcome = session.call(original, arguments)
+            if purse is None or not purse.pays(part) or specs[tool].read_only:
+                outcome = call(original, arguments)
             else:
-                outcome = purse.call(part, lambda: session.call(original, arguments))
+                outcome = purse.call(part, lambda: call(original, arguments))
             if not part.bounded:
                 try:
                     check_result(tool, outcome.value)
@@ -110,15 +134,16 @@ class ComposedSession(MovingTime, Session):
                     outcome = Outcome("execution_error", None, error.code, error.message)
             if part.world_now and session.world.now > self._now:  # its tool took its time
                 self._now = part.at = session.world.now
-            if self._clock is None or outcome.kind == "unknown_tool":
-                return outcome
-            latency = 0 if part.takes_time else self.environment.tools[tool].latency
-            self.let_pass(self._clock.of_call(self._now) + latency)
-            told = (*outcome.notices, *self._notices)
-            self._notices = ()
-            return evolve(outcome, notices=most_told(told)) if told else outcome
+            if self._clock is not None and outcome.kind != "unknown_tool":
+                latency = 0 if part.takes_time else specs[tool].latency
+                self.let_pass(self._clock.of_call(self._now) + latency)
+            return outcome
         finally:
             turn.release()
+
+    def tell_time(self) -> int:
+        """The time in the world, in seconds since 1970 (UTC)."""
+        return self._now
 
     def _purse_of(self, parts: list[Part]) -> Purse | None:
         number = self.environment.bank_number

@@ -44,7 +44,10 @@ def introduced(base: Base, find: Callable[[World], People] | None, people: Peopl
         for table in (table_of(kind),)
         for row in held.values()
     ]
-    return Base(rows, now=base.now, seed=base.seed, kinds=[*base.rows_by_kind])
+    made = Base(rows, now=base.now, seed=base.seed, kinds=[*base.rows_by_kind])
+    if base.origin is not None:  # made in the same way elsewhere, and then introduced
+        made.origin = base.origin[0], (*base.origin[1], people)
+    return made
 
 
 class _Renaming:

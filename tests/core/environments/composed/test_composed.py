@@ -474,6 +474,29 @@ def test_a_tool_takes_the_time_of_all_parts_that_it_declares() -> None:
     assert session.now == NOW + 320
 
 
+def test_users_act_in_all_parts_by_tools_of_their_own() -> None:
+    @cw.tool
+    def drop(world: cw.World, /) -> int:
+        """Lose a stamp."""
+        world.drop(next(world.rows(Stamp)))
+        return world.count(Stamp)
+
+    def apart(name: str) -> cw.StatefulEnvironment:
+        scenarios = {"typical": cw.Scenario(stamps)}
+        return cw.StatefulEnvironment(name, rows=[Stamp], tools=[buy], user_tools=[drop], scenarios=scenarios)
+
+    environment = ComposedEnvironment([POST, apart("album"), apart("box")])
+    assert set(environment.user_tools) == {"album__drop", "box__drop"}
+    assert not set(environment.user_tools) & set(environment.tools)
+    session = opened(environment, ClockPolicy(call=100))
+    before = session.digest()
+    assert session.user_call("album__drop", {}).value == 3
+    assert session.user_call("drop", {}).kind == session.call("album__drop", {}).kind == "unknown_tool"
+    assert session.digest() != before
+    assert session.tell_time() == session.now == NOW + 100
+    assert len(session.call("album__buy", {"cents": 1}).notices) == 3, "the agent is told what happened meanwhile"
+
+
 class Knowing:
     """A session's knowledge, as an environment may add it."""
 
