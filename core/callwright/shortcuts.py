@@ -108,6 +108,25 @@ def compose(
     )
 
 
+def with_distractors(
+    corpus: str | Corpus,
+    *environments: str | Environment,
+    tools: int = 8,
+    seed: int = 0,
+    registry: Registry | None = None,
+) -> Corpus:
+    """A corpus whose tasks are offered ``tools`` tools of other environments, too, which run and have effects.
+
+    A registry knows it by name: ``corpus("toolworld-mini-v1+email")``. Raises :class:`callwright.UsageError` without
+    environments.
+    """
+    from callwright.walk.distractors.corpus import DistractedCorpus
+
+    inner: Corpus = _create("corpus", corpus, registry, {}) if isinstance(corpus, str) else corpus
+    others = [_create("environment", one, registry, {}) if isinstance(one, str) else one for one in environments]
+    return DistractedCorpus(inner, others, tools=tools, seed=seed)
+
+
 def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Parser:
     """A registered intermediate representation, such as ``json``."""
     made: Parser = _create("parser", name, registry, options)

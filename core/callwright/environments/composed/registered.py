@@ -56,3 +56,28 @@ def _of_each(names: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, di
             raise UsageError(f"the options of {name!r} must be an object, not {own!r:.80}")
         of_each[name] = {**{key: options[key] for key in _OF_ALL if key in options}, **own}
     return of_each
+
+
+def among_tools(name: str, find: Callable[[str, str], Lazy]) -> Lazy:
+    """The registration of a corpus with ``+`` in its name: its tasks are offered tools of the environments behind it.
+
+    ``find`` gives a component by its kind and name.
+    """
+    corpus, *others = name.split(PLUS)
+    specs = {"corpus": find("corpus", corpus), **{part: find("environment", part) for part in others}}
+
+    def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
+        for part, spec in specs.items():
+            of_parts = options if part == "corpus" else options.get("environments", {})
+            own = of_parts.get(part, {}) if isinstance(of_parts, Mapping) else {}
+            for reach in spec.reach(own if isinstance(own, Mapping) else {}):
+                yield evolve(reach, options=("corpus" if part == "corpus" else "environments", "name"))
+
+    return Lazy(
+        name,
+        "callwright.walk.distractors.corpus:among_tools",
+        f"{corpus} among tools of {' and '.join(others)}",
+        options={"names": (corpus, *others)},
+        reaches=reaches,
+        plugin=specs["corpus"].plugin,
+    )

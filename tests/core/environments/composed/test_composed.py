@@ -183,6 +183,15 @@ def test_a_scenario_is_that_of_all_parts_or_each_has_its_own_and_its_own_seed() 
         BOTH.open("shop=typical,shop=sparse")
     with pytest.raises(UsageError, match="names no part"):
         BOTH.open("shop=typical,sparse")
+    assert BOTH.opens('{"shop": ["sparse", 7], "post": "typical"}', 3) == BOTH.opens("shop=sparse@7,post=typical", 3)
+    for wrong, words in (
+        ("{", "JSON"),
+        ('{"shop": 3}', "a name and a seed"),
+        ('{"shp": ""}', "shp"),
+        ('{"shop": "no"}', "no"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            BOTH.open(wrong)
 
 
 def test_no_part_is_opened_before_it_is_needed_and_reading_does_not_show_in_the_digest() -> None:
