@@ -36,6 +36,7 @@ PAGES = [
     "docs/command-line.md",
     "docs/measuring.md",
     "docs/environments.md",
+    "docs/composing.md",
     "docs/outcomes.md",
     "docs/episodes.md",
     "docs/executors.md",
