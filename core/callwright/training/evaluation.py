@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 
 from attrs import evolve, frozen
@@ -20,7 +21,7 @@ from callwright.episodes.sampling import (
     converse,
     role_of,
 )
-from callwright.errors import Abstention
+from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.envelope import read_thought
 from callwright.language.program import Program
 from callwright.walk.answers import answers_match
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
 
 T = TypeVar("T")
+#: The fact of a task that holds its goal, as JSON.
+GOAL: Final = "goal"
 #: Threads in which the tasks of a sampler that waits for a server are executed and judged.
 MOST_LANES: Final = 32
 _LEAST_AHEAD: Final = 4096
@@ -44,8 +47,9 @@ _LEAST_AHEAD: Final = 4096
 class Verdict:
     """How one attempt went.
 
-    ``answer``: the returned values are the expected ones. ``valid``: the answer is right and every call also fits its
-    schema and executed (the stricter accuracy of TIER's released evaluator). ``failure`` is empty for a right answer,
+    ``answer``: the returned values are the expected ones; of a task with a goal, that it was reached. ``valid``: the
+    answer is right and every call also fits its schema and executed (the stricter accuracy of TIER's released
+    evaluator). ``failure`` is empty for a right answer,
     else a short stable name of the first thing that went wrong. ``masked``: the machinery failed, so nothing is known.
     ``thought_words``: see :func:`thought_words`; ``None`` for a masked attempt, too.
     """
@@ -97,9 +101,10 @@ def _judge(attempt: Attempt) -> Verdict:
         return masked
     try:
         executed = trace.answer_executed
-        right = executed and answers_match(task.answer, trace.returned)
+        reached = goal_reached(attempt)
+        right = executed and answers_match(task.answer, trace.returned) if reached is None else reached
         valid = right and trace.executed and not (validation.names or validation.parameters or validation.types)
-    except Abstention:
+    except (Abstention, InfrastructureFailure):
         return masked
     if right:
         return Verdict(*base, answer=True, valid=valid)
@@ -112,6 +117,8 @@ def _judge(attempt: Attempt) -> Verdict:
     elif not executed:
         failed = trace.failures[0].outcome
         failure = f"execution:{failed.code or failed.kind}"
+    elif reached is False:
+        failure = "goal:missed"
     elif not program.calls:
         failure = "answer:abstained"
     elif task.answer.is_no_call:
@@ -119,6 +126,34 @@ def _judge(attempt: Attempt) -> Verdict:
     else:
         failure = "answer:wrong"
     return Verdict(*base, answer=False, valid=False, failure=failure)
+
+
+def goal_reached(attempt: Attempt) -> bool | None:
+    """Whether what an attempt has left is the goal of its task, which stands in the fact ``goal``.
+
+    Everything is done again in a fresh session, what the user did in its place. ``None`` where there is no goal, nobody
+    knows what was left (an attempt of somebody else) or sessions check none: then the answer counts.
+
+    Raises :class:`callwright.InfrastructureFailure` if the machinery fails, and :class:`callwright.errors.DataError`
+    for a goal that is not of the task's environment.
+    """
+    task = attempt.task
+    if GOAL not in task.facts or attempt.is_told:
+        return None
+    execution = attempt.conditions.execution(task)
+    try:
+        for part, said in zip_longest(attempt.parts, attempt.said):
+            masked = execution.run(part).masked if isinstance(part, Program) else None
+            if masked is None and said is not None:
+                masked = execution.act(said.calls).masked
+            if masked is not None:
+                raise InfrastructureFailure(masked)
+        found = execution.look("check_goal", task.facts[GOAL])
+    except DataError as error:
+        raise DataError(f"task {task.id!r}: {error}") from error
+    finally:
+        execution.close()
+    return None if found is None else bool(found.equal)
 
 
 def wilson(right: int, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
