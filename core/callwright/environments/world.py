@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from callwright.environments.base import NO_ROWS, Base, Key, having, overlaid, reordered
 from callwright.environments.rows import key_text, row_json, table_of
-from callwright.environments.sizes import MOST_STATE, TooLarge, size_of
+from callwright.environments.sizes import MOST_STATE, bounds, size_of, state_too_large
 from callwright.errors import ComponentError, UsageError
 from callwright.tools.spec import ToolError
 
@@ -288,8 +288,8 @@ class World:
             return
         self._note(lambda: self._place(kind, key, before, base_row, before is base_row))
         self._place(kind, key, row, base_row, before is not base_row and row == base_row)
-        if self._held > MOST_STATE:
-            raise TooLarge("state_too_large", f"the session would hold more than {MOST_STATE:,} characters")
+        if self._held > bounds().state:
+            raise state_too_large()
 
     def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any, as_at_first: bool) -> None:
         changed = self._changed.get(kind)

@@ -81,6 +81,8 @@ def check_tasks(corpus: Corpus, limit: int = _LIMIT) -> None:
                 name in task.environment.tools,
                 f"{about} offers {name!r}, which its environment {task.environment.name!r} does not have",
             )
+        unknown = [name for name in task.shown or () if name not in task.tools]
+        expect(not unknown, f"{about} shows {unknown[:1]}, which are not among its tools")
         program = task.program
         if program is not None:
             expect(
@@ -101,7 +103,13 @@ def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:
         wrong = (*found.names, *found.parameters, *found.types)
         expect(not wrong, f"{about} does not fit its tools: {wrong[0] if wrong else ''}")
         trace = execute(
-            program, task.environment, task.tools, scenario=task.scenario, clock=task.clock, hazards=Hazards()
+            program,
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            clock=task.clock,
+            hazards=Hazards(),
         )
         if trace.masked is not None:  # a recording without these calls, a server that is not there
             continue

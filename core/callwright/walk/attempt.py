@@ -389,13 +389,15 @@ class Attempt:
 
     def _run_one(self, program: Program, rules: ExecutionRules) -> Trace:
         task, conditions = self.task, self.conditions
+        if conditions.time_limit is not None or conditions.isolation is not None:
+            rules = rules_under(rules, conditions.time_limit, conditions.isolation)
         return execute(
             program,
             task.environment,
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
-            rules=rules_under(rules, conditions.time_limit, conditions.isolation),
+            rules=rules,
             caller=conditions.caller,
             clock=task.clock or conditions.clock,
             hazards=conditions.hazards_of(task),

@@ -16,24 +16,24 @@ from callwright.environments.protocol import (
     Session,
     declares,
 )
-from callwright.environments.sessions import call_session, is_foreign, lost_call
-from callwright.environments.sizes import MOST_RESULTS, TooLarge, check_result
-from callwright.errors import InfrastructureFailure, UsageError
-from callwright.language.program import Call, Program, Reference
-from callwright.tools.spec import ToolSpec
-from callwright.walk.resolving.references import (
-    FEW_COPIES,
-    Unresolved,
-    check_arguments,
-    copies_in,
-    dereference,
-    resolve,
+from callwright.environments.sessions import (
+    call_session,
+    is_at_home,
+    is_foreign,
+    lost_call,
+    open_session,
+    raised_by_session,
 )
-from callwright.walk.resolving.references import STRICT as STRICT
-from callwright.walk.resolving.references import UNRESOLVED as UNRESOLVED
-from callwright.walk.resolving.references import ExecutionRules as ExecutionRules
-from callwright.walk.resolving.references import copy_json as copy_json
-from callwright.walk.resolving.references import resolved_arguments as resolved_arguments
+from callwright.environments.sizes import TooLarge, bounds, check_result
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.program import Call, Program
+from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.references import FEW_COPIES, Unresolved, check_arguments, copies_held, with_results
+from callwright.walk.calls.references import copy_json as copy_json
+from callwright.walk.calls.references import resolved_arguments as resolved_arguments
+from callwright.walk.calls.rules import STRICT as STRICT
+from callwright.walk.calls.rules import UNRESOLVED as UNRESOLVED
+from callwright.walk.calls.rules import ExecutionRules as ExecutionRules
 from callwright.walk.trace import CallRecord, Trace
 
 if TYPE_CHECKING:
@@ -176,13 +176,23 @@ def execute(
     if not program.calls:
         return Trace((), program.returns)
     try:
-        there = elsewhere(environment, rules)
-        if there is not None and (caller is None or caller is call_session):
-            given = _given(program, tools, environment, rules)
-            if clock is not None or hazards is not None:
-                given = *given, clock, hazards
-            return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = open_for(there or _with_parts(environment, rules), scenario, seed, rules.time_limit, clock, hazards)
+        if (
+            is_at_home(environment)
+            and rules.time_limit is None
+            and rules.isolation != "process"
+            and clock is None
+            and hazards is None
+        ):
+            session = open_session(environment, scenario, seed)  # nearly all, so without a detour
+        else:
+            there = elsewhere(environment, rules)
+            if there is not None and (caller is None or caller is call_session):
+                given = _given(program, tools, environment, rules)
+                if clock is not None or hazards is not None:
+                    given = *given, clock, hazards
+                return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
+            place = there or _with_parts(environment, rules)
+            session = open_for(place, scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
@@ -247,38 +257,33 @@ def _records(
     caller: Caller,
     copied: bool,
 ) -> Iterator[CallRecord]:
-    digest = session.digest
+    digest, ask = session.digest, session.call if caller is call_session else None
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
-    bounded = declares(session.inner if type(session) is TimedSession else session, BoundsResults)
+    bounded = not copied and declares(session.inner if type(session) is TimedSession else session, BoundsResults)
     results_size = 0
     for call in program.calls:
-        spec = tools.get(call.tool)
+        number, tool = call.id, call.tool
+        spec = tools.get(tool)
         arguments: dict[str, Any] = {}
         holding = 0
         try:
             located = call.located
             if located:
-                holding = copies_in(located, held)
-                arguments = {
-                    # Texts and bare references are nearly all; they need no call to see which they are.
-                    key: value
-                    if (kind := type(value)) is str
-                    else (dereference if kind is Reference else resolve)(value, results, specs, rules)
-                    for key, value in call.arguments.items()
-                }
+                holding = copies_held(located, held)
+                arguments = with_results(call.arguments, located, results, specs, rules)
                 if holding > (1 if copied else FEW_COPIES):  # one result is within its own bound
                     check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
             if spec is None or spec.hidden:
-                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
+                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             elif copied:
-                if results_size > MOST_RESULTS:
-                    raise Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
+                if results_size > (most := bounds().results):
+                    raise Unresolved("results_too_large", f"the results are larger than {most:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
-                results_size += check_result(call.tool, outcome.value)
+                results_size += check_result(tool, outcome.value)
                 outcome = Outcome(
                     outcome.kind,
                     copy_json(outcome.value),
@@ -289,9 +294,15 @@ def _records(
                     outcome.injected,
                 )
             else:
-                outcome = caller(session, call, arguments)
+                if ask is None:
+                    outcome = caller(session, call, arguments)
+                else:
+                    try:  # what call_session does, without a call more
+                        outcome = ask(tool, arguments)
+                    except BaseException as error:
+                        outcome = raised_by_session(tool, error)
                 if not bounded:
-                    check_result(call.tool, outcome.value)
+                    check_result(tool, outcome.value)
         except Unresolved as unresolved:
             outcome = unresolved.outcome
         except TooLarge as error:
@@ -306,12 +317,12 @@ def _records(
                 state = digest()
             except InfrastructureFailure as error:
                 outcome = lost_call("session", error)
-        results[call.id] = outcome
+        results[number] = outcome
         if holding and isinstance(outcome.value, _CONTAINERS):
-            held[call.id] = holding
+            held[number] = holding
         if spec is not None:
-            specs[call.id] = spec
-        yield CallRecord(call.id, call.tool, arguments, outcome, state)
+            specs[number] = spec
+        yield CallRecord(number, tool, arguments, outcome, state)
         if outcome.kind == "infrastructure_error":
             return
 

@@ -29,8 +29,9 @@ class WorldsMini(Corpus):
     """The corpus ``worlds-mini-v1``: fifty conversations, all of them in the split ``validation``.
 
     A task's world is fixed: its scenario and its seed. Its facts hold the ``goal``, the reference turn by turn
-    (``gold``) and a line ``about`` it. Its program is all calls of the reference at once, where no time has to pass
-    between them; its answer is what the last of them returns. ``registry`` is where the environments come from.
+    (``gold``), its environment and whether it ``changes_nothing``. Its program is all calls of the reference at once,
+    where no time has to pass between them; its answer is what the last of them returns. ``registry`` is where the
+    environments come from.
     """
 
     limits = LIMITS
@@ -144,7 +145,12 @@ def make_task(script: Script, environment: Environment) -> Task:
         depth=_depth(script),
         structure="conversation",
         program=None if script.clock else joined(turns),
-        facts={"goal": dict(script.goal), "gold": [_stated(turn) for turn in turns], "about": script.about},
+        facts={
+            "goal": dict(script.goal),
+            "gold": [_stated(turn) for turn in turns],
+            "environment": script.environment,
+            "changes_nothing": script.changes_nothing,
+        },
         clock=script.clock,
         user=UserSpec("scripted", options),
     )

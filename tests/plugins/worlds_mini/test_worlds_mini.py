@@ -189,7 +189,8 @@ def test_another_legal_order_reaches_the_goal() -> None:
 def test_tasks_are_found_by_their_ids_and_say_what_they_are_about() -> None:
     for script in SCRIPTS:
         task = corpus().task(script.id)
-        assert (task.id, task.facts["about"]) == (script.id, script.about)
+        assert (task.id, task.facts["environment"]) == (script.id, script.environment)
+        assert corpus().script(task.id).about == script.about
         json.dumps(dict(task.facts))
     with pytest.raises(UnknownName, match="banking-savings-course"):
         corpus().task("banking-savings-corse")
