@@ -38,7 +38,7 @@ from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
+from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits, limits_of
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
@@ -389,7 +389,7 @@ def build_pipeline(
         parser=parser,
         algorithm=algorithm,
         environment=environment,
-        conditions=evolve(conditions_of(loaded), users=users),
+        conditions=evolve(conditions_of(loaded, limits_of(chosen)), users=users),
         train=recipe.corpus.train,
         evaluation=recipe.corpus.evaluation,
         registry=registry,
@@ -397,10 +397,10 @@ def build_pipeline(
     )
 
 
-def conditions_of(loaded: LoadedRecipe) -> Conditions:
-    """The conditions that a recipe states."""
+def conditions_of(loaded: LoadedRecipe, usual: TurnLimits = SINGLE_TURN) -> Conditions:
+    """The conditions that a recipe states; ``usual`` are the limits of one that states none."""
     recipe = loaded.recipe
-    limits = SINGLE_TURN if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
+    limits = usual if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
     return Conditions(
         seed=recipe.seed,
         time_limit=recipe.time_limit,
@@ -428,7 +428,8 @@ def open_pipeline(
     registry = registry or default_registry()
     if corpus is not None:
         reward = str(recipe) if isinstance(recipe, Path) else recipe
-        return Pipeline(corpus, reward, ir, conditions=Conditions(seed=seed, isolation="auto"), registry=registry)
+        conditions = Conditions(seed=seed, isolation="auto", limits=limits_of(corpus))
+        return Pipeline(corpus, reward, ir, conditions=conditions, registry=registry)
     if isinstance(recipe, RewardRecipe):
         raise UsageError(f"the reward recipe {recipe.name!r} needs a corpus: pass corpus='…' with it")
     if str(recipe) in registry.names("reward recipe"):

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from callwright.errors import DataError, UsageError
 from callwright.language.parser import Parser
-from callwright.language.program import Call, Program
+from callwright.language.program import Call, Program, revive
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
@@ -24,8 +24,10 @@ from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
+#: The fact of a task that holds its reference turn by turn.
+GOLD: Final = "gold"
 #: What is written once the calls of an episode were made.
-_SETTLED: Final = Program((), "one", "The request is settled.")
+_SETTLED: Final = Program((), "one", "The request is settled.", "Everything is settled.")
 
 
 class Scripted(ABC):
@@ -49,8 +51,11 @@ class Scripted(ABC):
         ]
 
     def _completion(self, request: SamplingRequest, seed: str) -> Completion:
-        program = _SETTLED if request.turns else self.program(request.task, Random(seed))
-        return Completion(self.parser.render(program))
+        return Completion(self.parser.render(self.turn(request.task, len(request.turns), Random(seed))))
+
+    def turn(self, task: Task, number: int, rng: Random) -> Program:
+        """The program of a turn of an episode, from 0: all calls in the first one."""
+        return _SETTLED if number else self.program(task, rng)
 
     @abstractmethod
     def program(self, task: Task, rng: Random) -> Program:
@@ -58,9 +63,20 @@ class Scripted(ABC):
 
 
 class Gold(Scripted):
-    """The reference program, every time."""
+    """The reference program, every time.
+
+    Of a task whose fact ``gold`` states its reference turn by turn (objects with ``say``, a text to the user, or
+    ``calls``), in episodes of several turns a turn at a time.
+    """
 
     name = "gold"
+
+    def turn(self, task: Task, number: int, rng: Random) -> Program:
+        """The turn of the reference; once it is used up the user hears that everything is settled."""
+        stated = task.facts.get(GOLD)
+        if stated is None:
+            return super().turn(task, number, rng)
+        return _stated_turn(task, stated[number]) if number < len(stated) else _SETTLED
 
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
@@ -141,6 +157,18 @@ class RandomValid(Scripted):
             except NoValue:
                 offered.remove(spec)
         return Program(tuple(calls), thought="Any tool will do.")
+
+
+def _stated_turn(task: Task, stated: Any) -> Program:
+    try:
+        if "say" in stated:
+            return Program((), thought="The user is to hear this.", text=str(stated["say"]))
+        calls = (Call(at, call["tool"], revive(call["arguments"])) for at, call in enumerate(stated["calls"]))
+        return Program(tuple(calls), thought="These calls are next.")
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"task {task.id!r}: a turn of its fact {GOLD!r} is an object with 'say' or with 'calls', not {stated!r:.80}"
+        ) from error
 
 
 def _offered(task: Task) -> list[ToolSpec]:
