@@ -409,8 +409,11 @@ def test_what_happens_by_and_by_is_what_a_tool_finds_that_looks_later(
     name: str, stretches: list[int], seed: int
 ) -> None:
     living, lazy = opened(name, seed), env(name).open("typical", seed)
+    clock = living.clock
+    living.keep_time(None)  # what is prepared takes its time where that moves
     for session in (living, lazy):
         PREPARED[name](session)
+    living.keep_time(clock)
     for seconds in stretches:
         living.elapse(seconds)
     lazy.helper("_advance_clock", {"seconds": sum(stretches)})

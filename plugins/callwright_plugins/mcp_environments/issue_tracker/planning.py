@@ -86,7 +86,7 @@ def add_to_sprint(
     return {"sprint": sprint_view(world, found), "added": [issue.key for issue in fitting], "left_out": left_out}
 
 
-@tool
+@tool(irreversible=True)
 def start_sprint(
     world: World,
     /,
@@ -114,7 +114,7 @@ def start_sprint(
     return sprint_view(world, started)
 
 
-@tool
+@tool(irreversible=True)
 def complete_sprint(
     world: World,
     /,

@@ -45,7 +45,7 @@ class PlacedBid(BidView):
     reserve_met: bool
 
 
-@tool
+@tool(latency=1)
 def place_bid(
     world: World,
     /,
@@ -101,7 +101,7 @@ def withdraw_bid(world: World, /, bid_id: BidId) -> BidView:
     return bid_view(world.need(Bid, bid_id))
 
 
-@tool
+@tool(latency=3, irreversible=True)
 def buy_now(
     world: World,
     /,
@@ -127,7 +127,7 @@ def buy_now(
     return sale_view(world, sell(world, listing, user, price, quantity, world.now))
 
 
-@tool
+@tool(irreversible=True)
 def leave_feedback(
     world: World,
     /,

@@ -104,7 +104,7 @@ def get_stock_level(world: World, /, store_id: StoreId, item_id: ItemId) -> Stoc
     return stock_view(world, need_stock(world, need_store(world, store_id), need_item(world, item_id)))
 
 
-@tool(read_only=True)
+@tool(read_only=True, latency=1)
 def find_nearest_store_with_stock(
     world: World,
     /,

@@ -102,7 +102,7 @@ def transfer_stock(
     )
 
 
-@tool
+@tool(irreversible=True)
 def receive_shipment(
     world: World,
     /,

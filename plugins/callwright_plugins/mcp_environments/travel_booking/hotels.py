@@ -131,7 +131,7 @@ class Cancelled(TypedDict):
     points_returned: int
 
 
-@tool(read_only=True, discovery=True)
+@tool(read_only=True, discovery=True, latency=3)
 def search_hotels(
     world: World,
     /,
@@ -208,7 +208,7 @@ def get_hotel(
     }
 
 
-@tool
+@tool(latency=4, irreversible=True)
 def book_hotel(
     world: World,
     /,
@@ -249,7 +249,7 @@ def book_hotel(
     return hotel_booking_view(world, booking)
 
 
-@tool
+@tool(latency=3)
 def modify_hotel(
     world: World,
     /,
@@ -303,7 +303,7 @@ def modify_hotel(
     }
 
 
-@tool(destructive=True)
+@tool(destructive=True, cost="fee_cents", latency=3, irreversible=True)
 def cancel_hotel(world: World, /, booking_id: BookingId) -> Cancelled:
     """Cancel a stay that has not begun. Free until the hotel's deadline; then the first night is kept. Fails with
     NON_REFUNDABLE for rooms that are sold so, and with INVALID_STATE once the stay has begun or is cancelled.

@@ -24,7 +24,7 @@ from callwright_plugins.mcp_environments.vehicle.views import (
 RESERVE: Final = 30 * KM
 
 
-@tool
+@tool(latency=2)
 def start_navigation(
     world: World,
     /,
@@ -66,7 +66,7 @@ def cancel_navigation(
     return route_view(world, route, world.need(Destination, route.destination).name)
 
 
-@tool
+@tool(latency=180, irreversible=True)
 def refuel(
     world: World,
     /,
