@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import Environment, KeepsTime, Outcome, Session, declares
 from callwright.environments.sessions import is_foreign, open_session
 from callwright.errors import ComponentError, InfrastructureFailure
@@ -102,6 +103,14 @@ class TimedSession(Session):
     def moved(self, name: str, *given: Any) -> None:
         """Ask what moves the session's time (:class:`callwright.environments.protocol.MovesTime`)."""
         self._within("the time of a session", lambda: getattr(self.inner, name)(*given))
+
+    def asked(self, what: str, question: Callable[[], T]) -> T:
+        """What a question to the session inside comes to."""
+        return self._within(what, question)
+
+    def knowledge(self, entity: str = "me") -> dict[str, Any]:
+        """What somebody knows (:mod:`callwright.environments.knowledge`); empty where the session says nothing."""
+        return self._within("what a user knows", lambda: knowledge_of(self.inner, entity))
 
     def digest(self) -> str:
         """The digest."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import operator
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final, Literal, overload
 
-from callwright.errors import DataError, UnknownName
+from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.program import Call, Program, revive
 from callwright.pickling import made_again, made_by
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.environment import DepthBench
+from callwright_plugins.depthbench.examples import fixed_examples, oracle_examples
 
 FILE: Final = "corpus.jsonl.gz"
 SPLITS: Final = ("train", "validation")
@@ -26,20 +26,27 @@ class DepthBenchCorpus(Corpus):
     """1,710 tasks: 944 for training and 766 for validation, on disjoint tools.
 
     ``file`` reads another file of rows, such as ``callwright corpus export`` and ``import`` write (plain or ``.gz``).
-    Raises :class:`callwright.errors.DataError` for one that cannot be read.
+    ``shots`` are the worked examples of prompts: ``fixed``, the same for every task (:mod:`.examples`), or ``oracle``,
+    drawn by the structure and depth of the task itself, which tells a model what its answer looks like.
+
+    Raises :class:`callwright.errors.DataError` for a file that cannot be read, :class:`callwright.UsageError` for other
+    ``shots``.
     """
 
-    def __init__(self, file: str | Path | None = None) -> None:
+    def __init__(self, file: str | Path | None = None, shots: Literal["fixed", "oracle"] = "fixed") -> None:
+        if shots not in ("fixed", "oracle"):
+            raise UsageError(f"shots is 'fixed' or 'oracle', not {shots!r}")
         self._environment: DepthBench = made_again(DepthBench, ())
         lines = _lines(file)
         self._splits = {split: _Split(self, split, rows) for split, rows in lines.items()}
         self._place: dict[str, tuple[str, int]] | None = None
         self._shapes: list[tuple[str, int]] | None = None
+        self._draws = shots
         self._file = None if file is None else Path(file).absolute()
 
     def __reduce__(self) -> Any:
         """As the file that it reads, which must be where it is unpickled."""
-        return made_by(self, DepthBenchCorpus, self._file)
+        return made_by(self, DepthBenchCorpus, self._file, self._draws)
 
     @property
     def name(self) -> str:
@@ -78,21 +85,30 @@ class DepthBenchCorpus(Corpus):
             raise UnknownName(f"task of {NAME}", task_id, self._place)
         return self._splits[found[0]][found[1]]
 
-    def shots(self, task: Task, count: int = 3) -> list[Task]:
-        """Worked examples for a task: training tasks of its structure, of its depth first, then of the nearest.
+    @property
+    def oracle_shots(self) -> bool:
+        """Whether examples for prompts are drawn by what the right answer looks like."""
+        return self._draws == "oracle"
 
-        Which ones depends on the task's id alone; the task itself is never among them. For depth 0 they abstain.
+    def shots(self, task: Task, count: int = 3) -> list[Task]:
+        """Worked examples for a task, never the task itself; fewer than ``count`` if there are no more.
+
+        They are the first of :data:`.examples.EXAMPLES`, whatever the task; with ``shots="oracle"`` training tasks of
+        the task's own structure and depth. Raises :class:`callwright.UsageError` for a file of other rows, which lacks
+        an example.
         """
+        if not self.oracle_shots:
+            try:
+                return fixed_examples(self, task, count)
+            except UnknownName as error:
+                raise UsageError(
+                    f"{self._file or NAME} lacks the task {error.name!r}, an example of every prompt with shots; give "
+                    "the corpus a file with all training tasks, or shots='oracle', which draws from those that it has"
+                ) from error
         train = self._splits["train"]
         if self._shapes is None:
             self._shapes = [(_field(line, "structure"), json.loads(line)["depth"]) for line in train.lines]
-        ranked = sorted(
-            (abs(depth - task.depth), hashlib.sha256(f"{task.id}/{index}".encode()).digest(), index)
-            for index, (structure, depth) in enumerate(self._shapes)
-            if structure == task.structure
-        )
-        chosen = (train[index] for _, _, index in ranked)
-        return [other for other, _ in zip((t for t in chosen if t.id != task.id), range(count), strict=False)]
+        return oracle_examples(train, self._shapes, task, count)
 
 
 class _Split(Sequence[Task]):

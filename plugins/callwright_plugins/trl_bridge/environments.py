@@ -15,7 +15,8 @@ from callwright.pipeline import event_caller
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
-from callwright.walk.execution import Execution, ExecutionRules
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
+from callwright.walk.execution import Execution
 from callwright.walk.reward import RewardRecipe
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright.walk.turn import Turn
@@ -26,7 +27,7 @@ _FREE: Final = "free"
 #: TRL has parsed the calls already; a form is named for rewards that ask, and reads nothing.
 _NATIVE: Final = "hermes"
 #: As every trainer has it: foreign tools in processes that can be killed.
-_RULES: Final = ExecutionRules(isolation="auto")
+_ISOLATION: Final = "auto"
 
 
 class ToolEnvironment:
@@ -44,6 +45,7 @@ class ToolEnvironment:
 
     def __init__(self) -> None:
         self._task: Task | None = None
+        self._conditions = DEFAULT_CONDITIONS
         self._execution: Execution | None = None
         self._turns: list[Turn] = []
 
@@ -53,16 +55,8 @@ class ToolEnvironment:
             self._execution.close()
         task = self._task_of(row)
         self._task, self._turns = task, []
-        self._execution = Execution(
-            task.environment,
-            task.tools,
-            scenario=task.scenario,
-            seed=task.seed,
-            rules=_RULES,
-            caller=event_caller(self._registry),
-            clock=task.clock,
-            hazards=task.hazards,
-        )
+        self._conditions = Conditions(caller=event_caller(self._registry), isolation=_ISOLATION)
+        self._execution = self._conditions.execution(task)
 
     def _task_of(self, row: dict[str, Any]) -> Task:
         corpus = self._corpus
@@ -98,7 +92,7 @@ def _score(self: ToolEnvironment) -> float | None:
     if self._task is None:
         return None
     parser = self._registry.create("parser", _NATIVE)
-    return self._recipe.score_attempt(Attempt.told(self._task, parser, self._turns)).total
+    return self._recipe.score_attempt(Attempt.of(self._task, parser, self._turns, self._conditions)).total
 
 
 def make_environment(
@@ -141,7 +135,7 @@ def _find(given: str | Corpus | Environment, registry: Registry) -> tuple[Corpus
         if given in registry.names("corpus"):
             corpus: Corpus = registry.create("corpus", given)
             return corpus, corpus.environment
-        if given in registry.names("environment"):
+        if registry.knows("environment", given):
             environment: Environment = registry.create("environment", given)
             return None, environment
         known = [*registry.names("corpus"), *registry.names("environment")]

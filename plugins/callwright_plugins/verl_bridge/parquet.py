@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
+
+from attrs import asdict
 
 from callwright.errors import DataError, MissingExtra
 from callwright.language.parser import Parser
@@ -59,9 +62,12 @@ def _prompt(task: Task, parser: Parser | None, registry: Registry | None) -> lis
 
 def _tools(task: Task, corpus: Corpus) -> dict[str, Any]:
     """verl looks up a called tool here even where it is not offered, so that every tool of the corpus is listed."""
-    create = {"create_kwargs": {"scenario": task.scenario, "seed": task.seed}}
+    opening: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed}
+    if task.clock is not None:
+        opening["clock"] = json.dumps(asdict(task.clock))
+    create = {"create_kwargs": opening}
     everything = {name: create for name, spec in corpus.environment.tools.items() if not spec.hidden}
-    offered = [name for name, spec in task.tools.items() if not spec.hidden]
+    offered = list(task.offered)
     return {"need_tools_kwargs": True, "tools_kwargs": everything, "tool_selection": offered}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import weakref
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from verl.tools.base_tool import BaseTool
@@ -14,15 +15,20 @@ from verl.tools.schemas import (
     ToolResponse,
 )
 
-from callwright.environments.protocol import Environment, Session
-from callwright.environments.sessions import call_session
+from callwright.environments.living.policy import read_policy
+from callwright.environments.protocol import Environment
 from callwright.episodes.results import describe_step
 from callwright.errors import UnknownName, UsageError
-from callwright.language.program import Call
+from callwright.language.program import Call, Program
 from callwright.pipeline import event_caller
 from callwright.plugins import default_registry
 from callwright.tools.spec import ToolSpec
-from callwright.walk.trace import CallRecord
+from callwright.walk.conditions import Conditions
+from callwright.walk.execution import Execution
+from callwright.walk.tasks import Answer, Task
+
+#: As every trainer has it: foreign tools in processes that can be killed.
+_ISOLATION: Final = "auto"
 
 
 class WholeParameters(OpenAIFunctionParametersSchema):  # type: ignore[misc]
@@ -56,11 +62,11 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
     ``config`` names ``environment`` and ``tool``. verl makes an instance for every call and releases it after it; where
     it says which conversation a call belongs to (``agent_data``), all tools of an environment share one session in it.
     Otherwise a session belongs to the instance. ``create_kwargs`` (from the row's ``tools_kwargs``) are the session's
-    ``scenario`` and ``seed``.
+    ``scenario``, ``seed`` and ``clock`` (a :class:`callwright.environments.ClockPolicy` as JSON text).
     """
 
     #: Sessions of conversations, by environment.
-    _conversations: ClassVar[weakref.WeakKeyDictionary[Any, dict[str, Session]]] = weakref.WeakKeyDictionary()
+    _conversations: ClassVar[weakref.WeakKeyDictionary[Any, dict[str, Execution]]] = weakref.WeakKeyDictionary()
 
     def __init__(self, config: dict[str, Any], tool_schema: Any = None) -> None:
         self.environment: Environment = default_registry().create("environment", str(config.get("environment")))
@@ -68,9 +74,9 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
         if name not in self.environment.tools or self.environment.tools[name].hidden:
             raise UnknownName(f"tool of {self.environment.name}", name, self.environment.tools)
         self.spec = self.environment.tools[name]
-        self._caller = event_caller(default_registry()) or call_session
-        self._opening: dict[str, tuple[str, int]] = {}
-        self._sessions: dict[str, Session] = {}
+        self._conditions = Conditions(caller=event_caller(default_registry()), isolation=_ISOLATION)
+        self._opening: dict[str, Task] = {}
+        self._sessions: dict[str, Execution] = {}
         super().__init__(config, tool_schema or whole_schema(self.spec))
 
     def get_openai_tool_schema(self) -> Any:
@@ -81,7 +87,17 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
         """An instance; its session is opened when it is first called."""
         instance = instance_id or str(uuid4())
         given = kwargs.get("create_kwargs") or {}
-        self._opening[instance] = (str(given.get("scenario") or ""), int(given.get("seed") or 0))
+        clock = given.get("clock")
+        self._opening[instance] = Task(
+            "free",
+            "",
+            self.environment.tools,
+            Answer(),
+            self.environment,
+            scenario=str(given.get("scenario") or ""),
+            seed=int(given.get("seed") or 0),
+            clock=read_policy(json.loads(clock)) if clock else None,
+        )
         return instance, ToolResponse()
 
     async def execute(
@@ -91,11 +107,10 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
 
         verl has no way to mask a conversation whose machinery failed: the model reads that as an error of the tool.
         """
-        session = self._session(instance_id, kwargs.get("agent_data"))
+        execution = self._execution(instance_id, kwargs.get("agent_data"))
         arguments = dict(parameters) if isinstance(parameters, dict) else {"": parameters}
-        outcome = self._caller(session, Call(0, self.spec.name, arguments), arguments)
-        text = describe_step(CallRecord(0, self.spec.name, arguments, outcome, ""))
-        return ToolResponse(text=text), 0.0, {"executed": float(outcome.executed)}
+        record = execution.run(Program((Call(0, self.spec.name, arguments),))).records[0]
+        return ToolResponse(text=describe_step(record)), 0.0, {"executed": float(record.outcome.executed)}
 
     async def calc_reward(self, instance_id: str, **kwargs: Any) -> float:
         """0.0: rewards are those of recipes."""
@@ -108,16 +123,16 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
         if session is not None:
             session.close()
 
-    def _session(self, instance: str, conversation: Any) -> Session:
+    def _execution(self, instance: str, conversation: Any) -> Execution:
         if instance not in self._opening:
             raise UsageError(f"the instance {instance!r} of {self.spec.name!r} was not created, or is released")
-        scenario, seed = self._opening[instance]
+        task = self._opening[instance]
         if conversation is None:
             if instance not in self._sessions:
-                self._sessions[instance] = self.environment.open(scenario, seed)
+                self._sessions[instance] = self._conditions.execution(task)
             return self._sessions[instance]
         own = self._conversations.setdefault(conversation, {})
         if self.environment.name not in own:
-            session = own[self.environment.name] = self.environment.open(scenario, seed)
-            weakref.finalize(conversation, session.close)
+            execution = own[self.environment.name] = self._conditions.execution(task)
+            weakref.finalize(conversation, execution.close)
         return own[self.environment.name]

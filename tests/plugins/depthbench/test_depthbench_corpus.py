@@ -237,17 +237,6 @@ def test_files_that_are_no_corpus_are_refused(tmp_path: Path) -> None:
         DepthBenchCorpus(tmp_path / "short.jsonl")["train"][0]
 
 
-def test_shots_are_training_tasks_of_the_structure() -> None:
-    for task in (*CORPUS["validation"][::37], *CORPUS["train"][::61]):
-        shots = CORPUS.shots(task)
-        assert shots == CORPUS.shots(task) == DepthBenchCorpus().shots(task)
-        assert len({shot.id for shot in shots}) == 3
-        assert all(shot.split == "train" and shot.structure == task.structure and shot is not task for shot in shots)
-        assert len(CORPUS.shots(task, 1)) == 1
-        if task.split == "validation":
-            assert not any(set(shot.tools) & set(task.tools) for shot in shots)
-
-
 # Building -------------------------------------------------------------------------------------------------------------
 
 _FIRST_ROWS = """

@@ -195,13 +195,13 @@ def test_costs_are_in_the_results() -> None:
 
 def test_slow_tools_take_their_time_where_it_moves() -> None:
     slow = {name: [tool for tool, spec in made(name).tools.items() if spec.latency] for name in TOOLS}
-    assert sum(map(len, slow.values())) > 60
-    session = drawn_writes.signed_in(made("vehicle"))
+    assert sum(map(len, slow.values())) == 64
+    session = drawn_writes.signed_in(made("iot_devices"))
     session.keep_time(cw.environments.ClockPolicy(call=20))
     before = session.world.now
-    ((_, arguments), *_) = calls_of("vehicle", "refuel")
-    session.call("refuel", dict(arguments))
-    assert session.world.now - before == 200
+    ((_, arguments), *_) = calls_of("iot_devices", "open_cover")
+    session.call("open_cover", dict(arguments))
+    assert session.world.now - before == 40
 
 
 def test_models_and_digests_know_nothing_of_it() -> None:

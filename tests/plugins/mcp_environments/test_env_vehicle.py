@@ -435,10 +435,89 @@ Car.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadli
 TestCar = Car.TestCase
 
 
+# Electric ----------------------------------------------------------------------------------------------------------
+
+
+def charger(session: StatefulSession) -> Destination:
+    near = (one for one in session.world.rows(Destination) if one.category == "charging" and one.way < 20 * KM)
+    return min(near, key=lambda one: one.way)
+
+
+def to_the_charger(session: StatefulSession) -> Destination:
+    """Drive there, and stop as one does to be plugged in."""
+    target = charger(session)
+    run(session, *DRIVE, ("start_navigation", {"destination_id": target.id}))
+    session.helper("_advance_clock", {"seconds": target.way // 60 + 1})
+    run(
+        session,
+        ("shift_gear", {"gear": "P"}),
+        ("set_parking_brake", {"engaged": True}),
+        ("stop_engine", {}),
+    )
+    return target
+
+
+def plugged(session: StatefulSession) -> tuple[str, str]:
+    outcome = session.call("refuel", {"litres": 10, "fuel_type": "electric"})
+    return outcome.kind, outcome.code
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_electric_car_is_charged_at_the_charger_that_it_reached_and_nowhere_else(seed: int) -> None:
+    session = ENV.open("electric", seed)
+    assert plugged(session) == ("execution_error", "NOT_AT_CHARGER")
+    assert session.call("refuel", {"litres": 1, "fuel_type": "petrol"}).code == "WRONG_FUEL"
+    target = to_the_charger(session)
+    assert session.world.need(Vehicle, "car").at == target.id
+    assert plugged(session) == ("ok", "")
+    assert plugged(session) == ("execution_error", "CHARGING")
+    assert session.call("start_engine", {}).code == "CHARGING"
+    session.helper("_advance_clock", {"seconds": 3600})
+    run(session, *DRIVE)
+    session.helper("_advance_clock", {"seconds": 60})
+    run(
+        session,
+        ("set_cruise_speed", {"speed_kmh": 0}),
+        ("shift_gear", {"gear": "P"}),
+        ("set_parking_brake", {"engaged": True}),
+        ("stop_engine", {}),
+    )
+    assert session.world.need(Vehicle, "car").at == ""
+    assert plugged(session) == ("execution_error", "NOT_AT_CHARGER")
+
+
+def test_another_destination_is_no_charger() -> None:
+    session = ENV.open("electric", 0)
+    home = session.world.need(Destination, "D00001")
+    run(session, *DRIVE, ("start_navigation", {"destination_id": home.id}))
+    session.helper("_advance_clock", {"seconds": home.way})
+    run(session, ("shift_gear", {"gear": "P"}), ("set_parking_brake", {"engaged": True}), ("stop_engine", {}))
+    assert session.world.need(Vehicle, "car").at == home.id
+    assert plugged(session) == ("execution_error", "NOT_AT_CHARGER")
+
+
+def test_charging_is_50_kw_second_by_second_and_ends_with_what_was_asked_for() -> None:
+    session = ENV.open("electric", 0)
+    to_the_charger(session)
+    before = session.world.need(Vehicle, "car").fuel_nl
+    run(session, ("refuel", {"litres": 2.5, "fuel_type": "electric"}))
+    begun = session.call("get_fuel_level", {}).value
+    assert begun["litres"] == round(before / LITRE, 2)
+    for second in range(1, 200):
+        session.helper("_advance_clock", {"seconds": 1})
+        level = session.call("get_fuel_level", {}).value
+        added = min(2.5, second * (50 * 10**9 // 3600) / LITRE)
+        assert level["litres"] == pytest.approx(before / LITRE + added, abs=0.006)
+        assert level["charged_at"] == (begun["charged_at"] if second < 181 else None)
+    run(session, *START)
+    assert session.world.need(Vehicle, "car").fuel_nl == before + 25 * LITRE // 10
+    assert session.call("refuel", {"litres": 60, "fuel_type": "electric"}).code == "ENGINE_RUNNING"
+
+
 # Scenarios ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scenario", ["typical", "sparse", "adversarial", "broken"])
+@pytest.mark.parametrize("scenario", ["typical", "sparse", "adversarial", "broken", "electric"])
 @pytest.mark.parametrize("scale", [0.3, 1, 3])
 def test_scenarios_are_sound_and_the_same_for_a_seed(scenario: str, scale: float) -> None:
     first, second = (environment(scale=scale).open(scenario, 4) for _ in range(2))

@@ -167,6 +167,12 @@ def drive(session: StatefulSession) -> None:
         ok(session, tool, **arguments)
 
 
+def plug_in(session: StatefulSession) -> None:
+    there = next(one for one in session.world.rows(car.Destination) if one.category == "charging")
+    session.world.update(session.world.need(car.Vehicle, "car"), fuel_type="electric", at=there.id)
+    ok(session, "refuel", litres=20, fuel_type="electric")
+
+
 def identify(session: StatefulSession) -> tuple[str, str, str]:
     """A token, an account and a payee of a customer who has money and somebody to pay."""
     world = session.world
@@ -265,6 +271,7 @@ STORIES: Final[list[tuple[str, str, Callable[[StatefulSession], Any], int, str]]
     ("auctions", "marketplace", buy, 8 * DAY, r"The escrow of sale S\d+ is released: the seller got"),
     ("arrived", "vehicle", drive, DAY, r"You have arrived at"),
     ("stalled", "vehicle", drive, 20 * DAY, r"The tank is empty"),
+    ("charged", "vehicle", plug_in, DAY, r"The car is charged and unplugged\. .* kWh are in the battery"),
     (
         "scheduled_payment",
         "banking",

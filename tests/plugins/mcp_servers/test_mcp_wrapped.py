@@ -7,6 +7,7 @@ import copy
 import inspect
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from attrs import evolve
 
 import callwright as cw
 from callwright.environments.isolated.placing import place
+from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import OutOfProcess, declares
 from callwright.errors import ComponentError, DataError, UnknownName
 from callwright.testing.environments import (
@@ -670,3 +672,75 @@ def test_isolation_leaves_its_sessions_in_the_server() -> None:
     assert declares(environment, OutOfProcess)
     for isolation in ("process", "auto", "none"):
         assert place(environment, isolation, None) is None
+
+
+# What users know ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "all.json").write_text('{"me": {"pin": "4711"}, "Bela": {"pin": "1"}}', encoding="utf-8")
+    (tmp_path / "night.json").write_text('{"me": {"pin": "0000"}}', encoding="utf-8")
+    return tmp_path
+
+
+def test_a_file_says_what_users_of_a_foreign_server_know(wrap: Wrap, files: Path) -> None:
+    environment = wrap("odd_server.py", "plain", knowledge=str(files / "all.json"))
+    session = environment.open()
+    before = session.digest()
+    assert session.knowledge() == knowledge_of(session) == {"pin": "4711"}
+    session.knowledge()["pin"] = "spoilt"
+    assert (session.knowledge(), session.knowledge("Bela"), session.knowledge("Cem")) == (
+        {"pin": "4711"},
+        {"pin": "1"},
+        {},
+    )
+    assert session.digest() == before
+    assert pickle.loads(pickle.dumps(environment)).known == environment.known
+
+
+def test_each_scenario_may_have_a_file_of_its_own(wrap: Wrap, files: Path) -> None:
+    both = {"": str(files / "all.json"), "night": str(files / "night.json")}
+    environment = wrap("odd_server.py", "plain", knowledge=both)
+    assert environment.known["night"] == {"me": {"pin": "0000"}}
+    assert environment.open().knowledge() == {"pin": "4711"}
+
+
+def test_servers_without_a_file_know_nothing(wrap: Wrap) -> None:
+    assert wrap("odd_server.py", "plain").open().knowledge() == {}
+
+
+def test_a_file_that_cannot_be_read_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"absent\.json"):
+        MCPEnvironment(["true"], knowledge=str(tmp_path / "absent.json"))
+
+
+def test_the_option_is_listed() -> None:
+    assert "knowledge" in inspect.signature(MCPEnvironment).parameters
+
+
+def served(*flags: str) -> MCPEnvironment:
+    return MCPEnvironment([sys.executable, "-m", "callwright", "env", "serve", "banking", "--stdio", *flags], pool=1)
+
+
+def test_our_environments_say_it_to_whoever_runs_them() -> None:
+    environment = served("--helpers")
+    try:
+        session = environment.open("typical", 3)
+        here = cw.environment("banking").open("typical", 3)
+        before = session.digest()
+        assert session.knowledge() == here.knowledge()
+        assert session.knowledge("C00007") == here.knowledge("C00007") != {}
+        assert session.digest() == before == here.digest()
+    finally:
+        environment.stop()
+
+
+def test_without_helpers_they_say_it_to_nobody() -> None:
+    environment = served()
+    try:
+        session: Any = environment.open("typical", 3)
+        with pytest.raises(cw.UsageError, match="helpers"):
+            session.knowledge()
+    finally:
+        environment.stop()

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
+from callwright.environments import ClockPolicy
 from callwright.errors import UnknownName
 from callwright.tools.reading import without_marks
 from callwright_plugins import trl_bridge
@@ -239,6 +240,44 @@ def test_a_task_fixes_its_world(seed: int, vault: Any) -> None:
         assert instance.get_reward() == 1.0
         assert vault.opened == [task.seed], "one session, which the reward does not open again"
         vault.opened.clear()
+
+
+class Shop:
+    """A corpus of one task in an environment with a memory, whose goal is stated or shown by a program."""
+
+    name, splits = "shop", {"train": 1}
+    calls = (("add_to_cart", {"variant_id": "V00001"}), ("add_to_cart", {"variant_id": "V00003"}))
+
+    def __init__(self, **more: Any) -> None:
+        self.environment = cw.environment("shopping")
+        program = cw.Program(tuple(cw.Call(at, tool, given) for at, (tool, given) in enumerate(self.calls)))
+        self.only = cw.Task(
+            "one", "Buy both.", self.environment.tools, cw.Answer((0,)), self.environment, program=program, **more
+        )
+
+    def __getitem__(self, split: str) -> list[cw.Task]:
+        return [self.only]
+
+    def task(self, task_id: str) -> cw.Task:
+        return self.only
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"clock": ClockPolicy(call=600)},
+        {"facts": {"goal": {"changed": [{"table": "cart_items"}, {"table": "carts", "must": False}]}}},
+    ],
+    ids=["program", "clock", "goal"],
+)
+def test_work_in_another_order_comes_to_the_same(more: dict[str, Any]) -> None:
+    instance = trl_bridge.environment_factory(Shop(**more), "state")()
+    for calls, reward in ((Shop.calls, 1.0), (Shop.calls[::-1], 1.0), (Shop.calls[:0], 0.0)):
+        instance.reset(task_id="one")
+        for tool, arguments in calls:
+            getattr(instance, tool)(**arguments)
+        assert instance.get_reward() == reward
 
 
 def test_a_rollout_whose_machinery_failed_is_masked() -> None:

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import asdict, evolve
 
 import callwright as cw
+from callwright.environments import ClockPolicy
 from callwright.episodes import ChatCodec, EngineOutput, TokenEpisode
+from callwright.episodes.results import describe_step
 from callwright.errors import DataError
+from callwright.walk.conditions import Conditions
 from callwright_plugins import verl_bridge
 
 with warnings.catch_warnings():  # they warn of what is theirs while they are imported
@@ -336,6 +340,7 @@ def test_a_conversation_has_one_session_and_instances_have_their_own(tmp_path: P
     opened: list[Any] = []
     for tool in made.values():
         tool.environment = Counting(tool.environment, opened)
+        tool._conditions = Conditions(isolation="none")  # it is seen from here what is opened
 
     def data() -> Any:
         return AgentData([], None, None, None, None, {}, "id", {})
@@ -373,7 +378,8 @@ class Counting:
     """An environment that remembers its sessions."""
 
     def __init__(self, inner: Any, opened: list[Any]) -> None:
-        self.inner, self.opened, self.name = inner, opened, inner.name
+        self.inner, self.opened = inner, opened
+        self.name, self.tools, self.pure = inner.name, inner.tools, inner.pure
 
     def open(self, scenario: str, seed: int) -> Any:
         session = Closing(self.inner.open(scenario, seed))
@@ -391,9 +397,33 @@ class Closing:
         assert not self.closed
         return self.inner.call(tool, arguments)
 
+    def digest(self) -> str:
+        digest: str = self.inner.digest()
+        return digest
+
     def close(self) -> None:
         self.closed = True
         self.inner.close()
+
+
+def test_time_moves_in_sessions_as_the_row_says(tmp_path: Path) -> None:
+    (tool,) = (tool for name, tool in make_tools(tmp_path, "food_delivery").items() if name == "list_past_orders")
+
+    async def called(**given: Any) -> str:
+        instance, _ = await tool.create(create_kwargs=given)
+        for _ in range(30):
+            response, _, _ = await tool.execute(instance, {})
+        await tool.release(instance)
+        return str(response.text)
+
+    policy = ClockPolicy(call=3600)
+    expected = cw.Conditions(clock=policy).execution(
+        cw.Task("t", "", tool.environment.tools, cw.Answer(), tool.environment)
+    )
+    trace = expected.run(cw.Program(tuple(cw.Call(at, "list_past_orders", {}) for at in range(30))))
+    told = run(lambda: called(clock=json.dumps(asdict(policy))))
+    assert json.loads(told) == json.loads(describe_step(evolve(trace.records[-1], call=0)))
+    assert json.loads(told) != json.loads(run(called))
 
 
 def test_verls_own_tool_loop_executes_calls_in_the_tasks_session(tokenizer: Any, tmp_path: Path) -> None:

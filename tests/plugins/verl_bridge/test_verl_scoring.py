@@ -15,11 +15,14 @@ from attrs import evolve
 from click.testing import CliRunner
 
 import callwright as cw
+from callwright.environments import ClockPolicy
+from callwright.environments.living.policy import read_policy
 from callwright.errors import DataError, RecipeError, UnknownName
 from callwright.pipeline import open_pipeline
 from callwright.plugins import load_plugins
 from callwright.walk.prompt import build_messages
 from callwright_plugins import verl_bridge
+from callwright_plugins.verl_bridge.parquet import rows
 from callwright_plugins.verl_bridge.scoring import compute_score, compute_scores
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -204,6 +207,21 @@ def test_rows_for_tools_open_the_session_of_their_task(tmp_path: Path) -> None:
         assert info["tools_kwargs"].keys() == CORPUS.environment.tools.keys()
         for kwargs in info["tools_kwargs"].values():
             assert kwargs == {"create_kwargs": {"scenario": task.scenario, "seed": task.seed}}
+
+
+def test_rows_for_tools_carry_the_clock_of_their_task() -> None:
+    class Moving:
+        name, environment, splits = CORPUS.name, CORPUS.environment, CORPUS.splits
+
+        def __getitem__(self, split: str) -> Any:
+            return [evolve(task, clock=ClockPolicy(call=90)) for task in TASKS]
+
+        def task(self, task_id: str) -> Any:
+            raise NotImplementedError
+
+    for row in rows(Moving(), "train", None):
+        for kwargs in row["extra_info"]["tools_kwargs"].values():
+            assert read_policy(json.loads(kwargs["create_kwargs"]["clock"])) == ClockPolicy(call=90)
 
 
 def test_a_task_fixes_its_world(vault: Any, tmp_path: Path) -> None:

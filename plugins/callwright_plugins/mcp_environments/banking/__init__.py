@@ -30,6 +30,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.banking.events import EVENTS
+    from callwright_plugins.mcp_environments.banking.knowledge import known
     from callwright_plugins.mcp_environments.banking.policy import POLICY
     from callwright_plugins.mcp_environments.banking.rows import ROWS
     from callwright_plugins.mcp_environments.banking.scenarios import SCENARIOS
@@ -43,5 +44,6 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
         events=EVENTS,
     )

@@ -27,6 +27,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.budget.events import EVENTS
+    from callwright_plugins.mcp_environments.budget.knowledge import known
     from callwright_plugins.mcp_environments.budget.policy import POLICY
     from callwright_plugins.mcp_environments.budget.rows import ROWS
     from callwright_plugins.mcp_environments.budget.scenarios import SCENARIOS
@@ -40,5 +41,6 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
         events=EVENTS,
     )

@@ -30,6 +30,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.calendar.knowledge import known
     from callwright_plugins.mcp_environments.calendar.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.calendar.rows import ROWS
     from callwright_plugins.mcp_environments.calendar.scenarios import SCENARIOS
@@ -44,4 +45,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
     )

@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.filesystem.knowledge import known
     from callwright_plugins.mcp_environments.filesystem.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.filesystem.rows import ROWS
     from callwright_plugins.mcp_environments.filesystem.scenarios import SCENARIOS
@@ -42,4 +43,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
     )

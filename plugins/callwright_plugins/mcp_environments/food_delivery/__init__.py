@@ -31,6 +31,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.food_delivery.events import EVENTS
+    from callwright_plugins.mcp_environments.food_delivery.knowledge import known
     from callwright_plugins.mcp_environments.food_delivery.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.food_delivery.rows import ROWS
     from callwright_plugins.mcp_environments.food_delivery.scenarios import SCENARIOS
@@ -45,5 +46,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
         events=EVENTS,
     )

@@ -30,6 +30,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.iot_devices.events import EVENTS
+    from callwright_plugins.mcp_environments.iot_devices.knowledge import known
     from callwright_plugins.mcp_environments.iot_devices.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.iot_devices.rows import ROWS
     from callwright_plugins.mcp_environments.iot_devices.scenarios import SCENARIOS
@@ -44,5 +45,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
         events=EVENTS,
     )

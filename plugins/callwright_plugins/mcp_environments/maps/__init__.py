@@ -26,6 +26,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.maps.knowledge import known
     from callwright_plugins.mcp_environments.maps.policy import POLICY
     from callwright_plugins.mcp_environments.maps.rows import ROWS
     from callwright_plugins.mcp_environments.maps.scenarios import SCENARIOS
@@ -39,4 +40,5 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
     )

@@ -29,6 +29,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.marketplace.events import EVENTS
+    from callwright_plugins.mcp_environments.marketplace.knowledge import known
     from callwright_plugins.mcp_environments.marketplace.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.marketplace.rows import ROWS
     from callwright_plugins.mcp_environments.marketplace.scenarios import SCENARIOS
@@ -43,5 +44,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
         events=EVENTS,
     )

@@ -29,6 +29,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.payments.events import EVENTS
+    from callwright_plugins.mcp_environments.payments.knowledge import known
     from callwright_plugins.mcp_environments.payments.policy import POLICY
     from callwright_plugins.mcp_environments.payments.rows import ROWS
     from callwright_plugins.mcp_environments.payments.scenarios import SCENARIOS
@@ -42,5 +43,6 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
         events=EVENTS,
     )

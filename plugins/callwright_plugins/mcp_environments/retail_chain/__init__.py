@@ -28,6 +28,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.retail_chain.knowledge import known
     from callwright_plugins.mcp_environments.retail_chain.policy import POLICY
     from callwright_plugins.mcp_environments.retail_chain.rows import ROWS
     from callwright_plugins.mcp_environments.retail_chain.scenarios import SCENARIOS
@@ -41,4 +42,5 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
     )

@@ -31,6 +31,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.shopping.events import EVENTS
+    from callwright_plugins.mcp_environments.shopping.knowledge import known
     from callwright_plugins.mcp_environments.shopping.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.shopping.rows import ROWS
     from callwright_plugins.mcp_environments.shopping.scenarios import SCENARIOS
@@ -45,5 +46,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
         events=EVENTS,
     )

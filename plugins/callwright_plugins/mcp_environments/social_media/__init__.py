@@ -27,6 +27,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.social_media.knowledge import known
     from callwright_plugins.mcp_environments.social_media.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.social_media.rows import ROWS
     from callwright_plugins.mcp_environments.social_media.scenarios import SCENARIOS
@@ -41,4 +42,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
     )

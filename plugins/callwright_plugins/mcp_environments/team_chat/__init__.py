@@ -30,6 +30,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.team_chat.knowledge import known
     from callwright_plugins.mcp_environments.team_chat.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.team_chat.rows import ROWS
     from callwright_plugins.mcp_environments.team_chat.scenarios import SCENARIOS
@@ -44,4 +45,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
     )

@@ -28,6 +28,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.trading.events import EVENTS
+    from callwright_plugins.mcp_environments.trading.knowledge import known
     from callwright_plugins.mcp_environments.trading.policy import POLICY
     from callwright_plugins.mcp_environments.trading.rows import ROWS
     from callwright_plugins.mcp_environments.trading.scenarios import SCENARIOS
@@ -41,5 +42,6 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
         events=EVENTS,
     )

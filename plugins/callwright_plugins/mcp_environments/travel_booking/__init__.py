@@ -32,6 +32,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.travel_booking.events import EVENTS
+    from callwright_plugins.mcp_environments.travel_booking.knowledge import known
     from callwright_plugins.mcp_environments.travel_booking.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.travel_booking.rows import ROWS
     from callwright_plugins.mcp_environments.travel_booking.scenarios import SCENARIOS
@@ -46,5 +47,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
         events=EVENTS,
     )

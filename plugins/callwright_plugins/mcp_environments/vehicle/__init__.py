@@ -9,6 +9,8 @@
   tank stalls it; at its destination it stops.
 - Navigation refuses destinations beyond the range of the fuel less a reserve (OUT_OF_RANGE_FUEL). Refuelling takes
   the right fuel, the engine off, and no more than fits (TANK_OVERFLOW).
+- An electric car is refuelled at a charger to which a route led it (NOT_AT_CHARGER), which takes its time; until then
+  it does not start (CHARGING).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.vehicle.events import EVENTS
+    from callwright_plugins.mcp_environments.vehicle.knowledge import known
     from callwright_plugins.mcp_environments.vehicle.policy import POLICY
     from callwright_plugins.mcp_environments.vehicle.rows import ROWS
     from callwright_plugins.mcp_environments.vehicle.scenarios import SCENARIOS
@@ -40,5 +43,6 @@ def environment(
         toolsets=toolsets,
         scale=scale,
         policy=POLICY,
+        knowledge=known,
         events=EVENTS,
     )

@@ -9,10 +9,11 @@ from typing_extensions import TypedDict
 
 from callwright.environments.world import World
 from callwright.tools.spec import FunctionTool, ToolError, tool
-from callwright_plugins.mcp_environments.vehicle.motion import settled
+from callwright_plugins.mcp_environments.times import iso
+from callwright_plugins.mcp_environments.vehicle.motion import seconds_of_charging, settled
 from callwright_plugins.mcp_environments.vehicle.reading import get_vehicle_status
 from callwright_plugins.mcp_environments.vehicle.rows import Door, Dtc, Tire, Vehicle
-from callwright_plugins.mcp_environments.vehicle.views import DoorView, StatusView, doors_view
+from callwright_plugins.mcp_environments.vehicle.views import DoorView, StatusView, doors_view, is_electric
 
 #: Slowest and fastest speed of cruise control, and the fastest with a tire that is low.
 CRUISE_KMH: Final = (30, 180)
@@ -102,10 +103,14 @@ def set_parking_brake(
 @tool(latency=3)
 def start_engine(world: World, /) -> StatusView:
     """Start the engine. All doors must be closed and locked (DOORS_OPEN, DOORS_UNLOCKED), the parking brake set
-    (BRAKE_NOT_SET), the selector in P or N (GEAR_NOT_PARK). Fails also with ALREADY_RUNNING, NO_FUEL, FAULT_ACTIVE."""
+    (BRAKE_NOT_SET), the selector in P or N (GEAR_NOT_PARK). Fails also with ALREADY_RUNNING, NO_FUEL, FAULT_ACTIVE, and
+    with CHARGING until an electric car is charged."""
     car = settled(world)
     if car.ignition:
         raise ToolError("ALREADY_RUNNING", "the engine is running")
+    if car.charging_nl:
+        ready = iso(car.since + seconds_of_charging(car))
+        raise ToolError("CHARGING", f"the car is plugged in and is charged at {ready}")
     _check_doors(world)
     if not car.parking_brake:
         raise ToolError("BRAKE_NOT_SET", "the parking brake is released; set_parking_brake sets it")
@@ -115,7 +120,8 @@ def start_engine(world: World, /) -> StatusView:
     if faults:
         raise ToolError("FAULT_ACTIVE", f"critical faults keep the engine off: {', '.join(faults)}; call a workshop")
     if car.fuel_nl < 10**7:
-        raise ToolError("NO_FUEL", "the tank is empty; refuel first")
+        store = "battery" if is_electric(car) else "tank"
+        raise ToolError("NO_FUEL", f"the {store} is empty; refuel first")
     world.update(car, ignition=True)
     return _status(world)
 

@@ -16,12 +16,19 @@ IDLE_NL: Final = 222_222
 FAN_NL: Final = 20_000
 #: Up to this speed the way decides how much is burnt; above it, one per cent more for every km/h.
 CALM_KMH: Final = 90
+#: Nanokilowatt-hours that a charger of 50 kW gives in a second.
+CHARGE_NL: Final = 50 * 10**9 // 3600
 
 
 def burn(car: Vehicle) -> int:
     """Nanolitres per second of a running engine."""
     moving = car.speed_kmh * car.burn_nl * (100 + max(0, car.speed_kmh - CALM_KMH)) // 100
     return (moving or IDLE_NL) + FAN_NL * car.fan_level
+
+
+def seconds_of_charging(car: Vehicle) -> int:
+    """How long it takes until all is charged that is still to come."""
+    return -(-car.charging_nl // CHARGE_NL)
 
 
 def active_route(world: World) -> Route | None:
@@ -33,6 +40,9 @@ def state(world: World) -> tuple[Vehicle, Route | None]:
     """The car and the route that it followed when last settled, as they are now. Nothing is written."""
     car, route = world.need(Vehicle, "car"), active_route(world)
     left = world.now - car.since
+    if car.charging_nl and left > 0:
+        added = min(car.charging_nl, left * CHARGE_NL)
+        car = _with(car, fuel_nl=car.fuel_nl + added, charging_nl=car.charging_nl - added)
     while left > 0 and car.ignition:
         rate = burn(car)
         steps = min(left, car.fuel_nl // rate)
@@ -42,11 +52,11 @@ def state(world: World) -> tuple[Vehicle, Route | None]:
             car = _with(car, ignition=False, speed_kmh=0, fan_level=0)
             break
         way = steps * car.speed_kmh
-        car = _with(car, fuel_nl=car.fuel_nl - steps * rate, odometer=car.odometer + way)
+        car = _with(car, fuel_nl=car.fuel_nl - steps * rate, odometer=car.odometer + way, at="" if way else car.at)
         if route is not None and route.state == "active" and way:
             route = _with(route, left=max(0, route.left - way))
             if route.left == 0:
-                route, car = _with(route, state="arrived"), _with(car, speed_kmh=0)
+                route, car = _with(route, state="arrived"), _with(car, speed_kmh=0, at=route.destination)
         left -= steps
     return _with(car, since=world.now), route
 

@@ -10,11 +10,12 @@ from callwright.environments.world import World
 from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.vehicle.driving import running, standing
 from callwright_plugins.mcp_environments.vehicle.motion import active_route, settled
-from callwright_plugins.mcp_environments.vehicle.rows import KM, LITRE, Destination, Refuelling, Route
+from callwright_plugins.mcp_environments.vehicle.rows import KM, LITRE, Destination, Refuelling, Route, Vehicle
 from callwright_plugins.mcp_environments.vehicle.views import (
     FuelView,
     RouteView,
     fuel_view,
+    is_electric,
     km,
     range_of,
     route_view,
@@ -66,25 +67,49 @@ def cancel_navigation(
     return route_view(world, route, world.need(Destination, route.destination).name)
 
 
-@tool(latency=180, irreversible=True)
+def _plugged(world: World, car: Vehicle) -> None:
+    if car.charging_nl:
+        raise ToolError("CHARGING", "the car is plugged in; it is unplugged when it is charged")
+    where = world.get(Destination, car.at)
+    if where is None or where.category != "charging":
+        raise ToolError(
+            "NOT_AT_CHARGER",
+            "the car does not stand at a charger; list_saved_destinations with the category charging names some",
+        )
+
+
+@tool(irreversible=True)
 def refuel(
     world: World,
     /,
-    litres: Annotated[float, Field(ge=0.1, le=200, description="How much, to the hundredth of a litre.")],
-    fuel_type: Annotated[Literal["petrol", "diesel"], Field(description="What to put in; see get_fuel_level.")],
+    litres: Annotated[
+        float, Field(ge=0.1, le=200, description="How much, to the hundredth of a litre; kWh for an electric car.")
+    ],
+    fuel_type: Annotated[
+        Literal["petrol", "diesel", "electric"], Field(description="What to put in; see get_fuel_level.")
+    ],
 ) -> FuelView:
-    """Put fuel into the tank of the standing car. Fails with ENGINE_RUNNING, WRONG_FUEL, TANK_OVERFLOW, MOVING."""
+    """Put fuel into the tank of the standing car. Fails with ENGINE_RUNNING, WRONG_FUEL, TANK_OVERFLOW, MOVING.
+
+    An electric car is plugged in at the charger where its route ended (NOT_AT_CHARGER) and charged with 50 kW; until
+    then it does not start (CHARGING)."""
     car = settled(world)
     standing(car, "it cannot be refuelled")
     if car.ignition:
         raise ToolError("ENGINE_RUNNING", "the engine is running; stop_engine before refuelling")
     if fuel_type != car.fuel_type:
         raise ToolError("WRONG_FUEL", f"this car takes {car.fuel_type}, not {fuel_type}")
+    if is_electric(car):
+        _plugged(world, car)
     added = round(litres * 100) * (LITRE // 100)
     if car.fuel_nl + added > car.tank_nl:
         fits = (car.tank_nl - car.fuel_nl) / LITRE
-        raise ToolError("TANK_OVERFLOW", f"{litres} litres do not fit: there is room for {int(fits * 100) / 100}")
-    car = world.update(car, fuel_nl=car.fuel_nl + added)
+        unit = "kWh" if is_electric(car) else "litres"
+        raise ToolError("TANK_OVERFLOW", f"{litres} {unit} do not fit: there is room for {int(fits * 100) / 100}")
+    if is_electric(car):
+        car = world.update(car, charging_nl=added)
+    else:
+        car = world.update(car, fuel_nl=car.fuel_nl + added)
     world.put(Refuelling(world.new_id(Refuelling), world.now, added, car.odometer))
     return fuel_view(car)
 

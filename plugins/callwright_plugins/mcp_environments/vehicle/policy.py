@@ -26,6 +26,8 @@ POLICY: Final = Policy(
         Rule("Navigation leads no further than the fuel reaches, less a reserve.", "OUT_OF_RANGE_FUEL"),
         Rule("The car takes its own kind of fuel.", "WRONG_FUEL"),
         Rule("No more is filled in than fits.", "TANK_OVERFLOW"),
+        Rule("An electric car is charged where its route ended at a charger.", "NOT_AT_CHARGER"),
+        Rule("While it is charged it does not start.", "CHARGING"),
         Rule("One route is active at a time.", "NAVIGATION_ACTIVE"),
     ),
 )

@@ -1,4 +1,7 @@
-"""Rows of the car. Ways are whole numbers of 1/3600 km (a second at 1 km/h), fuel is in nanolitres: both stay exact."""
+"""Rows of the car. Ways are whole numbers of 1/3600 km (a second at 1 km/h), fuel is in nanolitres: both stay exact.
+
+An electric car has kilowatt-hours where others have litres: its battery is a tank, and what is in it fuel.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,13 @@ ZONES: Final = ("driver", "passenger", "rear")
 
 
 # What driving uses up and counts; refuelling has rows of its own.
-@row("vehicles", bookkeeping=("since", "fuel_nl", "odometer"))
+@row("vehicles", bookkeeping=("since", "fuel_nl", "odometer", "charging_nl"))
 class Vehicle:
-    """The car as it was at the time ``since``; :func:`motion.settled` brings it up to date."""
+    """The car as it was at the time ``since``; :func:`motion.settled` brings it up to date.
+
+    ``at`` is the destination at which it stands, empty once it has moved on. ``charging_nl`` is still to come from the
+    charger that it is plugged in at.
+    """
 
     id: str
     model: str
@@ -33,6 +40,8 @@ class Vehicle:
     speed_kmh: int = 0
     headlights: str = "off"
     fan_level: int = 0
+    at: str = ""
+    charging_nl: int = 0
 
 
 @row("doors", key="name")

@@ -1,4 +1,4 @@
-"""Cars: one parked before a trip, one fresh from the dealer, and one with everything wrong."""
+"""Cars: one parked before a trip, one fresh from the dealer, an electric one, and those with everything wrong."""
 
 from __future__ import annotations
 
@@ -103,6 +103,21 @@ def adversarial(rng: Random, scale: float) -> Iterable[Any]:
         yield _fault(number, _FAULTS[number % 7], ("critical", "warning")[number % 2], number % 2 == 1, NOW - number)
 
 
+def electric(rng: Random, scale: float) -> Iterable[Any]:
+    """An electric car on a morning: a sixth of 58 kWh left, chargers at all distances, friends and work behind them."""
+    battery = 58 * LITRE
+    charge = rng.randrange(9 * LITRE, 12 * LITRE)
+    yield Vehicle("car", "Kestrel E", "electric", battery, charge, 50_000, rng.randrange(5_000, 40_000) * KM, NOW)
+    yield from (Door(name, True, False) for name in DOORS)
+    yield from (Climate(zone, 200) for zone in ZONES)
+    yield from (Tire(position, rng.randrange(235, 251), 240) for position in _POSITIONS)
+    yield Destination("D00001", "Home", "home", "12 Birch Street, Calder", 9 * KM)
+    for number in range(2, 2 + max(6, round(40 * scale))):
+        category = ("charging", "friend", "work", "charging", "hotel")[number % 5]
+        name = f"{company(rng)} Charge" if category == "charging" else full_name(rng)
+        yield _destination(rng, number, category, name, rng.choice((rng.uniform(2, 20), rng.uniform(20, 220))))
+
+
 def broken(rng: Random, scale: float) -> Iterable[Any]:
     """A car that will not start: the trunk is open, a critical fault is active, and the tank is dry."""
     yield Vehicle("car", "Kestrel Estate 1.5", "petrol", 52 * LITRE, 0, 18_000, 120_000 * KM, NOW)
@@ -120,5 +135,6 @@ SCENARIOS: Final = {
     "adversarial": Scenario(
         adversarial, "night, a flat tire, unlocked doors and destinations at the end of the range", NOW + 12 * HOUR
     ),
+    "electric": Scenario(electric, "an electric car with a sixth of its charge left, and chargers on the way"),
     "broken": Scenario(broken, "an open trunk, a critical fault and an empty tank"),
 }

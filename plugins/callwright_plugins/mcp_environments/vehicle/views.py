@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
-from callwright_plugins.mcp_environments.vehicle.motion import state
+from callwright_plugins.mcp_environments.times import iso
+from callwright_plugins.mcp_environments.vehicle.motion import seconds_of_charging, state
 from callwright_plugins.mcp_environments.vehicle.rows import KM, LITRE, Door, Route, Vehicle
 
 
@@ -33,13 +34,14 @@ class StatusView(TypedDict):
 
 
 class FuelView(TypedDict):
-    """Fuel in litres; ``range_km`` is at up to 90 km/h."""
+    """Fuel in litres, that of an electric car in kWh; ``range_km`` is at up to 90 km/h."""
 
     fuel_type: str
     litres: float
     capacity_litres: float
     percent: float
     range_km: float
+    charged_at: str | None
 
 
 class RouteView(TypedDict):
@@ -64,14 +66,20 @@ def doors_view(world: World) -> list[DoorView]:
     return [{"door": door.name, "locked": door.locked, "open": door.open} for door in world.rows(Door)]
 
 
+def is_electric(car: Vehicle) -> bool:
+    """Whether the car is charged, and not refuelled."""
+    return car.fuel_type == "electric"
+
+
 def fuel_view(car: Vehicle) -> FuelView:
-    """The fuel of a car."""
+    """The fuel of a car; ``charged_at`` only while it is charged."""
     return {
         "fuel_type": car.fuel_type,
         "litres": round(car.fuel_nl / LITRE, 2),
         "capacity_litres": round(car.tank_nl / LITRE, 2),
         "percent": round(100 * car.fuel_nl / car.tank_nl, 1),
         "range_km": round(range_of(car) / KM, 1),
+        "charged_at": iso(car.since + seconds_of_charging(car)) if car.charging_nl else None,
     }
 
 

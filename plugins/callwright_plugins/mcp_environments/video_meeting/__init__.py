@@ -29,6 +29,7 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.video_meeting.knowledge import known
     from callwright_plugins.mcp_environments.video_meeting.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.video_meeting.rows import ROWS
     from callwright_plugins.mcp_environments.video_meeting.scenarios import SCENARIOS
@@ -43,4 +44,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         person=signed_in,
+        knowledge=known,
     )

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from attrs import evolve
 
+from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.living.asking import keep_time
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
@@ -223,6 +224,10 @@ class Service:
             held = self.sessions.add(other, held.session.fork(), scenario=held.scenario, seed=held.seed)
         elif op == "diff" and self.helpers and hasattr(held.session, "diff"):
             return {"diff": held.session.diff()}
+        elif (
+            op == "knowledge" and self.helpers
+        ):  # agents are not to know it: it belongs to whoever runs the environment
+            return {"knowledge": knowledge_of(held.session, str(params.get("to") or "me"))}
         elif op not in ("open", "digest"):
             raise UsageError(f"there is no operation {op!r} on sessions (or it needs a server with helpers)")
         return {"digest": held.session.digest()}
@@ -351,7 +356,7 @@ def make_server(service: Service) -> Server[str]:
             raise MCPError(_INTERNAL_ERROR, str(error)) from error
 
     class SessionParams(types.RequestParams):
-        op: Literal["open", "close", "digest", "reset", "fork", "diff"]
+        op: Literal["open", "close", "digest", "reset", "fork", "diff", "knowledge"]
         to: str | None = None
 
     server: Server[str] = Server(

@@ -59,6 +59,9 @@ class MCPEnvironment(Environment):
     ``undeclared`` says what an internal error of the server becomes (tools report failures in results, so it is a bug):
     an ``execution_error``, ``"mask"`` or ``"raise"``, as in :class:`callwright.environments.FunctionEnvironment`.
 
+    ``knowledge`` is a JSON file of what users know and no tool tells, or one for each scenario
+    (:mod:`callwright.environments.knowledge.files`).
+
     ``digest`` is what a session's digest is made of: ``server`` (it says so itself), ``workspace`` (the folder without
     ``digest_ignore``), a list of read-only calls (``{"tool": …, "arguments": {…}}``) whose answers are hashed, or
     ``history`` (the calls so far that may have changed something). ``auto`` takes the first that there is.
@@ -76,6 +79,8 @@ class MCPEnvironment(Environment):
         self.time_limit, self.retries = self.options.time_limit, self.options.retries
         self.failures = self.options.failures()
         self._templates = self.options.templates()
+        #: By scenario and entity, what users know; read once, so that nothing moves while sessions are open.
+        self.known = self.options.known()
         self._forget()
 
     def _forget(self) -> None:
@@ -147,6 +152,11 @@ class MCPEnvironment(Environment):
             case OwnConnection():
                 return "connection"
         return "process"
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The names of the option ``workspace_template``; those of a served environment are known to it alone."""
+        return tuple(name for name in self._templates if name)
 
     @property
     def running(self) -> bool:

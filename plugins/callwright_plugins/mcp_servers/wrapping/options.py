@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from callwright.environments.knowledge.files import read_knowledge
 from callwright.environments.undeclared import Undeclared
 from callwright.errors import UnknownName, UsageError
 from callwright.options import OptionTable
@@ -108,6 +109,9 @@ class MCPOptions(OptionTable):
         default="auto", description="What a session's digest is made of."
     )
     digest_ignore: tuple[str, ...] = Field(default=(), description="Paths of the workspace that do not count.")
+    knowledge: Folder | Mapping[str, Folder] | None = Field(
+        default=None, description="A JSON file of what users know and no tool tells, or one for each scenario."
+    )
     time_limit: Seconds = Field(default=30.0, description="Seconds for a call.")
     start_limit: Seconds = Field(default=60.0, description="Seconds for a start.")
     wait_limit: Seconds = Field(default=120.0, description="Seconds to wait for a process.")
@@ -163,6 +167,16 @@ class MCPOptions(OptionTable):
             legacy=self.legacy,
             reply_limit=self.reply_limit,
         )
+
+    def known(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """By scenario, what everybody knows; ``""`` stands for any other one.
+
+        Raises :class:`callwright.errors.DataError` for a file that cannot be read.
+        """
+        if self.knowledge is None:
+            return {}
+        files = self.knowledge if isinstance(self.knowledge, Mapping) else {"": self.knowledge}
+        return {scenario: read_knowledge(path) for scenario, path in files.items()}
 
     def failures(self) -> re.Pattern[str] | None:
         """What the texts of failures match, or ``None`` if ``errors`` names none."""

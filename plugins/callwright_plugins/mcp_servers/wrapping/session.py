@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from callwright.digests import digest_of
 from callwright.environments.calling import schema_error
+from callwright.environments.knowledge.asking import checked
 from callwright.environments.protocol import Outcome, Session
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
 from callwright.tools.validation import check_arguments
@@ -95,6 +96,18 @@ class MCPSession(Session):
     def helper(self, name: str, arguments: Mapping[str, Any] | None = None) -> Outcome:
         """Run a hidden tool: a hidden one of the listing, or a helper of an environment served with ``--helpers``."""
         return PORTAL.run(self.ahelper(name, dict(arguments or {})))
+
+    def knowledge(self, entity: str = "me") -> dict[str, Any]:
+        """What somebody knows: as the file of the option ``knowledge`` says, else as an environment that is served.
+
+        Raises :class:`callwright.UsageError` for an environment that is served without ``--helpers``: it tells nobody.
+        """
+        files = self.environment.known
+        if files or not self.environment.served:
+            known = files.get(self.scenario, files.get("", {}))
+            found: dict[str, Any] = copy_json(known.get(entity, {}))
+            return found
+        return PORTAL.run(self.aknowledge(entity))
 
     def close(self) -> None:
         """Give the place back. Closing twice is allowed."""
@@ -307,6 +320,15 @@ class MCPSession(Session):
                 raise InfrastructureFailure(outcome.message)
             found.append([name, outcome.kind, outcome.code, outcome.value])
         return digest_of(found)
+
+    async def aknowledge(self, entity: str) -> dict[str, Any]:
+        """:meth:`knowledge` of an environment that is served, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            if self._failure or self._seat is None:
+                raise InfrastructureFailure(self._failure or "the session has no place")
+            found = await self._manage("knowledge", to=entity)
+            return checked(found.get("knowledge"), entity, f"the server {self.environment.target.label}")
 
     async def areset(self, scenario: str | None = None, seed: int | None = None) -> None:
         """:meth:`reset`, in the portal's loop."""

@@ -453,6 +453,11 @@ def unlocks_moving(p: Any) -> Any:
     return p.call("unlock_doors")
 
 
+def charges_anywhere(p: Any) -> Any:
+    parked(p, fuel_type="electric")
+    return p.call("refuel", litres=5, fuel_type="electric")
+
+
 def starts_unlocked(p: Any) -> Any:
     parked(p)
     p.edit(p.row("doors"), locked=False)
@@ -711,6 +716,8 @@ BREAKING: dict[str, list[tuple[str, Any]]] = {
         ("OUT_OF_RANGE_FUEL", too_far),
         ("WRONG_FUEL", lambda p: fills(p, 5, right=False)),
         ("TANK_OVERFLOW", lambda p: fills(p, 90, right=True)),
+        ("NOT_AT_CHARGER", charges_anywhere),
+        ("CHARGING", lambda p: starts(p, charging_nl=10**9)),
         ("NAVIGATION_ACTIVE", two_routes),
     ],
     "maps": [
