@@ -14,6 +14,26 @@ from callwright_plugins.mcp_servers.wire import listed_tool
 
 #: Characters of a compact listing. filesystem has forty tools, twice as many as most.
 LONGEST_LISTING = dict.fromkeys(TOOLS, 12_000) | {"filesystem": 15_700}
+#: Fields of results whose names do not say what they hold.
+SAY_LITTLE = {
+    "banking": "converted_cents customer_rate mid_rate held_cents available_cents "
+    "daily_limit_left_cents received_cents runs_left verified_from next_at last_failure",
+    "trading": "reserved_cents realised_cents cost_cents traded_cents available_shares "
+    "triggered_at buying_power_cents next_change_at band_low_cents band_high_cents",
+    "payments": "net_cents tax_bps capturable_cents refundable_cents object_id",
+    "calendar": "exceptions overlapping_event_ids latest_start next_occurrences",
+    "filesystem": "before truncated next_offset",
+    "shopping": "counts problem bulky price_changed_from_cents order_limit",
+    "marketplace": "in_escrow_for_you_cents released_at_latest reserve_met free_cents held_cents",
+    "retail_chain": "free room in_transit missing",
+    "travel_booking": "available_at pending_points next_tier_at free_until difference_cents",
+    "food_delivery": "served delta_cents promo_problem missing_cents next_opening available_now",
+    "budget": "carried_cents upcoming_cents missed entered",
+    "maps": "traffic_s bearing_degrees route_code",
+    "vehicle": "raised range_km left_km low",
+    "iot_devices": "last_skipped attempts_left",
+    "issue_tracker": "carried left_out obstacle remaining_minutes",
+}
 
 
 def schemas(node: Any, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -51,6 +71,18 @@ def test_descriptions_stand_outside_of_branches(name: str) -> None:
             branches = inner.get("anyOf", [])
             inside = [branch for branch in branches if isinstance(branch, Mapping) and "description" in branch]
             assert not inside or "description" in inner, f"{tool}{place}"
+
+
+@pytest.mark.parametrize("name", SAY_LITTLE)
+def test_fields_whose_names_say_little_are_described(name: str) -> None:
+    seen = set()
+    for tool, spec in cw.environment(name).tools.items():
+        for place, node in schemas(spec.result):
+            for field, inner in (node.get("properties") or {}).items():
+                if field in SAY_LITTLE[name].split():
+                    seen.add(field)
+                    assert inner.get("description"), f"{tool}{place}.{field}"
+    assert seen == set(SAY_LITTLE[name].split())
 
 
 def enums(schema: Any) -> list[list[str]]:

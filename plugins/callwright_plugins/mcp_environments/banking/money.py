@@ -39,7 +39,7 @@ class Sent(TypedDict):
     """A movement of money to somebody: what left, and what arrived in which currency."""
 
     transaction: TransactionView
-    received_cents: int
+    received_cents: Annotated[int, Field(description="What arrives, in received_currency.")]
     received_currency: str
 
 

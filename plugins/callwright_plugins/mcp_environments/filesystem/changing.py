@@ -54,7 +54,7 @@ class SizeView(TypedDict):
     """Sizes of a file before and after, in bytes."""
 
     path: str
-    before: int
+    before: Annotated[int, Field(description="Its size in bytes before.")]
     size: int
 
 

@@ -73,7 +73,7 @@ class LockView(TypedDict):
     device_id: str
     locked: bool
     verified: bool
-    attempts_left: int
+    attempts_left: Annotated[int, Field(description="Wrong codes that may still be given before it takes none.")]
 
 
 class AlarmView(TypedDict):
@@ -81,7 +81,7 @@ class AlarmView(TypedDict):
 
     mode: AlarmMode
     verified: bool
-    attempts_left: int
+    attempts_left: Annotated[int, Field(description="Wrong codes that may still be given before it takes none.")]
     bypassed: list[str]
 
 

@@ -61,7 +61,7 @@ class WorkView(TypedDict):
     minutes: int
     started: str
     spent_minutes: int
-    remaining_minutes: int
+    remaining_minutes: Annotated[int, Field(description="Estimate less the work that is logged, at least 0.")]
 
 
 @tool

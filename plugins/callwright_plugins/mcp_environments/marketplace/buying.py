@@ -42,7 +42,7 @@ class PlacedBid(BidView):
     """A bid, and when the auction ends now."""
 
     ends_at: str
-    reserve_met: bool
+    reserve_met: Annotated[bool, Field(description="Whether the highest bid reaches the reserve.")]
 
 
 @tool(latency=1)

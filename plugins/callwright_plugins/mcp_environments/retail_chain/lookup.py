@@ -40,7 +40,7 @@ class NearStore(TypedDict):
     city: str
     kind: str
     distance_km: float
-    free: int
+    free: Annotated[int, Field(description="On hand and not reserved.")]
     open_now: bool
 
 

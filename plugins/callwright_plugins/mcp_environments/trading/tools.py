@@ -39,7 +39,7 @@ class Deposit(TypedDict):
 
     account_id: str
     cash_cents: int
-    buying_power_cents: int
+    buying_power_cents: Annotated[int, Field(description="What new buy orders may come to.")]
 
 
 @tool(latency=2, irreversible=True)

@@ -110,7 +110,9 @@ class HotelBookingView(TypedDict):
     refunded_cents: int
     points_returned: int
     refundable: bool
-    free_until: str | None
+    free_until: Annotated[
+        str | None, Field(description="Until when cancelling costs nothing; null: it is not refundable.")
+    ]
 
 
 class Modified(TypedDict):

@@ -95,7 +95,9 @@ class Change(TypedDict):
 
     booking: FlightBookingView
     fee_cents: int
-    difference_cents: int
+    difference_cents: Annotated[
+        int, Field(description="New fare less the old one; below zero: the new one is cheaper.")
+    ]
     charged_cents: int
     refunded_cents: int
     points_returned: int
