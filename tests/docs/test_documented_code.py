@@ -37,6 +37,7 @@ PAGES = [
     "docs/measuring.md",
     "docs/environments.md",
     "docs/composing.md",
+    "docs/costs.md",
     "docs/outcomes.md",
     "docs/episodes.md",
     "docs/executors.md",

@@ -16,7 +16,7 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.environments import ClockPolicy
+from callwright.environments import ClockPolicy, Fault, Hazards, RateLimit
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
 from callwright.episodes.driving import drive
@@ -106,6 +106,29 @@ def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, work
     assert len(rang) > 4
     with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
         assert play(parts, scripts, pool, **conditions) == expected
+
+
+@pytest.mark.parametrize(("executor", "workers"), LOCAL)
+def test_workers_meet_the_hazards_that_are_met_here(parts: Any, executor: str, workers: int) -> None:
+    """Calls that fail by chance, and limits of a turn: the same ones, with the same words, in the same places."""
+    wait, twice, often = ('[["wait", {}]' + ', ["wait", {}]' * more + "]" for more in (0, 1, 3))
+    conditions = {
+        "task": parts.living_task,
+        "limits": TurnLimits(assistant_turns=6, user_turns=3),
+        "hazards": Hazards((Fault("unavailable", 0.3), Fault("timeout", 0.2)), (RateLimit(2),), seed=1),
+    }
+    scripts = [[wait, often, wait, twice, wait, often], [often] * 6] * 3
+    expected = play(parts, scripts, **conditions)
+    met = {record.outcome.injected for turns, *_ in expected for turn in turns for record in turn.trace.records}
+    assert met == {"", "unavailable", "timeout", "rate_limit"}
+    with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
+        found = play(parts, scripts, pool, **conditions)
+    assert found == expected
+    for there, here in zip(found, expected, strict=True):
+        for turn, other in zip(there[0], here[0], strict=True):
+            assert [one.outcome.injected for one in turn.trace.records] == [
+                one.outcome.injected for one in other.trace.records
+            ]
 
 
 ADD = '[["add", {"n": %d}]]'
