@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.episodes import Conversation
 from callwright.errors import UnknownName, UsageError
 from callwright.language.messages import Message
+from callwright.training.evaluation import judge
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.village.corpus import VillageCorpus
 from callwright_plugins.village.errands import ASK, DONE, KINDS, WAIT
@@ -38,8 +40,6 @@ def said(messages: Sequence[Message]) -> list[str]:
 
 def play(task: cw.Task, texts: Sequence[str]) -> cw.Attempt:
     """The texts of an agent one after the other, whatever it hears."""
-    from callwright.episodes import Conversation
-
     conditions = cw.Conditions(limits=LIMITS)
     conversation = Conversation(task, cw.parser("hermes"), [cw.Message.user(task.query)], conditions)
     for text in texts:
@@ -95,7 +95,7 @@ def test_a_good_clerk_reaches_every_goal_and_gives_the_answer(split: str) -> Non
         attempt = play(task, texts)
         assert attempt.stop == "answered"
         assert cw.reward("state").score_attempt(attempt).total == 1
-        assert attempt.trace is not None
+        assert judge(attempt).answer
 
 
 @pytest.mark.parametrize("split", ["train", "evaluation"])
