@@ -22,7 +22,7 @@ SHORT = [
 ]
 
 
-def test_every_number_of_the_recipe_is_one_of_its_components(tmp_path: Path) -> None:
+def test_the_recipe_is_of_episodes_that_are_paid_for_their_end_state() -> None:
     pipeline = build_pipeline(load_recipe("village-cpu"))
     assert pipeline.corpus.name == "village-v1"
     assert pipeline.reward.name == "state"
@@ -39,3 +39,16 @@ def test_it_runs_and_what_users_and_tools_say_carries_no_loss(tmp_path: Path) ->
     assert all(set(row["stops"]) <= {"answered", "unparsed", "assistant_turns", "user_turns", "tokens"} for row in rows)
     said = (run / "rollouts.jsonl").read_text(encoding="utf-8")
     assert "That is not done yet." in said
+
+
+@pytest.mark.slow
+def test_users_and_composed_worlds_in_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    cw.train("village-cpu", output=here, overrides=[*SHORT, "trainer.steps=2"])
+    cw.train(
+        "village-cpu",
+        output=there,
+        overrides=[*SHORT, "trainer.steps=2", "trainer.executor=process", "trainer.workers=2"],
+    )
+    for name in ("metrics.jsonl", "rollouts.jsonl"):
+        assert (here / name).read_bytes() == (there / name).read_bytes()
