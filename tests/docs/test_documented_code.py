@@ -48,6 +48,7 @@ PAGES = [
     "docs/toolrl-and-prove.md",
     "docs/teachers.md",
     "docs/judges.md",
+    "docs/village.md",
     pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",
