@@ -35,6 +35,7 @@ PAGES = [
     "docs/recording.md",
     "docs/command-line.md",
     "docs/measuring.md",
+    "docs/comparing.md",
     "docs/environments.md",
     "docs/outcomes.md",
     "docs/episodes.md",
