@@ -35,12 +35,14 @@ from callwright.plugins import Lazy as Lazy
 from callwright.plugins import Registry as Registry
 from callwright.plugins import default_registry as default_registry
 from callwright.recipe_file import load_recipe as load_recipe
+from callwright.shortcuts import compose as compose
 from callwright.shortcuts import corpus as corpus
 from callwright.shortcuts import environment as environment
 from callwright.shortcuts import parser as parser
 from callwright.shortcuts import reward as reward
 from callwright.shortcuts import sampler as sampler
 from callwright.shortcuts import train as train
+from callwright.shortcuts import user as user
 from callwright.tools.spec import ToolError as ToolError
 from callwright.tools.spec import ToolSpec as ToolSpec
 from callwright.tools.spec import tool as tool
@@ -65,6 +67,8 @@ from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task
 from callwright.walk.trace import Trace as Trace
+from callwright.walk.users.said import Said as Said
+from callwright.walk.users.said import UserSpec as UserSpec
 from callwright.walk.waiting import AsyncRewardComponent as AsyncRewardComponent
 from callwright.walk.waiting import BatchRewardComponent as BatchRewardComponent
 

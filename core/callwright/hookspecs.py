@@ -107,6 +107,12 @@ def callwright_teachers() -> Iterable[Lazy]:
 
 
 @hookspec
+def callwright_users() -> Iterable[Lazy]:
+    """Register who talks with agents. Factories return a :class:`callwright.walk.users.user.UserKind`."""
+    return ()
+
+
+@hookspec
 def callwright_model_checks() -> Iterable[Lazy]:
     """Register what looks over models. Factories return a :class:`callwright.training.ModelCheck`."""
     return ()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from callwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from callwright.environments.composed.environment import ComposedEnvironment
     from callwright.environments.isolated.environment import Isolation
     from callwright.environments.protocol import Environment
     from callwright.language.parser import Parser
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from callwright.walk.reward import RewardComponent, RewardRecipe
     from callwright.walk.sampling import Sampler
     from callwright.walk.tasks import Corpus
+    from callwright.walk.users.user import UserKind
 
 
 def _create(kind: str, name: str, registry: Registry | None, options: dict[str, Any]) -> Any:
@@ -69,6 +71,29 @@ def environment(
     return isolated(made)
 
 
+def compose(*parts: str | Environment, registry: Registry | None = None, **options: Any) -> ComposedEnvironment:
+    """Several environments as one: ``compose("email", "calendar")``. One session has the tools, rows and rules of all.
+
+    ``parts`` are registered names or environments. ``options`` are those of the parts that are named, by part:
+    ``email={"scale": 2}``; ``scale=2`` is that of all. Names alone give the registered environment ``email+calendar``.
+
+    Raises :class:`callwright.UsageError` for fewer than two parts and :class:`callwright.errors.NameClash` for two of
+    one name.
+    """
+    from callwright.environments.composed.environment import ComposedEnvironment
+
+    if len(parts) > 1 and all(isinstance(part, str) for part in parts):
+        made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, options)
+        return made
+    scale = {"scale": options.pop("scale")} if "scale" in options else {}
+    of_each = {part: {**scale, **options.pop(part, {})} for part in parts if isinstance(part, str)}
+    if options:
+        raise UsageError(f"options are those of parts that are given by name; {next(iter(options))!r} is none of them")
+    return ComposedEnvironment(
+        [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts]
+    )
+
+
 def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Parser:
     """A registered intermediate representation, such as ``json``."""
     made: Parser = _create("parser", name, registry, options)
@@ -88,6 +113,15 @@ def reward(name: str, *, registry: Registry | None = None, **options: Any) -> Re
 def sampler(name: str, *, registry: Registry | None = None, **options: Any) -> Sampler:
     """A registered sampler, such as ``gold``."""
     made: Sampler = _create("sampler", name, registry, options)
+    return made
+
+
+def user(name: str, *, registry: Registry | None = None, **options: Any) -> UserKind:
+    """A registered kind of user, such as ``scripted``: ``user("replayed", says=["And now?"]).begin(task, seed)``.
+
+    A task names one by a :class:`callwright.walk.users.said.UserSpec`.
+    """
+    made: UserKind = _create("user", name, registry, options)
     return made
 
 

@@ -19,6 +19,7 @@ import pytest
 from attrs import evolve, frozen
 
 import callwright as cw
+from callwright.environments.sizes import Bounds, TooLarge, check_result, held_to
 from callwright.errors import CannotExpress, UnknownName
 from callwright.language import ParseLimits
 from callwright.plugins import KINDS
@@ -804,6 +805,20 @@ class Prints(World):
     def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
         print("noise")
         return inner.call(tool, arguments)
+
+
+@case("environment", "check_limits", "with the code 'result_too_large', but changed the state")
+class MeasuresTooLate(World):
+    """Measures what its tool has come to when that is done already."""
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        with held_to(Bounds()):
+            outcome = inner.call(tool, arguments)
+        try:
+            check_result(tool, outcome.value)
+        except TooLarge as error:
+            return cw.Outcome("execution_error", None, error.code, error.message)
+        return outcome
 
 
 @case("environment", "check_unknown_tool", "calling 'no_such_tool', which is no tool, came to 'ok'")
@@ -1761,6 +1776,87 @@ def command_without_help() -> Any:
     return click.Command("quiet")
 
 
+class Pollster:
+    """A sound user, to be broken in one place at a time."""
+
+    name = "pollster"
+
+    def begin(self, task: Any, seed: int) -> Any:
+        return SimpleNamespace(reply=lambda messages, session: self.say(messages, seed))
+
+    def say(self, messages: Any, seed: int) -> Any:
+        spoken = len(messages) // 2
+        return cw.Said(f"Question {spoken} of {seed}?", done=spoken > 3)
+
+
+def pollster(**changed: Any) -> Any:
+    return type("Changed", (Pollster,), changed)()
+
+
+@case("user", "check_user", "lacks begin of callwright.walk")
+def user_that_never_begins() -> Any:
+    return SimpleNamespace(name="t")
+
+
+@case("user", "check_user", "has no method reply")
+def user_without_an_answer() -> Any:
+    return pollster(begin=lambda self, task, seed: "hello")
+
+
+@case("user", "check_replies", "reply.. to '' raised IndexError")
+def user_that_reads_the_first_word() -> Any:
+    return pollster(say=lambda self, messages, seed: cw.Said(messages[-1].text.split()[0]))
+
+
+@case("user", "check_replies", "it must be a Said")
+def user_that_answers_with_text() -> Any:
+    return pollster(say=lambda self, messages, seed: "What?")
+
+
+@case("user", "check_replies", "calls must be Calls")
+def user_with_calls_of_another_kind() -> Any:
+    return pollster(say=lambda self, messages, seed: cw.Said(calls=("f",)))  # type: ignore[arg-type]
+
+
+@case("user", "check_replies", "neither says nor does anything")
+def user_that_is_silent() -> Any:
+    return pollster(say=lambda self, messages, seed: cw.Said(messages[-1].text))
+
+
+@case("user", "check_seed", "is a global random generator used")
+def user_that_counts_all_users() -> Any:
+    count = iter(range(10_000))
+    return pollster(say=lambda self, messages, seed: cw.Said(str(next(count)), done=len(messages) > 6))
+
+
+@case("user", "check_end", "goes on asking")
+def user_that_never_ends() -> Any:
+    return pollster(say=lambda self, messages, seed: cw.Said("More?"))
+
+
+@case("user", "check_pickles", "pickling the user raised TypeError")
+def user_with_a_lock() -> Any:
+    made = Pollster()
+    made.lock = threading.Lock()  # type: ignore[attr-defined]
+    return made
+
+
+@case("user", "check_pickles", "says something else")
+def user_that_forgets_what_it_is() -> Any:
+    return Elsewhere()
+
+
+class Elsewhere(Pollster):
+    def __init__(self, here: bool = True) -> None:
+        self.here = here
+
+    def __reduce__(self) -> Any:
+        return Elsewhere, (False,)
+
+    def say(self, messages: Any, seed: int) -> Any:
+        return cw.Said(f"{self.here}", done=len(messages) > 4)
+
+
 # The tests ------------------------------------------------------------------------------------------------------------
 
 SOUND: list[tuple[str, Callable[[], Any]]] = [
@@ -1779,6 +1875,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
     ("synthesizer", lambda: SimpleNamespace(name="s", synthesize=lambda *a, **k: iter(()))),
     ("teacher", Echo),
+    ("user", Pollster),
     ("model check", lambda: SimpleNamespace(name="m", examine=lambda folder: None)),
     ("command", lambda: click.Command("loud", help="Be loud.")),
 ]

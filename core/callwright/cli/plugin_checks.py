@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Kinds whose components say their own name, which must be the registered one.
 _NAMED: Final = frozenset(
-    {"parser", "environment", "sampler", "algorithm", "trainer", "corpus", "reward recipe", "model check"}
+    {"parser", "environment", "sampler", "algorithm", "trainer", "corpus", "reward recipe", "model check", "user"}
 )
 
 

@@ -104,6 +104,10 @@ class TimedSession(Session):
         """Ask what moves the session's time (:class:`callwright.environments.protocol.MovesTime`)."""
         self._within("the time of a session", lambda: getattr(self.inner, name)(*given))
 
+    def asked(self, what: str, question: Callable[[], T]) -> T:
+        """What a question to the session inside comes to."""
+        return self._within(what, question)
+
     def knowledge(self, entity: str = "me") -> dict[str, Any]:
         """What somebody knows (:mod:`callwright.environments.knowledge`); empty where the session says nothing."""
         return self._within("what a user knows", lambda: knowledge_of(self.inner, entity))

@@ -45,6 +45,7 @@ from callwright.environments.goals.states import end_state
 from callwright.environments.hazards.policy import Fault, Hazards, RateLimit
 from callwright.environments.helpers import HELPERS, READY_HELPERS
 from callwright.environments.knowledge.asking import ME, tell
+from callwright.environments.living.called_by_users import CalledByUsers
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.policy import ClockPolicy
@@ -70,6 +71,7 @@ Toolsets: TypeAlias = Sequence[Sequence[FunctionTool]]
 #: When sessions begin unless a scenario says otherwise: Monday, 2 March 2026, 09:00 UTC.
 NOW: Final = 1_772_442_000
 _BASES_KEPT: Final = 16
+_MADE_AGAIN: Final = ("entries", "user_entries", "_specs", "base")
 
 
 @frozen
@@ -103,6 +105,7 @@ class StatefulEnvironment(ByName, Environment):
     prompts hold a briefing (:meth:`briefing`). ``knowledge(world, entity)`` says what a user knows and no tool tells
     (:meth:`StatefulSession.knowledge`). ``events`` are the kinds of events that time brings, in the order in
     which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
+    ``user_tools`` are for the user of an episode (:mod:`callwright.walk.users`); agents are never offered them.
     Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
 
@@ -119,6 +122,7 @@ class StatefulEnvironment(ByName, Environment):
         person: Callable[[World], str] | None = None,
         knowledge: Callable[[World, str], Mapping[str, Any] | None] | None = None,
         events: Sequence[EventKind] = (),
+        user_tools: Sequence[FunctionTool] = (),
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -142,9 +146,13 @@ class StatefulEnvironment(ByName, Environment):
         self.entries: dict[str, ReadyTool] = {}
         self._functions = (*tools, *(one for toolset in toolsets for one in toolset))
         for added in self._functions:
-            self._add(added)
+            self._add(added, self.entries)
+        self._of_users = tuple(user_tools)
+        self.user_entries: dict[str, ReadyTool] = {}
+        for added in self._of_users:
+            self._add(added, self.user_entries)
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
-        self._foreign = holds_foreign(self._functions)
+        self._foreign = holds_foreign((*self._functions, *self._of_users))
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,22 +161,23 @@ class StatefulEnvironment(ByName, Environment):
         for what, given in (("person", self.person), ("knowledge", self.knowledge)):
             if given is not None:
                 need_name(given, f"{what} of environment {self._name!r}")
-        return {key: value for key, value in self.__dict__.items() if key not in ("entries", "_specs", "base")}
+        return {key: value for key, value in self.__dict__.items() if key not in _MADE_AGAIN}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.entries = {added.spec.name: _ready(added) for added in self._functions}
+        self.user_entries = {added.spec.name: _ready(added) for added in self._of_users}
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
-    def _add(self, added: FunctionTool) -> None:
+    def _add(self, added: FunctionTool, entries: dict[str, ReadyTool]) -> None:
         if not isinstance(added, FunctionTool):
             raise UsageError(
                 f"environment {self._name!r}: {added!r:.80} is not a tool; decorate it with @callwright.tool"
             )
-        if added.spec.name in self.entries or added.spec.name in HELPERS:
+        if added.spec.name in self.entries or added.spec.name in HELPERS or added.spec.name in entries:
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
-        self.entries[added.spec.name] = _ready(added)
+        entries[added.spec.name] = _ready(added)
 
     def _build(self, scenario: str, seed: int) -> Base:
         made = self.scenarios[scenario]
@@ -186,6 +195,11 @@ class StatefulEnvironment(ByName, Environment):
     def tools(self) -> Mapping[str, ToolSpec]:
         """Every tool that agents may be offered; helper tools are not among them."""
         return self._specs
+
+    @property
+    def user_tools(self) -> Mapping[str, ToolSpec]:
+        """The tools of the user of an episode: :meth:`StatefulSession.user_call` runs them."""
+        return {name: entry.spec for name, entry in self.user_entries.items()}
 
     @property
     def helpers(self) -> Mapping[str, ToolSpec]:
@@ -240,7 +254,7 @@ def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base
     return environment.base(scenario, seed)
 
 
-class StatefulSession(MovingTime, Session):
+class StatefulSession(MovingTime, CalledByUsers, Session):
     """One isolated world of a :class:`StatefulEnvironment`, for one thread at a time.
 
     A second thread is told so (:class:`callwright.errors.SessionInUse`); nothing it wanted to change is lost silently.

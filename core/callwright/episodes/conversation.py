@@ -13,13 +13,16 @@ Tokens are not known here: :class:`callwright.episodes.TokenEpisode` drives one 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from attrs import evolve
 
 from callwright.episodes.results import as_user_message, observation_messages
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.language.parser import ParseFailure, Parser
-from callwright.language.program import Program
+from callwright.language.program import Call, Program
+from callwright.language.speech import spoken
 from callwright.walk.attempt import Attempt, parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
@@ -27,6 +30,9 @@ from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
 from callwright.walk.turn import Turn
+
+if TYPE_CHECKING:
+    from callwright.walk.users.talking import Talk
 
 
 class TurnsElsewhere(Protocol):
@@ -38,6 +44,12 @@ class TurnsElsewhere(Protocol):
         Raises :class:`callwright.InfrastructureFailure` if that cannot be known.
         """
 
+    def look(self, question: str, *given: Any) -> Any:
+        """What the user asks of the session (:meth:`callwright.walk.Execution.look`). Raises as ``take`` does."""
+
+    def act(self, calls: Sequence[Call]) -> Trace:
+        """Run calls of the user in it (:meth:`callwright.walk.Execution.act`). Raises as ``take`` does."""
+
     def close(self) -> None:
         """Give the session back, if it is open."""
 
@@ -45,9 +57,10 @@ class TurnsElsewhere(Protocol):
 class Conversation:
     """One episode of a task and the messages that a model has seen and written in it.
 
-    The episode ends by ``conditions.limits``. A task's ``facts["follow_ups"]`` are later messages of the user, one each
-    time that the model answers without calls. The session is given back when the episode is over. Raises
-    :class:`callwright.errors.DataError` for follow-ups that are not a list of texts.
+    The episode ends by ``conditions.limits``. The task's user, if it has one, is asked each time that the model answers
+    without calls; it hears the text of the answer, the thought taken out. It lives here, wherever the session does.
+    The session is given back when the episode is over. Raises :class:`callwright.errors.DataError` for a user that does
+    not exist or cannot talk about the task.
 
     Results of calls are messages of the role ``observation_role``; ``user`` is for models that know no role ``tool``.
     """
@@ -64,7 +77,6 @@ class Conversation:
         self.task, self.parser, self.conditions = task, parser, conditions
         self._first = tuple(messages)
         self._observation_role = observation_role
-        self._follow_ups = follow_ups(task)
         self._elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere] | None = None
         self._there: TurnsElsewhere | None = None
         #: How often the episode was begun again after a failure of the machinery.
@@ -84,6 +96,13 @@ class Conversation:
         self._usage: Mapping[str, float] | None = None
         self._messages = list(self._first)
         self._user_turns = 1
+        user = None if conditions.limits.user_turns == 1 else conditions.user(task)
+        self._talk: Talk | None = None
+        if user is not None:
+            from callwright.walk.users.talking import Talk  # here, as a scorer has no use for what it costs to import
+
+            assert task.user is not None
+            self._talk = Talk(user, task.user.name, task.query, self._look, self._act)
         self._stop: StopReason | None = None
 
     def begin_again(self) -> None:
@@ -177,7 +196,8 @@ class Conversation:
             trace = self._execution.run(part) if isinstance(part, Program) else None
         else:
             try:
-                part, trace = self._there.take(completion.text, last=completion.truncated or self._is_last)
+                last = completion.truncated or (self._is_last and self._talk is None)
+                part, trace = self._there.take(completion.text, last=last)
             except InfrastructureFailure as error:
                 self._turns.append(Turn(completion, ParseFailure("envelope", "not_parsed", str(error), (0, 0))))
                 self.fail(str(error))
@@ -194,7 +214,7 @@ class Conversation:
         elif part.calls:
             return self._after_calls()
         else:
-            return self._after_answer()
+            return self._after_answer(part, completion)
         return ()
 
     @property
@@ -209,17 +229,37 @@ class Conversation:
         observed = observation_messages(self.parser, self._turns[-1])
         return observed if self._observation_role == "tool" else as_user_message(observed)
 
-    def _after_answer(self) -> tuple[Message, ...]:
+    def _after_answer(self, answer: Program, completion: Completion) -> tuple[Message, ...]:
         limits = self.conditions.limits
-        if self._user_turns > len(self._follow_ups):
+        if self._talk is None:
+            self.finish("answered" if self.task.user is None else "user_turns")
+            return ()
+        try:
+            user = self._talk.answer(spoken(answer, completion))
+        except InfrastructureFailure as error:
+            self.fail(str(error))
+            return ()
+        except DataError as error:
+            raise DataError(f"task {self.task.id!r}: {error}") from error
+        self._turns[-1] = evolve(self._turns[-1], user=user)
+        self._attempt = None
+        if user.trace is not None and user.trace.infrastructure is not None:
+            self.finish("machinery")
+        elif user.said.done:
             self.finish("answered")
         elif self._user_turns >= limits.user_turns:
             self.finish("user_turns")
         elif len(self._turns) >= limits.assistant_turns:
             self.finish("assistant_turns")
         else:
-            return (Message(role="user", content=self._follow_ups[self._user_turns - 1]),)
+            return (Message.user(user.said.text),)
         return ()
+
+    def _look(self, question: str, *given: Any) -> Any:
+        return (self._there or self._execution).look(question, *given)
+
+    def _act(self, calls: Sequence[Call]) -> Trace:
+        return (self._there or self._execution).act(calls)
 
     def hear(self, messages: Sequence[Message]) -> None:
         """Add the messages that the model reads next: what :meth:`take` returned, cut to size perhaps."""
@@ -243,14 +283,3 @@ class Conversation:
         self._execution.close()
         if self._there is not None:
             self._there.close()
-
-
-def follow_ups(task: Task) -> tuple[str, ...]:
-    """The later messages of a task's user.
-
-    Raises :class:`callwright.errors.DataError` unless they are a list of texts.
-    """
-    stated = task.facts.get("follow_ups", ())
-    if not isinstance(stated, list | tuple) or not all(isinstance(text, str) for text in stated):
-        raise DataError(f"task {task.id!r}: facts['follow_ups'] must be a list of texts, not {stated!r:.80}")
-    return tuple(stated)

@@ -29,10 +29,14 @@ from callwright.episodes.crew import Crew, Job
 from callwright.episodes.driving import Episode
 from callwright.episodes.worker import (
     SALVAGE,
+    ActRequest,
+    Answered,
     CloseRequest,
     Done,
+    LookRequest,
     Lost,
     Opening,
+    Past,
     Request,
     ScoreDone,
     ScoreRequest,
@@ -42,7 +46,7 @@ from callwright.episodes.worker import (
 )
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.parser import ParseFailure, Parser
-from callwright.language.program import Program
+from callwright.language.program import Call, Program
 from callwright.machines.chunk_work import FAREWELL, ChunkWork
 from callwright.machines.executors import make_executor
 from callwright.walk.attempt import Attempt
@@ -159,7 +163,7 @@ class EpisodePool:
         """The reward of an attempt, from within something that was begun: by the worker at hand. No hook is told."""
         if not self._elsewhere:
             return self.reward.score_attempt(attempt)
-        sent = attempt.under(evolve(attempt.conditions, caller=None))
+        sent = attempt.under(evolve(attempt.conditions, caller=None, users=None))
         done = self._ask(ScoreRequest(sent))
         if isinstance(done, Lost):
             return Reward(None, {}, masked=done.reason)
@@ -207,40 +211,65 @@ class EpisodePool:
             self._crew.submit(lambda member: self._asking[member](CloseRequest(number)), member)
 
     def _turns(self, task: Task, parser: Parser, conditions: Conditions) -> _Turns:
-        return _Turns(self, next(self._numbers), task, evolve(conditions, caller=None))
+        return _Turns(self, next(self._numbers), task, evolve(conditions, caller=None, users=None))
 
 
 class _Turns:
     """The turns of an episode whose session lives with a worker."""
 
     def __init__(self, pool: EpisodePool, number: int, task: Task, conditions: Conditions) -> None:
-        self._pool, self._number, self._task, self._conditions = pool, number, task, conditions
-        self._texts: tuple[str, ...] = ()
-        self._state = ""
+        self._pool = pool
+        self._past = Past(number, task, conditions)
         self._is_open = False
         self._member = 0
 
     def take(self, text: str, *, last: bool) -> tuple[Program | ParseFailure, Trace | None]:
         """The next turn. Raises :class:`callwright.InfrastructureFailure` if several workers were lost to it."""
-        pool = self._pool
-        self._texts = (*self._texts, text)
-        known = self._task.id, self._texts
-        reason = pool._lost.get(known)  # a retry would cost as many again
-        if reason is None:
-            request = TurnRequest(self._number, self._task, self._conditions, self._texts, self._state, last)
-            done = pool._ask(request)
-            if not isinstance(done, Lost):
-                assert isinstance(done, TurnDone)
-                self._is_open, self._member = done.is_open, pool._here.member
-                if done.trace is not None and done.trace.records:
-                    self._state = done.trace.records[-1].state
-                return done.part, done.trace
-            reason = pool._lost[known] = done.reason
-        self._is_open = False
-        raise InfrastructureFailure(reason)
+        past = self._past
+        self._past = evolve(past, texts=(*past.texts, text), acts=(*past.acts, None))
+        done = self._asked(TurnRequest(past, text, last))
+        assert isinstance(done, TurnDone)
+        self._is_open = done.is_open
+        state = done.trace.records[-1].state if done.trace is not None and done.trace.records else past.state
+        self._past = evolve(self._past, state=state, opened=past.opened or done.is_open)
+        return done.part, done.trace
+
+    def look(self, question: str, *given: Any) -> Any:
+        """An answer for the user. Raises :class:`callwright.InfrastructureFailure` if there is none."""
+        return self._answered(LookRequest(self._past, question, given))
+
+    def act(self, calls: Sequence[Call]) -> Trace:
+        """Calls of the user. Raises :class:`callwright.InfrastructureFailure` if they cannot be run."""
+        trace: Trace = self._answered(ActRequest(self._past, tuple(calls)))
+        before = self._past.acts[-1] or ()
+        self._past = evolve(
+            self._past, acts=(*self._past.acts[:-1], (*before, *calls)), state=trace.final_state, opened=True
+        )
+        return trace
 
     def close(self) -> None:
         """Give the session back, if it is open."""
         if self._is_open:
             self._is_open = False
-            self._pool._close_session(self._number, self._member)
+            self._pool._close_session(self._past.session, self._member)
+
+    def _answered(self, request: LookRequest | ActRequest) -> Any:
+        done = self._asked(request)
+        assert isinstance(done, Answered)
+        self._is_open = True
+        if done.failed:
+            raise InfrastructureFailure(done.failed)
+        return done.value
+
+    def _asked(self, request: TurnRequest | LookRequest | ActRequest) -> Done:
+        pool, past = self._pool, self._past
+        known = past.task.id, past.texts
+        reason = pool._lost.get(known)  # a retry would cost as many again
+        if reason is None:
+            done = pool._ask(request)
+            if not isinstance(done, Lost):
+                self._member = pool._here.member
+                return done
+            reason = pool._lost[known] = done.reason
+        self._is_open = False
+        raise InfrastructureFailure(reason)

@@ -20,6 +20,7 @@ from callwright.errors import ComponentError
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.sampling import AskedOneByOne, Sampler, SamplingRequest
+from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -105,7 +106,10 @@ def converse(
         return sampler.converse(requests, start, n=n, seed=conditions.seed, temperature=temperature, retries=retries)
     role = role_of(sampler)
     groups = [
-        [pipeline.conversation(request.task, request.messages, conditions, role) for _ in range(n)]
+        [
+            pipeline.conversation(request.task, request.messages, _of_copy(conditions, request.task, copy), role)
+            for copy in range(n)
+        ]
         for request in requests
     ]
     copy_of = {id(one): copy for group in groups for copy, one in enumerate(group)}
@@ -125,6 +129,11 @@ def converse(
 
     drive([one for group in groups for one in group], ask, retries=retries)
     return groups
+
+
+def _of_copy(conditions: Conditions, task: Task, copy: int) -> Conditions:
+    """The conditions of one sample of a task: its user draws from their seed, as an episode of token ids does."""
+    return conditions if task.user is None else evolve(conditions, seed=draw_seed(conditions.seed, task.id, copy))
 
 
 def _ask(
@@ -184,7 +193,10 @@ async def aconverse(
 
     conditions = pipeline.conditions if conditions is None else conditions
     open_gate = gate if gate is not None else contextlib.nullcontext()
-    group = [await do(pipeline.conversation, request.task, request.messages, conditions, role) for _ in range(n)]
+    group = [
+        await do(pipeline.conversation, request.task, request.messages, _of_copy(conditions, request.task, copy), role)
+        for copy in range(n)
+    ]
 
     async def ask(one: Conversation, copy: int, count: int, seed: int) -> list[Completion]:
         following = SamplingRequest(one.messages, one.task, one.turns, one.parser)

@@ -6,14 +6,14 @@ executed again in a fresh session, and the digest that they led to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
 from callwright.errors import InfrastructureFailure
 from callwright.language.parser import ParseFailure, Parser
-from callwright.language.program import Program
+from callwright.language.program import Call, Program
 from callwright.machines.chunk_work import Salvage
 from callwright.walk.attempt import Attempt, parsed
 from callwright.walk.completion import Completion
@@ -25,19 +25,46 @@ from callwright.walk.trace import Trace
 
 
 @frozen
-class TurnRequest:
-    """Parse a completion and execute it in the session ``session``, which is a number.
+class Past:
+    """What happened in the session ``session``, which is a number, so that another worker can go on with it.
 
-    ``texts`` are all completions of the episode, this one last; ``before`` is the digest after the calls of those
-    before it. The session is closed after the ``last`` turn.
+    ``texts`` are the completions so far and ``acts`` what the user called after each of them, ``None`` where it had no
+    turn; ``state`` is the digest that they led to. ``opened`` says whether there was a session at all.
     """
 
     session: int
     task: Task
     conditions: Conditions
-    texts: tuple[str, ...]
-    before: str
+    texts: tuple[str, ...] = ()
+    acts: tuple[tuple[Call, ...] | None, ...] = ()
+    state: str = ""
+    opened: bool = False
+
+
+@frozen
+class TurnRequest:
+    """Parse the next completion and execute it. The session is closed after the ``last`` turn."""
+
+    past: Past
+    text: str
     last: bool
+
+
+@frozen
+class LookRequest:
+    """Answer a question of the user (:meth:`callwright.walk.Execution.look`)."""
+
+    past: Past
+    question: str
+    given: tuple[Any, ...]
+
+
+@frozen
+class ActRequest:
+    """Run calls of the user (:meth:`callwright.walk.Execution.act`)."""
+
+    past: Past
+    calls: tuple[Call, ...]
 
 
 @frozen
@@ -47,6 +74,14 @@ class TurnDone:
     part: Program | ParseFailure
     trace: Trace | None
     is_open: bool
+
+
+@frozen
+class Answered:
+    """What came of a request of the user, or how the machinery failed."""
+
+    value: Any = None
+    failed: str = ""
 
 
 @frozen
@@ -78,8 +113,8 @@ class Lost:
     reason: str
 
 
-Request = TurnRequest | CloseRequest | ScoreRequest
-Done = TurnDone | ScoreDone | Lost | None
+Request = TurnRequest | LookRequest | ActRequest | CloseRequest | ScoreRequest
+Done = TurnDone | Answered | ScoreDone | Lost | None
 
 
 @frozen
@@ -112,46 +147,64 @@ class Worker:
         if isinstance(request, CloseRequest):
             self._close(request.session)
             return None
+        if isinstance(request, LookRequest):
+            return self._for_user(request.past, lambda execution: execution.look(request.question, *request.given))
+        if isinstance(request, ActRequest):
+            return self._for_user(request.past, lambda execution: execution.act(request.calls))
         attempt = request.attempt.under(evolve(request.attempt.conditions, caller=self.caller))
         return ScoreDone(self.reward.score_attempt(attempt), attempt.failed_executions)
 
     def _turn(self, request: TurnRequest) -> TurnDone:
-        part = parsed(self.parser, Completion(request.texts[-1]), request.task)
+        past = request.past
+        part = parsed(self.parser, Completion(request.text), past.task)
         if not isinstance(part, Program):
-            self._close(request.session)
+            self._close(past.session)
             return TurnDone(part, None, is_open=False)
-        if not part.calls:  # nothing is done in a session, so that none is needed; in one that is there, time may pass
-            there = self.sessions.get(request.session)
-            trace = Trace((), part.returns) if there is None else there.run(part)
-            return TurnDone(part, trace, is_open=there is not None)
+        there = self.sessions.get(past.session)
+        if not part.calls and there is None and not past.opened:
+            return TurnDone(part, Trace((), part.returns), is_open=False)  # nothing is done, so that none is needed
         try:
-            execution = self._session(request)
+            execution = there or self._session(past)
         except InfrastructureFailure as error:
             trace = never_begun(part, error)
         else:
             trace = execution.run(part)
-            self.sessions[request.session] = execution
+            self.sessions[past.session] = execution
         if request.last or trace.infrastructure is not None:
-            self._close(request.session)
-        return TurnDone(part, trace, is_open=request.session in self.sessions)
+            self._close(past.session)
+        return TurnDone(part, trace, is_open=past.session in self.sessions)
 
-    def _session(self, request: TurnRequest) -> Execution:
-        """The session of a request as its turns before have left it; made again if it was another worker's.
+    def _for_user(self, past: Past, ask: Callable[[Execution], Any]) -> Answered:
+        try:
+            execution = self._session(past)
+            self.sessions[past.session] = execution
+            return Answered(ask(execution))
+        except InfrastructureFailure as error:
+            return Answered(failed=str(error) or "the session was lost")
+
+    def _session(self, past: Past) -> Execution:
+        """The session as its turns before have left it; made again if it was another worker's.
 
         Raises :class:`callwright.InfrastructureFailure` if it does not come out the same.
         """
-        execution = self.sessions.get(request.session)
+        execution = self.sessions.get(past.session)
         if execution is not None:
             return execution
-        task = request.task
-        execution = evolve(request.conditions, caller=self.caller).execution(task)
+        task = past.task
+        execution = evolve(past.conditions, caller=self.caller).execution(task)
         state = ""
-        for text in request.texts[:-1]:
-            part = parsed(self.parser, Completion(text), task)
-            trace = execution.run(part) if isinstance(part, Program) else None
-            if trace is not None and trace.records:
-                state = trace.records[-1].state
-        if state != request.before:
+        try:
+            for text, acts in zip(past.texts, past.acts, strict=True):
+                part = parsed(self.parser, Completion(text), task)
+                trace = execution.run(part) if isinstance(part, Program) else None
+                if trace is not None and trace.records:
+                    state = trace.records[-1].state
+                if acts is not None:
+                    state = execution.act(acts).final_state
+        except BaseException:
+            execution.close()
+            raise
+        if state != past.state:
             execution.close()
             raise InfrastructureFailure(
                 "the worker that held the session was lost, and the same calls came to something else when they were "

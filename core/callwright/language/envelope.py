@@ -8,7 +8,8 @@ The rules, each decided by a scan from left to right, so that reading is linear 
 * The think block starts at the first ``<think>`` tag. What stands before it is ignored.
 * It ends at the first ``</think>`` that is followed by nothing but white space and a well-formed ``<tool_call …>`` tag.
   So a thought may hold anything else: ``<``, ``&``, the words ``<tool_call>`` or ``</think>`` in passing.
-* The body is raw text, not XML, up to the first ``</tool_call>``. What stands after that is ignored.
+* The body is raw text, not XML, up to the first ``</tool_call>``. What stands after that is ignored, but for a body
+  without calls: there it is what the model says to the user.
 * Tags may carry XML attributes in quotes. Of those of ``<tool_call>`` only ``return`` means something.
 
 Reading takes the first block. :func:`second_block` and :func:`stray_text` say what else a completion holds, for rewards
@@ -35,6 +36,7 @@ _THINK: Final = re.compile("<think" + _ATTRIBUTES)
 _JOINT: Final = re.compile(r"</think>\s*+(<tool_call" + _ATTRIBUTES + ")")
 _TOOL_CALL: Final = re.compile("<tool_call" + _ATTRIBUTES)
 _TOOL_CALL_START: Final = re.compile(r"<tool_call(?![\w.:\-])")
+_new_tuple: Final = tuple.__new__
 _USUAL_THINK: Final = "<think>"
 _THINK_END: Final = "</think>"
 _TOOL_CALL_END: Final = "</tool_call>"
@@ -86,7 +88,13 @@ def read_envelope(text: str, limits: ParseLimits, *, return_required: bool = Tru
         if read is None and return_required:
             return _failure("missing_return", 'the <tool_call> tag needs return="one" or return="all"', joint.span(1))
         returns = read
-    return Envelope(text[thought : joint.start()].strip(), returns, text[start:end], start)
+    # What Envelope(…) does, without the call that it makes of it.
+    return _new_tuple(Envelope, (text[thought : joint.start()].strip(), returns, text[start:end], start))
+
+
+def said_after(text: str, envelope: Envelope) -> str:
+    """What stands after the blocks: in an answer without calls the words to the user."""
+    return text[envelope.start + len(envelope.body) + len(_TOOL_CALL_END) :].strip()
 
 
 def second_block(text: str) -> Span | None:
@@ -125,7 +133,8 @@ class Enveloped:
 
 
 def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
-    """The completion with this body and the program's thought; the inverse of :func:`read_envelope`.
+    """The completion with this body, the program's thought and its words to the user; the inverse of
+    :func:`read_envelope`.
 
     Raises :class:`callwright.errors.CannotExpress` for a thought or a body that would be read as the end of its block.
     """
@@ -136,6 +145,8 @@ def write_envelope(program: Program, body: str, limits: ParseLimits) -> str:
         raise CannotExpress("the thought holds </think> directly before a <tool_call> tag, which would end it")
     if _TOOL_CALL_END in body:
         raise CannotExpress("the body of the calls holds </tool_call>, which would end it")
+    if program.text and not program.calls:
+        text = f"{text}\n{program.text}"
     check_length(text, limits)
     return text
 

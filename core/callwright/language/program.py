@@ -98,8 +98,9 @@ class Call:
     @classmethod
     def read(cls, number: int, tool: str, arguments: dict[str, Any], located: tuple[Located, ...]) -> Call:
         """A call of which a parser has met every reference already: ``located``, as it would be found."""
-        call = cls(number, tool, arguments)
-        call.__dict__["located"] = located
+        call = object.__new__(cls)  # and filled here: programs are made by the million
+        fields = call.__dict__
+        fields["id"], fields["tool"], fields["arguments"], fields["located"] = number, tool, arguments, located
         return call
 
     @cached
@@ -114,12 +115,14 @@ class Call:
 class Program:
     """Ordered calls; ``returns`` says whether the answer is the last result or all of them.
 
-    ``thought`` is the text that came before the calls. It takes no part in equality.
+    ``thought`` is the text that came before the calls. ``text`` is what a program without calls says to the user;
+    ``None`` where a form does not tell. Neither takes part in equality.
     """
 
     calls: tuple[Call, ...] = ()
     returns: Returns = "one"
     thought: str = field(default="", eq=False)
+    text: str | None = field(default=None, eq=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_of(self)

@@ -30,6 +30,7 @@ from callwright.testing.checks import (
     check_reward_recipe,
     check_sampler,
     check_teacher,
+    check_user,
     checks_for,
     parametrize_with_checks,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "check_reward_recipe",
     "check_sampler",
     "check_teacher",
+    "check_user",
     "checks_for",
     "parametrize_with_checks",
 ]

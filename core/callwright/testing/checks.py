@@ -30,6 +30,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "benchmark": "callwright.testing.corpora:CORPUS_CHECKS",
     "synthesizer": "callwright.testing.others:SYNTHESIZER_CHECKS",
     "teacher": "callwright.testing.services.teachers:TEACHER_CHECKS",
+    "user": "callwright.testing.services.users:USER_CHECKS",
     "model check": "callwright.testing.others:MODEL_CHECK_CHECKS",
     "command": "callwright.testing.others:COMMAND_CHECKS",
 }
@@ -195,6 +196,11 @@ def check_sampler(sampler: Any, **context: Any) -> None:
 def check_teacher(teacher: Any, **context: Any) -> None:
     """Every check of a :class:`callwright.training.Teacher`."""
     check_component("teacher", teacher, **context)
+
+
+def check_user(user: Any, **context: Any) -> None:
+    """Every check of a :class:`callwright.walk.UserKind`."""
+    check_component("user", user, **context)
 
 
 def check_algorithm(algorithm: Any, **context: Any) -> None:

@@ -31,5 +31,11 @@ from callwright.walk.trace import Trace as Trace
 from callwright.walk.turn import Turn as Turn
 from callwright.walk.turn import told_turn as told_turn
 from callwright.walk.undeclared import ToolCalls as ToolCalls
+from callwright.walk.users.said import Said as Said
+from callwright.walk.users.said import UserSpec as UserSpec
+from callwright.walk.users.said import UserTurn as UserTurn
+from callwright.walk.users.user import Looks as Looks
+from callwright.walk.users.user import User as User
+from callwright.walk.users.user import UserKind as UserKind
 from callwright.walk.waiting import AsyncRewardComponent as AsyncRewardComponent
 from callwright.walk.waiting import BatchRewardComponent as BatchRewardComponent

@@ -14,21 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from attrs import evolve
 
-from callwright.errors import Abstention, ComponentError
+from callwright.errors import Abstention, ComponentError, InfrastructureFailure
 from callwright.language.parser import OneBlock, ParseFailure, Parser, Span
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress, rules_under
-from callwright.walk.execution import STRICT, UNRESOLVED, ExecutionRules, execute
+from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
+from callwright.walk.users.said import Said, UserTurn
 
 _NOTHING = Completion("")
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
@@ -38,7 +40,8 @@ class Attempt:
     """A task and the completions of one attempt at it, parsed, validated and executed once for all rewards.
 
     Turns are executed one after the other in one session of the task's scenario and seed. Each refers to its own calls
-    only; results of earlier turns come as literals. Where a turn is not a program, ``failure`` says why, and
+    only; results of earlier turns come as literals. What the task's user did after a turn (:attr:`Turn.user`) is done
+    again with it. Where a turn is not a program, ``failure`` says why, and
     ``program``, ``validation`` and ``trace`` are ``None``, while ``whole`` and ``whole_trace`` still hold what the
     other turns did. Ids of calls are numbered on over the turns, so that they stay distinct.
 
@@ -50,6 +53,9 @@ class Attempt:
     truncated = False  # not a property: rewards read it of every attempt
     stop: StopReason | None = None
     _is_told = False
+    _said: tuple[Said | None, ...] = ()
+    #: What the user's calls came to when a written attempt was executed, by the number of the turn.
+    _acted: Mapping[int, UserTurn] = MappingProxyType({})
     _masked_outside: str | None = None
     #: What was paid for an answer that is no turn, as that of a filter (:attr:`.completion.Completion.usage`).
     usage_outside: Mapping[str, float] | None = None
@@ -68,7 +74,10 @@ class Attempt:
         completion: Completion | str | Sequence[Completion | str],
         parser: Parser,
         conditions: Conditions = DEFAULT_CONDITIONS,
+        *,
+        said: Iterable[Said | None] = (),
     ) -> None:
+        """``said`` is what the task's user said and did after each completion, where it is known."""
         self.task = task
         self.parser = parser
         self.conditions = conditions
@@ -81,6 +90,8 @@ class Attempt:
         else:
             self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
             self.truncated = self.completion.truncated
+        if said:
+            self._said = tuple(said)
         self._traces: dict[ExecutionRules, Trace] = {}
 
     @classmethod
@@ -124,6 +135,8 @@ class Attempt:
     def _set_turns(self, turns: tuple[Turn, ...]) -> None:
         self._turns = turns
         self._completions = tuple(turn.completion for turn in turns)
+        if any(turn.user is not None for turn in turns):
+            self._said = tuple(None if turn.user is None else turn.user.said for turn in turns)
         self._parts = tuple(turn.parsed for turn in turns)
         self.truncated = self.completion.truncated
 
@@ -251,11 +264,19 @@ class Attempt:
         if self._turns is None:
             parts = self.parts
             traces = iter(self._strict())
-            self._turns = tuple(
+            made = [
                 Turn(completion, part, next(traces, None) if isinstance(part, Program) else None)
                 for completion, part in zip(self._completions, parts, strict=True)
-            )
+            ]
+            for at, user in self._acted.items():
+                made[at] = evolve(made[at], user=user)
+            self._turns = tuple(made)
         return self._turns
+
+    @property
+    def said(self) -> tuple[Said | None, ...]:
+        """What the task's user said and did after each completion; empty where no user was asked."""
+        return self._said
 
     @property
     def trace(self) -> Trace | None:
@@ -276,6 +297,8 @@ class Attempt:
         if trace is None:
             ran = self._strict()
             trace = ran[0] if len(ran) == 1 == len(self.parts) else joined_trace(self._programs, ran)
+            if self._said:
+                trace = evolve(trace, ended=self._ended())
             self._traces[STRICT] = trace
         return trace
 
@@ -290,7 +313,7 @@ class Attempt:
             return None
         trace = self._traces.get(rules)
         if trace is None:
-            if self._turns is None and len(self._completions) == 1:  # nearly all, so without a detour
+            if self._turns is None and len(self._completions) == 1 and not self._said:  # nearly all: without a detour
                 trace = self._run_one(program, rules)
             elif rules == STRICT or (self._is_told and not any(map(_came_to_nothing, self.whole_trace.records))):
                 trace = self.whole_trace  # where every reference came to something, all rules give the same
@@ -342,6 +365,9 @@ class Attempt:
         for turn in self._turns or ():
             if turn.trace is not None and turn.trace.infrastructure is not None:
                 return self.whole_trace.masked  # which numbers calls over the turns
+        for user in self._users():
+            if user.trace is not None and user.trace.infrastructure is not None:
+                return f"of the user: {user.trace.masked}"
         for trace in self._traces.values():
             if trace.masked is not None:
                 return trace.masked
@@ -363,13 +389,15 @@ class Attempt:
 
     def _run_one(self, program: Program, rules: ExecutionRules) -> Trace:
         task, conditions = self.task, self.conditions
+        if conditions.time_limit is not None or conditions.isolation is not None:
+            rules = rules_under(rules, conditions.time_limit, conditions.isolation)
         return execute(
             program,
             task.environment,
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
-            rules=rules_under(rules, conditions.time_limit, conditions.isolation),
+            rules=rules,
             caller=conditions.caller,
             clock=task.clock or conditions.clock,
             hazards=conditions.hazards_of(task),
@@ -378,18 +406,54 @@ class Attempt:
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
         programs = self._programs
-        if len(programs) == 1:
+        if len(programs) == 1 and not self._said:
             return [self._run_one(programs[0], rules)]
         execution = self.conditions.execution(self.task, rules)
         traces = []
         try:
-            for program in programs:
-                traces.append(execution.run(program))
+            for at, part in enumerate(self.parts):
+                if not isinstance(part, Program):
+                    continue
+                traces.append(execution.run(part))
                 if traces[-1].infrastructure is not None:
+                    break
+                said = self._said[at] if at < len(self._said) else None
+                if said is not None and not self._again(execution, at, said, rules):
                     break
         finally:
             execution.close()
         return traces
+
+    def _again(self, execution: Execution, at: int, said: Said, rules: ExecutionRules) -> bool:
+        """Have the user do again what it did after a turn; whether the machinery lets the next turn follow."""
+        try:
+            acted = execution.act(said.calls)
+        except InfrastructureFailure as error:
+            self._masked_outside = self._masked_outside or f"of the user: {error}"
+            return False
+        if rules == STRICT:
+            self._acted = {**self._acted, at: UserTurn(said, evolve(acted, ended=acted.final_state))}
+        if acted.infrastructure is not None:
+            self._masked_outside = self._masked_outside or f"of the user: {acted.masked}"
+            return False
+        return True
+
+    def _users(self) -> Iterable[UserTurn]:
+        if not self._said:
+            return ()
+        if self._turns is None:
+            return self._acted.values()
+        return [turn.user for turn in self._turns if turn.user is not None]
+
+    def _ended(self) -> str:
+        """The digest after the user's turn, if no call of the model followed it."""
+        ended = ""
+        for turn in self.turns:
+            if turn.user is not None and turn.user.trace is not None:
+                ended = turn.user.trace.final_state
+            elif turn.calls:
+                ended = ""
+        return ended
 
 
 def _came_to_nothing(record: CallRecord) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
     from callwright.environments.living.policy import ClockPolicy
     from callwright.walk.tasks import Task
+    from callwright.walk.users.kinds import UserKinds
+    from callwright.walk.users.user import User
 
 
 @frozen
@@ -43,7 +45,8 @@ class Conditions:
     make it, ``process`` all, ``none`` nothing. ``None`` is for objects of the process that
     asks, as they are there: in this process, until two of its threads hang for ever; from then on it is ``auto``.
     ``clock`` is how time moves in the sessions of tasks that name no clock themselves, ``hazards`` are what calls meet
-    in those of tasks that name none.
+    in those of tasks that name none. ``users`` makes the users of tasks; ``None`` is by the registry of the process.
+    What they draw, they draw from ``seed``, too.
     """
 
     seed: int = 0
@@ -53,6 +56,7 @@ class Conditions:
     caller: Caller | None = field(default=None, repr=False)
     isolation: Isolation | None = field(default=None, kw_only=True)
     clock: ClockPolicy | None = field(default=None, kw_only=True)
+    users: UserKinds | None = field(default=None, kw_only=True, repr=False, eq=False)
     hazards: Hazards | None = field(default=None, kw_only=True)
 
     def hazards_of(self, task: Task) -> Hazards | None:
@@ -71,6 +75,17 @@ class Conditions:
             clock=task.clock or self.clock,
             hazards=self.hazards_of(task),
         )
+
+    def user(self, task: Task) -> User | None:
+        """A user for one episode of a task; ``None`` for a task that names none.
+
+        Raises :class:`callwright.errors.DataError` for a user that does not exist or cannot have these options.
+        """
+        if task.user is None:
+            return None
+        from callwright.walk.users.kinds import usual_kinds
+
+        return (self.users or usual_kinds()).begin(task, self.seed)
 
 
 @lru_cache(maxsize=256)

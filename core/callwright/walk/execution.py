@@ -3,74 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-from attrs import frozen
+from typing import TYPE_CHECKING, Any, Final
 
 from callwright.environments.clock import TimedSession, too_many_stuck
 from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
 from callwright.environments.protocol import (
-    EXECUTED,
     BoundsResults,
     Environment,
     Outcome,
     OutOfProcess,
+    PlacesParts,
     Session,
     declares,
 )
-from callwright.environments.sessions import call_session, is_foreign, lost_call
-from callwright.environments.sizes import MOST_RESULTS, MOST_VALUE, TooLarge, check_result, size_of
-from callwright.errors import Abstention, InfrastructureFailure, UsageError
-from callwright.language.program import Call, Program, Reference, plain
+from callwright.environments.sessions import (
+    call_session,
+    is_at_home,
+    is_foreign,
+    lost_call,
+    open_session,
+    raised_by_session,
+)
+from callwright.environments.sizes import TooLarge, bounds, check_result
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.program import Call, Program
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.references import FEW_COPIES, Unresolved, check_arguments, copies_held, with_results
+from callwright.walk.calls.references import copy_json as copy_json
+from callwright.walk.calls.references import resolved_arguments as resolved_arguments
+from callwright.walk.calls.rules import STRICT as STRICT
+from callwright.walk.calls.rules import UNRESOLVED as UNRESOLVED
+from callwright.walk.calls.rules import ExecutionRules as ExecutionRules
 from callwright.walk.trace import CallRecord, Trace
 
 if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
-    from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession, Isolation
+    from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession
     from callwright.environments.living.policy import ClockPolicy
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
 
 
-@frozen(cache_hash=True)
-class ExecutionRules:
-    """What the papers leave open and released code decides in its own way.
-
-    ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
-    ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
-    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what
-    the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
-    ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
-    infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
-    ``inf`` no limit at all (:mod:`callwright.environments.clock`). ``isolation`` is where sessions live
-    (:func:`callwright.environments.isolated.placing.place`).
-    """
-
-    unresolved: Literal["fail", "literal"] = "fail"
-    missing_field: Literal["fail", "whole"] = "fail"
-    after_failure: Literal["fail", "pass"] = "fail"
-    time_limit: float | None = None
-    isolation: Isolation | None = None
-
-
-STRICT: Final = ExecutionRules()
-#: Codes of calls with a reference that came to nothing; what becomes of these hangs on the rules.
-UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
-#: How often earlier results may stand in the arguments of one call.
-_MOST_COPIES: Final = 4096
-#: Up to so many, what they come to is not measured where nothing is copied: each result has its own bound.
-_FEW_COPIES: Final = 16
 #: In a tuple, made once: ``dict | list`` makes a type whenever it is evaluated.
 _CONTAINERS: Final = (dict, list, tuple)
-
-
-class _Unresolved(Exception):
-    """A reference has no value; carries the outcome of the call that holds it."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.outcome = Outcome("execution_error", code=code, message=message)
 
 
 class Execution:
@@ -124,17 +100,8 @@ class Execution:
         if not program.calls:
             self._user_turns += 1  # which passes when something is called after it
             return Trace((), program.returns)
-        if self._closed:
-            raise UsageError("the session of this attempt is closed; no call can follow")
         try:
-            session = self._session
-            if session is None:
-                self._there = elsewhere(self._environment, self._rules)
-                place, limit = self._there or self._environment, self._rules.time_limit
-                session = open_for(place, *self._opens, limit, self._clock, self._hazards)
-                self._session = session
-            if self._user_turns:
-                self._let_users_speak(session)
+            session = self._opened()
             environment = self._environment
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
@@ -143,6 +110,40 @@ class Execution:
             return _run(program, session, self._tools, self._rules, self._caller, not environment.pure)
         except InfrastructureFailure as error:
             return never_begun(program, error)
+
+    def look(self, question: str, *given: Any) -> Any:
+        """What the user asks of the session (:mod:`callwright.walk.users.world`), now that its turn has passed.
+
+        Raises :class:`callwright.InfrastructureFailure` where the session cannot be asked.
+        """
+        from callwright.walk.users.world import ask_world
+
+        return ask_world(self._opened(), question, *given)
+
+    def act(self, calls: Sequence[Call]) -> Trace:
+        """Run calls of the user, by the tools that the environment has for users; ``state`` is that before them.
+
+        Raises :class:`callwright.InfrastructureFailure` if the session cannot be opened.
+        """
+        from callwright.walk.users.world import call_as_user
+
+        session, environment = self._opened(), self._environment
+        theirs: Mapping[str, ToolSpec] = getattr(environment, "user_tools", None) or {}
+        return _run(Program(tuple(calls), "all"), session, theirs, STRICT, call_as_user, not environment.pure)
+
+    def _opened(self) -> Session:
+        """The session, in which the turns of the user that are over have passed."""
+        if self._closed:
+            raise UsageError("the session of this attempt is closed; no call can follow")
+        session = self._session
+        if session is None:
+            self._there = elsewhere(self._environment, self._rules)
+            place, limit = self._there or _with_parts(self._environment, self._rules), self._rules.time_limit
+            session = open_for(place, *self._opens, limit, self._clock, self._hazards)
+            self._session = session
+        if self._user_turns:
+            self._let_users_speak(session)
+        return session
 
     def _let_users_speak(self, session: Session) -> None:
         turns, self._user_turns = self._user_turns, 0
@@ -175,13 +176,23 @@ def execute(
     if not program.calls:
         return Trace((), program.returns)
     try:
-        there = elsewhere(environment, rules)
-        if there is not None and (caller is None or caller is call_session):
-            given = _given(program, tools, environment, rules)
-            if clock is not None or hazards is not None:
-                given = *given, clock, hazards
-            return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = open_for(there or environment, scenario, seed, rules.time_limit, clock, hazards)
+        if (
+            is_at_home(environment)
+            and rules.time_limit is None
+            and rules.isolation != "process"
+            and clock is None
+            and hazards is None
+        ):
+            session = open_session(environment, scenario, seed)  # nearly all, so without a detour
+        else:
+            there = elsewhere(environment, rules)
+            if there is not None and (caller is None or caller is call_session):
+                given = _given(program, tools, environment, rules)
+                if clock is not None or hazards is not None:
+                    given = *given, clock, hazards
+                return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
+            place = there or _with_parts(environment, rules)
+            session = open_for(place, scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
@@ -196,6 +207,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     """The environment with its sessions in processes, where the rules say so; ``None`` for sessions in this process."""
     if not declares(environment, OutOfProcess):
         isolation = rules.isolation
+        if isolation != "process" and declares(environment, PlacesParts):
+            return None  # its foreign parts are placed when it is opened
         if isolation != "process" and (
             isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
         ):
@@ -204,6 +217,14 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     from callwright.environments.isolated.placing import place
 
     return place(environment, rules.isolation, rules.time_limit)
+
+
+def _with_parts(environment: Environment, rules: ExecutionRules) -> Environment:
+    """The environment; one of several with its foreign parts in processes, where the rules say so."""
+    if rules.isolation != "process" and declares(environment, PlacesParts):
+        placed: Environment = environment.placed(rules.isolation, rules.time_limit)  # type: ignore[attr-defined]
+        return placed
+    return environment
 
 
 def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
@@ -236,38 +257,33 @@ def _records(
     caller: Caller,
     copied: bool,
 ) -> Iterator[CallRecord]:
-    digest = session.digest
+    digest, ask = session.digest, session.call if caller is call_session else None
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
-    bounded = declares(session.inner if type(session) is TimedSession else session, BoundsResults)
+    bounded = not copied and declares(session.inner if type(session) is TimedSession else session, BoundsResults)
     results_size = 0
     for call in program.calls:
-        spec = tools.get(call.tool)
+        number, tool = call.id, call.tool
+        spec = tools.get(tool)
         arguments: dict[str, Any] = {}
         holding = 0
         try:
             located = call.located
             if located:
-                holding = _holding(located, held)
-                arguments = {
-                    # Texts and bare references are nearly all; they need no call to see which they are.
-                    key: value
-                    if (kind := type(value)) is str
-                    else (_dereference if kind is Reference else _resolve)(value, results, specs, rules)
-                    for key, value in call.arguments.items()
-                }
-                if holding > (1 if copied else _FEW_COPIES):  # one result is within its own bound
-                    _check_arguments(arguments)
+                holding = copies_held(located, held)
+                arguments = with_results(call.arguments, located, results, specs, rules)
+                if holding > (1 if copied else FEW_COPIES):  # one result is within its own bound
+                    check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
             if spec is None or spec.hidden:
-                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
+                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             elif copied:
-                if results_size > MOST_RESULTS:
-                    raise _Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
+                if results_size > (most := bounds().results):
+                    raise Unresolved("results_too_large", f"the results are larger than {most:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
-                results_size += check_result(call.tool, outcome.value)
+                results_size += check_result(tool, outcome.value)
                 outcome = Outcome(
                     outcome.kind,
                     copy_json(outcome.value),
@@ -278,10 +294,16 @@ def _records(
                     outcome.injected,
                 )
             else:
-                outcome = caller(session, call, arguments)
+                if ask is None:
+                    outcome = caller(session, call, arguments)
+                else:
+                    try:  # what call_session does, without a call more
+                        outcome = ask(tool, arguments)
+                    except BaseException as error:
+                        outcome = raised_by_session(tool, error)
                 if not bounded:
-                    check_result(call.tool, outcome.value)
-        except _Unresolved as unresolved:
+                    check_result(tool, outcome.value)
+        except Unresolved as unresolved:
             outcome = unresolved.outcome
         except TooLarge as error:
             outcome = Outcome("execution_error", None, error.code, error.message)
@@ -295,12 +317,12 @@ def _records(
                 state = digest()
             except InfrastructureFailure as error:
                 outcome = lost_call("session", error)
-        results[call.id] = outcome
+        results[number] = outcome
         if holding and isinstance(outcome.value, _CONTAINERS):
-            held[call.id] = holding
+            held[number] = holding
         if spec is not None:
-            specs[call.id] = spec
-        yield CallRecord(call.id, call.tool, arguments, outcome, state)
+            specs[number] = spec
+        yield CallRecord(number, tool, arguments, outcome, state)
         if outcome.kind == "infrastructure_error":
             return
 
@@ -367,103 +389,3 @@ def _gathered(program: Program, found: Iterator[Any]) -> Trace:
             code = getattr(error, "code", "session")
             records.append(CallRecord(call.id, call.tool, {}, Outcome("infrastructure_error", None, code, str(error))))
     return Trace(tuple(records), program.returns, before)
-
-
-# Sizes and references -------------------------------------------------------------------------------------------------
-
-
-def _holding(located: Sequence[tuple[object, Reference]], held: Mapping[int, int]) -> int:
-    """How often earlier results stand in the arguments of a call, those that may be inside of results counted again.
-
-    Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
-    """
-    holding = len(located)
-    if held:
-        for _, reference in located:
-            holding += held.get(reference.call, 0)
-    if holding > _MOST_COPIES:
-        raise _Unresolved("too_large", f"the references lead to more than {_MOST_COPIES} copies of earlier results")
-    return holding
-
-
-def _check_arguments(arguments: dict[str, Any]) -> None:
-    """What references put together is bounded before it is copied, checked or handed to a tool."""
-    if size_of(arguments, MOST_VALUE) > MOST_VALUE:
-        raise _Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
-
-
-def resolved_arguments(
-    call: Call, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec]
-) -> Mapping[str, Any] | None:
-    """What a recorded call was given: its arguments with references replaced by what earlier calls returned.
-
-    The text of a reference stays where it came to nothing. ``None`` if a result that it needs is not known.
-    """
-    try:
-        return {key: _resolve(value, results, specs, STRICT) for key, value in call.arguments.items()}
-    except _Unresolved:
-        given: Mapping[str, Any] = plain(call.arguments)
-        return given
-    except Abstention:
-        return None
-
-
-def _resolve(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:
-    if type(value) is Reference:
-        return _dereference(value, results, specs, rules)
-    if isinstance(value, dict):
-        return {key: _resolve(inner, results, specs, rules) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_resolve(inner, results, specs, rules) for inner in value]
-    return value
-
-
-def _dereference(
-    reference: Reference, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules
-) -> Any:
-    outcome = results.get(reference.call)
-    if outcome is None:
-        if rules.unresolved == "literal":
-            return str(reference)
-        raise _Unresolved("unresolved_reference", f"{reference} names no earlier call")
-    # The kind is looked at first because ``executed`` is a property, and nearly all calls did.
-    failed = outcome.kind not in EXECUTED and not outcome.executed
-    if failed and (rules.after_failure == "fail" or outcome.value is None):
-        if rules.after_failure == "pass":
-            return str(reference) if reference.path else None
-        raise _Unresolved("failed_dependency", f"{reference} is the result of a call that failed ({outcome.kind})")
-    value = outcome.value
-    spec = specs.get(reference.call)
-    field = spec.result_field if spec is not None else None
-    path = reference.path
-    if not path:
-        if field is None:
-            return value
-        if type(value) is dict:  # nearly all references: bare, to an object with its declared field or without it
-            return value.get(field, value)
-        path = (field,)
-    if path == (field,) and isinstance(value, dict) and field not in value:
-        # The declared result field, bare or spelled out, of a result without it (a documented error, say): the whole.
-        return value
-    for part in path:
-        if type(value) is dict and type(part) is str:  # nearly always
-            found = part in value
-        elif isinstance(part, int):
-            found = isinstance(value, list | tuple) and part < len(value)
-        else:
-            found = isinstance(value, dict) and part in value
-        if not found:
-            if rules.missing_field == "whole" or not reference.path:
-                return outcome.value
-            raise _Unresolved("unresolved_reference", f"{reference} is not in the result of call {reference.call}")
-        value = value[part]
-    return value
-
-
-def copy_json(value: Any) -> Any:
-    """A deep copy of a JSON value; leaves are immutable and shared."""
-    if isinstance(value, dict):
-        return {key: copy_json(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [copy_json(inner) for inner in value]
-    return value

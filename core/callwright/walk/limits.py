@@ -8,9 +8,10 @@ from attrs import Attribute, field, frozen
 
 from callwright.errors import UsageError
 
-#: Why an episode ended. ``answered``: a completion without calls, and no user message is left. ``unparsed``: the text
-#: is not a program. ``assistant_turns``, ``user_turns``: that limit is reached. ``tokens``: the budget of a turn or of
-#: the episode is used up. ``context``: the model's positions are. ``machinery``: a session or an engine failed; masked.
+#: Why an episode ended. ``answered``: a completion without calls, and the user is done, or there is none to answer it.
+#: ``unparsed``: the text is not a program. ``assistant_turns``, ``user_turns``: that limit is reached. ``tokens``: the
+#: budget of a turn or of the episode is used up. ``context``: the model's positions are. ``machinery``: a session, an
+#: engine or a user failed; masked.
 StopReason = Literal["answered", "unparsed", "assistant_turns", "user_turns", "tokens", "context", "machinery"]
 #: The reasons that mean: the model was not done when a limit of length ended the episode.
 CUT_OFF: Final = frozenset({"tokens", "context"})

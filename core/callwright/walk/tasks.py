@@ -12,6 +12,7 @@ from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
+from callwright.walk.users.said import UserSpec
 
 
 @frozen
@@ -38,7 +39,9 @@ class Task:
     they fix the task's world, whatever seed a recipe draws its samples with. ``program`` is a reference solution, which
     no TIER reward reads. ``facts`` holds whatever else a corpus knows. ``clock`` is how time moves in the session;
     without it as the scenario says, which is: not at all, unless it says otherwise. ``hazards`` are the faults and
-    limits that its calls meet; without them those of the scenario, which are none, unless it says otherwise.
+    limits that its calls meet; without them those of the scenario, which are none, unless it says otherwise. ``user``
+    is who talks with the agent in an episode of several turns; without one it gets the query, and nobody answers it.
+    ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against.
     """
 
     id: str
@@ -57,6 +60,15 @@ class Task:
     facts: Mapping[str, Any] = field(factory=dict, repr=False)
     clock: ClockPolicy | None = None
     hazards: Hazards | None = None
+    user: UserSpec | None = None
+    shown: tuple[str, ...] | None = None
+
+    @property
+    def offered(self) -> dict[str, ToolSpec]:
+        """The tools that a model is shown, by name, in the order in which they are listed: never a hidden one."""
+        if self.shown is None:
+            return {name: spec for name, spec in self.tools.items() if not spec.hidden}
+        return {name: self.tools[name] for name in self.shown if not self.tools[name].hidden}
 
 
 @runtime_checkable

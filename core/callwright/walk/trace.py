@@ -35,7 +35,8 @@ class Trace:
 
     ``state`` is the session's digest before the first call. ``order`` are positions of records in the order in which
     they ran; ``None`` if it is the order of writing. ``last`` is how many of the records are those of the last turn
-    that called something; ``None`` if that is all of them.
+    that called something; ``None`` if that is all of them. ``ended`` is the session's digest after what a user did who
+    had the last word; empty where no user had it.
     """
 
     records: tuple[CallRecord, ...] = ()
@@ -43,6 +44,7 @@ class Trace:
     state: str = field(default="", repr=False)
     order: tuple[int, ...] | None = field(default=None, repr=False)
     last: int | None = field(default=None, repr=False)
+    ended: str = field(default="", repr=False)
 
     @property
     def ran(self) -> Sequence[int]:
@@ -51,7 +53,11 @@ class Trace:
 
     @property
     def final_state(self) -> str:
-        """The digest of the session after the last call that ran; that before all of them if none did."""
+        """The digest of the session after the last call that ran, or the user's turn that came later; that before all
+        of them if none did.
+        """
+        if self.ended:
+            return self.ended
         return self.records[self.ran[-1]].state if self.records else self.state
 
     @property

@@ -12,20 +12,25 @@ from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import NO_CALL, Call, Program, Reference
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.references import resolved_arguments
 from callwright.walk.completion import Completion
-from callwright.walk.execution import resolved_arguments
 from callwright.walk.trace import CallRecord, Trace
+from callwright.walk.users.said import UserTurn
 
 _UNKNOWN = Outcome("unknown", None, "not_recorded", "the record does not say what came of this call")
 
 
 @frozen
 class Turn:
-    """One completion and what came of it. ``trace`` is ``None`` if the text is not a program."""
+    """One completion and what came of it. ``trace`` is ``None`` if the text is not a program.
+
+    ``user`` is what the task's user said and did after it; ``None`` where no user was asked.
+    """
 
     completion: Completion
     parsed: Program | ParseFailure
     trace: Trace | None = field(default=None, repr=False)
+    user: UserTurn | None = field(default=None, repr=False)
 
     @property
     def calls(self) -> tuple[Call, ...]:

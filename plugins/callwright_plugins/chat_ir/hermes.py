@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.errors import CannotExpress
 from callwright.language.envelope import check_length, too_long
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 from callwright.language.shortening import excerpt
+from callwright.language.teaching import Taught, check_taught
 from callwright_plugins.chat_ir.calls import NO_CALL_ANSWER, CallReader, check, line
 from callwright_plugins.chat_ir.instructions import chat_instructions
 
@@ -35,6 +36,7 @@ class HermesParser:
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "hermes"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -64,7 +66,7 @@ class HermesParser:
         if opened < 0:
             if not text[at:].strip():
                 return _failure("empty_answer", "there is neither a call nor an answer", at, len(text))
-            return Program((), "one", thought or "")
+            return Program((), "one", thought or "", text[at:].strip())
         if thought is None:
             thought = text[at:opened].strip()
         reader = CallReader(_KEY, self.limits)
@@ -91,14 +93,22 @@ class HermesParser:
         check(program, self.limits)
         if _THINK_END in program.thought:
             raise CannotExpress("the thought holds </think>, which would end it")
-        blocks = "\n".join(f"{_OPEN}\n{line(call, _KEY)}\n{_CLOSE}" for call in program.calls) or NO_CALL_ANSWER
+        blocks = "\n".join(f"{_OPEN}\n{line(call, _KEY)}\n{_CLOSE}" for call in program.calls)
+        if not blocks:
+            blocks = program.text or NO_CALL_ANSWER
+            if not blocks.strip() or _OPEN in blocks or _CLOSE in blocks or blocks.lstrip().startswith(_THINK):
+                raise CannotExpress("the words to the user are empty, or hold a tag that is no word")
         text = f"{_THINK}\n{program.thought}\n{_THINK_END}\n\n{blocks}" if program.thought else blocks
         check_length(text, self.limits)
         return text
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return chat_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        return chat_instructions(self, _RULES, self.teaches, steps=steps, requests=requests)
 
 
 def _failure(code: str, message: str, first: int, last: int) -> ParseFailure:

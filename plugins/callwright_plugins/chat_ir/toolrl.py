@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from callwright.errors import CannotExpress
 from callwright.language.envelope import check_length, too_long
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 from callwright.language.shortening import excerpt
+from callwright.language.teaching import Taught, check_taught
 from callwright_plugins.chat_ir.calls import NO_CALL_ANSWER, CallReader, check, line
 from callwright_plugins.chat_ir.instructions import chat_instructions
 
@@ -29,9 +30,9 @@ class ToolRLParser:
 
     ``<think>…</think>``, then ``<tool_call>`` with one ``{"name": …, "parameters": {…}}`` on each line (lines without
     anything are passed over), ``<response>…</response>``, or both in this order. White space may stand around the
-    blocks, and nothing else. A response without tool calls is a program without calls; the text of a response is not
-    part of a program. Calls are numbered by position. The think block ends at the first ``</think>`` that is followed
-    by white space and one of the other tags, so a thought may mention all of them.
+    blocks, and nothing else. A response without tool calls is a program without calls, whose ``text`` it is. Calls are
+    numbered by position. The think block ends at the first ``</think>`` that is followed by white space and one of the
+    other tags, so a thought may mention all of them.
 
     There are no references: text that looks like one is text. ``returns`` is ``all`` for several calls, else ``one``.
 
@@ -40,6 +41,7 @@ class ToolRLParser:
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "toolrl"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -85,7 +87,10 @@ class ToolRLParser:
             return _failure("unclosed_response", "<response> is never closed", at - len(_RESPONSE), at)
         if text[close + len(_RESPONSE_END) :].strip():
             return _stray(text, close + len(_RESPONSE_END))
-        return reader.program(thought)
+        program = reader.program(thought)
+        if not isinstance(program, Program) or program.calls:
+            return program
+        return evolve(program, text=text[at:close].strip())
 
     def render(self, program: Program) -> str:
         """Write a completion. Raises :class:`callwright.errors.CannotExpress`."""
@@ -94,7 +99,10 @@ class ToolRLParser:
         if program.calls:
             block = "\n".join((_CALLS, *(line(call, _KEY) for call in program.calls), _CALLS_END))
         else:
-            block = f"{_RESPONSE}{NO_CALL_ANSWER}{_RESPONSE_END}"
+            said = program.text or NO_CALL_ANSWER
+            if _RESPONSE_END in said:
+                raise CannotExpress("the words to the user hold </response>, which would end them")
+            block = f"{_RESPONSE}{said}{_RESPONSE_END}"
         text = f"{head}{_THINK_END}\n{block}"
         joint = _find_joint(text, len(_THINK))
         if joint is None or joint.start() != len(head):
@@ -104,7 +112,11 @@ class ToolRLParser:
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return chat_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        return chat_instructions(self, _RULES, self.teaches, steps=steps, requests=requests)
 
 
 def _read_lines(reader: CallReader, block: str, start: int) -> ParseFailure | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, ClassVar, Final
 
 from attrs import field, frozen
@@ -19,6 +20,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.execution import Execution
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
+from callwright.walk.users.said import Said
 
 _REMEMBERED: Final = 1 << 14
 #: How many end states of a task are remembered with their scores: those of a group, and of some more.
@@ -123,8 +125,10 @@ class FinalState(RewardComponent):
         if by_digest and expected.snapshot is None:
             return Score(0.0, evidence=(_OTHER_DIGEST,))
         if found is None:
-            programs = [part for part in attempt.parts if isinstance(part, Program)]
-            found = leave(programs, attempt.task, known.clock, attempt.conditions.hazards_of(attempt.task))
+            said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
+            turns = [(part, one) for part, one in zip(attempt.parts, said, strict=True) if isinstance(part, Program)]
+            hazards = attempt.conditions.hazards_of(attempt.task)
+            found = leave([part for part, _ in turns], attempt.task, known.clock, hazards, [one for _, one in turns])
             if found.masked is not None:
                 return _masked(found.masked)
         if stated:
@@ -180,18 +184,24 @@ def _goal(task: Task) -> Goal | None:
 
 
 def leave(
-    programs: Iterable[Program], task: Task, clock: ClockPolicy | None = None, hazards: Hazards | None = None
+    programs: Sequence[Program],
+    task: Task,
+    clock: ClockPolicy | None = None,
+    hazards: Hazards | None = None,
+    said: Sequence[Said | None] = (),
 ) -> Left:
     """Run the programs of the turns in a fresh session of the task's world, its time moving by ``clock``, and look at
-    what they leave. One without calls lets a turn of the user pass, as in an episode. ``hazards`` are those that an
-    attempt met; a reference program meets none (``Hazards()``).
+    what they leave. One without calls lets a turn of the user pass, as in an episode; ``said`` is what the user said
+    and did after each. ``hazards`` are those that an attempt met; a reference program meets none (``Hazards()``).
     """
     watched = _Watched(task.environment, _goal(task))
     execution = Execution(watched, task.tools, scenario=task.scenario, seed=task.seed, clock=clock, hazards=hazards)
     try:
         try:
-            for program in programs:
+            for program, user in zip_longest(programs, said):
                 masked = execution.run(program).masked
+                if masked is None and user is not None:
+                    masked = execution.act(user.calls).masked
                 if masked is not None:
                     return Left("", masked=masked)
         finally:
@@ -226,6 +236,11 @@ class _Watched:
     def pure(self) -> bool:
         return self._environment.pure
 
+    @property
+    def user_tools(self) -> Mapping[str, ToolSpec]:
+        theirs: Mapping[str, ToolSpec] = getattr(self._environment, "user_tools", {})
+        return theirs
+
     def open(self, scenario: str = "", seed: int = 0) -> Session:
         return _WatchedSession(self._environment.open(scenario, seed), self)
 
@@ -242,7 +257,7 @@ class _WatchedSession:
         return self._session.digest()
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _OF_TIME:  # what else a session declares is remembered by its class, and this is of many
+        if name not in _HANDED_ON:  # what else a session declares is remembered by its class, and this is of many
             raise AttributeError(name)
         return getattr(self._session, name)
 
@@ -276,6 +291,6 @@ def _masked(reason: str) -> Score:
     return Score(0.0, evidence=(Evidence("infrastructure_error", reason),), masked=reason)
 
 
-_OF_TIME: Final = frozenset({"keep_time", "user_turn", "meet_hazards", "next_turn"})
+_HANDED_ON: Final = frozenset({"keep_time", "user_turn", "user_call", "meet_hazards", "next_turn"})
 _FULL: Final = Score(1.0)
 _OTHER_DIGEST: Final = Evidence("state", "the state is not what it should be")

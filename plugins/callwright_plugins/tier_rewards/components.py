@@ -68,7 +68,7 @@ class StrictFormat(Format):
     """R_format in {0, 1}, stricter than the paper: also references only to earlier calls, and nothing but the blocks.
 
     White space may stand before the think block, between the two blocks and after the tool-call block; other text
-    closes the gate.
+    closes the gate, but for what an answer without calls says to the task's user.
     """
 
     def _faults(self, attempt: Attempt) -> list[Evidence]:
@@ -76,7 +76,7 @@ class StrictFormat(Format):
         form = attempt.one_block
         for number, completion in enumerate(attempt.completions if form is not None else ()):
             span = form.stray_text(completion.text) if form is not None else None
-            if span is not None:
+            if span is not None and not _is_speech(attempt, number, span):
                 faults.append(_misplaced(attempt, number, span, "stray_text", "text outside of the two blocks"))
         program = attempt.program or Program()
         for position, path, reference in program.dangling:
@@ -84,6 +84,13 @@ class StrictFormat(Format):
             reason = f"call {call.id} {call.tool}.{path} refers to {reference}, which is no earlier call"
             faults.append(Evidence("dangling_reference", reason, call.id, path, "an earlier call", str(reference)))
         return faults
+
+
+def _is_speech(attempt: Attempt, number: int, span: Span) -> bool:
+    """Whether what stands there is what the task's user hears."""
+    part = attempt.parts[number]
+    said = part.text if isinstance(part, Program) and attempt.task.user is not None else None
+    return bool(said) and attempt.completions[number].text[slice(*span)] == said
 
 
 class Names(RewardComponent):

@@ -162,7 +162,7 @@ def test_results_are_shown_in_a_role_that_the_template_has(name: str) -> None:
 
 
 def test_thoughts_of_earlier_turns_stay_in_the_ids(make_task: Any) -> None:
-    codec, task = make_codec("qwen3"), make_task(4, facts={"follow_ups": ["And again?"]})
+    codec, task = make_codec("qwen3"), make_task(4, user=cw.UserSpec("replayed", {"says": ["And again?"]}))
     texts = ["<think>\nfirst\n</think>\n\n" + CALL, "<think>\nsecond\n</think>\n\nIt is 4.", "third"]
     made = iter(texts)
 

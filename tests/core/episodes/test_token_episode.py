@@ -105,9 +105,10 @@ class CounterSession:
         self.closed = True
 
 
-def make_task(world: Counter | None = None, *, name: str = "t", **facts: Any) -> cw.Task:
+def make_task(world: Counter | None = None, *, name: str = "t", says: Sequence[str] = ()) -> cw.Task:
     world = world or Counter()
-    return cw.Task(name, f"query of {name}", world.tools, cw.Answer((1,)), world, facts=facts)
+    user = cw.UserSpec("replayed", {"says": says}) if says else None
+    return cw.Task(name, f"query of {name}", world.tools, cw.Answer((1,)), world, user=user)
 
 
 def prompt(task: cw.Task) -> tuple[Message, ...]:
@@ -191,7 +192,7 @@ LIMITS = st.builds(
 def test_whatever_an_engine_writes_ids_and_budgets_hold(
     list_parser: Any, texts: list[str], limits: TurnLimits, unended: bool, later: int
 ) -> None:
-    task = make_task(follow_ups=[f"more {number}" for number in range(later)])
+    task = make_task(says=[f"more {number}" for number in range(later)])
     episode = TokenEpisode(task, list_parser, CODEC, prompt(task), cw.Conditions(limits=limits))
     engine, sampled = Script(texts, unended), []
     while not episode.over:
@@ -305,7 +306,7 @@ def test_an_engine_that_breaks_its_word_is_named(
 def test_every_reason_to_stop(
     start: Callable[..., TokenEpisode], texts: list[str], limits: TurnLimits, stop: str, turns: int
 ) -> None:
-    task = make_task(follow_ups=["two", "three", "four"] if texts[0] == "[]" else [])
+    task = make_task(says=["two", "three", "four"] if texts[0] == "[]" else [])
     episode = start(task, limits=limits)
     drive_batch([episode], Script(texts))
     assert (episode.stop, len(episode.attempt.turns)) == (stop, turns)
@@ -431,8 +432,8 @@ def test_a_parser_that_tells_nothing_is_named(list_parser: Any, made: Any) -> No
         drive_batch([TokenEpisode(task, Telling(), CODEC, prompt(task), TURNS)], Script([call(), "[]"]))
 
 
-def test_follow_ups_go_on_in_the_same_session(start: Callable[..., TokenEpisode]) -> None:
-    task = make_task(follow_ups=["and again", "thanks"])
+def test_what_a_user_says_goes_on_in_the_same_session(start: Callable[..., TokenEpisode]) -> None:
+    task = make_task(says=["and again", "thanks"])
     episode = start(task)
     drive_batch([episode], Script([call(n=2), "[]", call(n=3), "[]", "[]"]))
     assert [message.content for message in episode.messages if message.role == "user"] == [
@@ -443,8 +444,8 @@ def test_follow_ups_go_on_in_the_same_session(start: Callable[..., TokenEpisode]
     assert episode.attempt.trace is not None
     assert episode.attempt.trace.returned == (5,)
     assert episode.stop == "answered"
-    with pytest.raises(DataError, match="'follow_ups'"):
-        start(make_task(follow_ups="and again"))
+    with pytest.raises(DataError, match=r"task 't': the user 'replayed': the option 'says'.*is a list of lines"):
+        start(make_task(says="and again"))
 
 
 def test_an_open_thought_is_part_of_the_text_and_not_of_the_ids(list_parser: Any) -> None:

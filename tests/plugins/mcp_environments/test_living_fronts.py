@@ -21,7 +21,17 @@ from callwright.language.program import Call, Program
 from callwright.pipeline import build_pipeline
 from callwright.recipe_file import parse_recipe
 from callwright.training.ledger.ingredients import task_digests
-from callwright.walk import Answer, Completion, Conditions, ExecutionRules, Task, TurnLimits, execute, replay
+from callwright.walk import (
+    Answer,
+    Completion,
+    Conditions,
+    ExecutionRules,
+    Task,
+    TurnLimits,
+    UserSpec,
+    execute,
+    replay,
+)
 from callwright_plugins.mcp_servers.serving.service import Service, make_server
 from callwright_plugins.mcp_servers.wire import SESSION, answer_of, result_of
 from callwright_plugins.recorded.environment import RecordedEnvironment
@@ -57,7 +67,7 @@ def test_the_model_of_an_episode_reads_what_happened_and_users_take_their_time()
         Answer(),
         environment,
         clock=ClockPolicy(call=60, user_turn=120, jumps=(0, 48 * HOUR)),
-        facts={"follow_ups": ["And now?", "Two days later: and now?"]},
+        user=UserSpec("replayed", {"says": ["And now?", "Two days later: and now?"]}),
     )
     conditions = Conditions(limits=TurnLimits(assistant_turns=9, user_turns=9))
     talk = Conversation(asked, PARSER, [Message(role="user", content="?")], conditions)

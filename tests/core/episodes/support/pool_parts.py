@@ -192,5 +192,5 @@ def living_task(number: int) -> cw.Task:
         scenario="typical",
         seed=number,
         answer=cw.Answer((number,)),
-        facts={"follow_ups": ["And now?", "And then?"]},
+        user=cw.UserSpec("replayed", {"says": ["And now?", "And then?"]}),
     )

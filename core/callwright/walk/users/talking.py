@@ -1,0 +1,86 @@
+"""One user in one episode: it hears the agent, looks at the world, calls its tools, and says something."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from callwright.environments.telling import printable, tell
+from callwright.errors import ComponentError
+from callwright.language.messages import Message, ToolCall
+from callwright.language.program import Call, plain
+from callwright.walk.trace import CallRecord, Trace
+from callwright.walk.users.said import Said, UserTurn
+from callwright.walk.users.user import MOST_ROUNDS, User, reply_of
+from callwright.walk.users.world import WorldView
+
+
+class Talk:
+    """A conversation as its user has it.
+
+    ``look(question, *given)`` asks the world, and ``act(calls)`` runs calls of the user there, which lets its turn pass
+    also where it calls nothing.
+    """
+
+    def __init__(
+        self, user: User, name: str, query: str, look: Callable[..., Any], act: Callable[[Sequence[Call]], Trace]
+    ) -> None:
+        self._user, self._name, self._act = user, name, act
+        self._world = WorldView(look)
+        self._messages = [Message.user(query)]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What was said so far, as the user heard it."""
+        return tuple(self._messages)
+
+    def answer(self, text: str) -> UserTurn:
+        """What the user says and does when the agent has said something.
+
+        Raises :class:`callwright.InfrastructureFailure` where it or the world has no answer, and
+        :class:`callwright.errors.ComponentError` for a user that calls tools again and again and says nothing.
+        """
+        self._messages.append(Message.assistant(text))
+        calls: tuple[Call, ...] = ()
+        traces: list[Trace] = []
+        for _ in range(MOST_ROUNDS):
+            said = reply_of(self._user, self._name, self.messages, self._world)
+            numbered = tuple(evolve(call, id=len(calls) + place) for place, call in enumerate(said.calls))
+            acted = self._act(numbered)
+            calls += numbered
+            traces.append(acted)
+            if acted.infrastructure is not None:
+                return UserTurn(Said(said.text, calls, said.done), _joined(traces))
+            self._messages += _told(numbered, acted.records)
+            if said.text or said.done:
+                text = printable(said.text)
+                if text:
+                    self._messages.append(Message.user(text))
+                return UserTurn(Said(text, calls, said.done), _joined(traces))
+        raise ComponentError(
+            f"the user {self._name!r} called tools {MOST_ROUNDS} times in one turn and said nothing; this is its bug"
+        )
+
+
+def _told(calls: Sequence[Call], records: Sequence[CallRecord]) -> list[Message]:
+    """The calls of a user and what came of them, as it reads them."""
+    if not calls:
+        return []
+    asked = [
+        ToolCall(str(call.id), call.tool, json.dumps(plain(call.arguments), ensure_ascii=False, default=str))
+        for call in calls
+    ]
+    results = [
+        Message.tool(tell(record.outcome, id=record.call, name=record.tool), str(record.call), name=record.tool)
+        for record in records
+    ]
+    return [Message("user", tool_calls=asked), *results]
+
+
+def _joined(traces: Sequence[Trace]) -> Trace:
+    """What the calls of all rounds came to; without any the digest of the world."""
+    records = tuple(record for trace in traces for record in trace.records)
+    return Trace(records, "all", traces[0].state, ended=traces[-1].final_state)

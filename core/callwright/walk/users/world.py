@@ -1,0 +1,83 @@
+"""The world as a user has it: a look at it, and tools of its own. Wherever the session lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from callwright.environments.calling import unknown_tool
+from callwright.environments.clock import TimedSession
+from callwright.environments.knowledge.asking import knowledge_of
+from callwright.environments.protocol import Outcome, Session
+from callwright.environments.sessions import call_session
+from callwright.errors import DataError
+from callwright.language.program import Call
+
+#: What a user may ask beside what somebody knows, and the method of the session that answers.
+_ANSWERED_BY: Final = {"check_goal": "check_goal", "now": "tell_time"}
+
+
+@frozen
+class WorldView:
+    """What a user sees of the session: what it knows, whether its goal is reached, and how late it is.
+
+    It changes nothing. Every question raises :class:`callwright.InfrastructureFailure` where the session is lost.
+    """
+
+    _ask: Callable[..., Any]
+
+    def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
+        """What an entity of the world knows that no tool tells; empty where nothing is known."""
+        found: Mapping[str, Any] = self._ask("knowledge", entity)
+        return found
+
+    def check_goal(self, goal: Mapping[str, Any]) -> Any:
+        """What a goal comes to: a :class:`callwright.environments.goals.Comparison`.
+
+        Raises :class:`callwright.errors.DataError` for a goal that cannot be read, and for a world that knows none.
+        """
+        found = self._ask("check_goal", goal)
+        if found is None:
+            raise DataError("a user has a goal, but sessions of this environment have no method check_goal()")
+        return found
+
+    @property
+    def now(self) -> int | None:
+        """The time in the world, in seconds since 1970 (UTC); ``None`` where there is none."""
+        found: int | None = self._ask("now")
+        return found
+
+
+def ask_world(session: Session, question: str, *given: Any) -> Any:
+    """The answer of a session to a question of :class:`WorldView`; ``None`` if it knows no answer.
+
+    Raises what the session raises, :class:`callwright.InfrastructureFailure` where it is lost.
+    """
+    if question == "knowledge":
+        return knowledge_of(session, *given)
+    inner: Any = session.inner if isinstance(session, TimedSession) else session
+    method = getattr(inner, _ANSWERED_BY[question], None)
+    if not callable(method):
+        return None
+    if isinstance(session, TimedSession):
+        return session.asked(f"{question!r} of a session", lambda: method(*given))
+    return method(*given)
+
+
+class _AsUser:
+    """A session whose calls are those of its user."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[str, dict[str, Any]], Outcome]) -> None:
+        self.call = call
+
+
+def call_as_user(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    """Have a session execute a call of its user; as :func:`callwright.environments.sessions.call_session`."""
+    method = getattr(session, "user_call", None)
+    if not callable(method):
+        return unknown_tool(call.tool)
+    return call_session(_AsUser(method), call, arguments)  # type: ignore[arg-type]
