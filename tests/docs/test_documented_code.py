@@ -36,6 +36,7 @@ PAGES = [
     "docs/command-line.md",
     "docs/measuring.md",
     "docs/comparing.md",
+    "docs/benchmarks.md",
     "docs/environments.md",
     "docs/outcomes.md",
     "docs/episodes.md",

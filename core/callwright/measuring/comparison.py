@@ -14,7 +14,7 @@ from callwright.errors import DataError
 from callwright.measuring.folders import Evaluated
 from callwright.statistics.paired import Difference, bootstrap_difference, mcnemar
 from callwright.statistics.shares import clustered_share
-from callwright.training.summary import group_name, summarise
+from callwright.training.summary import group_name
 from callwright.training.verdicts import Verdict
 
 #: Settings that say what is measured rather than how: folders that differ in them measure different things.
@@ -221,6 +221,8 @@ class Board:
     cells: Mapping[tuple[str, str], Evaluated]
     results: Mapping[tuple[str, str], Mapping[str, Any]] = field(repr=False)
     comparisons: Sequence[Comparison] = field(repr=False)
+    #: Why results are not official, a sentence each.
+    unofficial: Sequence[str] = ()
 
 
 def board_of(
@@ -242,8 +244,9 @@ def board_of(
     for benchmark in benchmarks:
         row = [cells[benchmark, name] for name in checkpoints if (benchmark, name) in cells]
         comparisons += [compare(row[0], other, by, seed=seed) for other in row[1:]]
-    results = {names: summarise(one.verdicts, by, one.rewards) for names, one in cells.items()}
-    return Board(benchmarks, checkpoints, cells, results, comparisons)
+    results = {names: one.summary(by) for names, one in cells.items()}
+    why = {f"{one.benchmark} is not official: {reason}": None for one in evaluations for reason in one.unofficial}
+    return Board(benchmarks, checkpoints, cells, results, comparisons, list(why))
 
 
 def _names(one: Evaluated) -> tuple[str, str]:

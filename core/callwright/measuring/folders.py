@@ -17,6 +17,7 @@ from callwright.training.verdicts import Verdict
 
 SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
+RESULT: Final = "evaluation.json"
 #: Options of a sampler by which people call a checkpoint, the first that it has.
 _NAMING: Final = ("model", "run", "path", "checkpoint")
 
@@ -32,17 +33,29 @@ class Evaluated:
     #: Byte at which the row of each verdict begins.
     places: Sequence[int] = field(repr=False)
     rewards: Mapping[tuple[str, int], float] = field(repr=False)
+    #: What the finished result says of its benchmark: ``benchmark`` (official or not, and why) and ``values``.
+    stated: Mapping[str, Any] = field(factory=dict, repr=False)
 
     @property
     def benchmark(self) -> str:
         """What it was measured on: the benchmark, else corpus and split."""
+        stated = self.settings.get("benchmark")
+        if isinstance(stated, str):
+            return stated
         corpus = self.settings.get("corpus")
         corpus = corpus if isinstance(corpus, Mapping) else {}
         return f"{corpus.get('name', '?')}, {corpus.get('split', '?')}"
 
     def summary(self, by: Sequence[Sequence[str]] = ()) -> dict[str, Any]:
-        """The result, made of the rows alone."""
-        return summarise(self.verdicts, by, self.rewards)
+        """The result, made of the rows, with what the benchmark made of them."""
+        return {**summarise(self.verdicts, by, self.rewards), **self.stated}
+
+    @property
+    def unofficial(self) -> Sequence[str]:
+        """Why the result is not official, in words; empty where it is, and where nothing says."""
+        benchmark = self.stated.get("benchmark")
+        why = benchmark.get("why") if isinstance(benchmark, Mapping) else None
+        return [str(reason) for reason in why] if isinstance(why, list) else []
 
     def row(self, place: int) -> Row:
         """The row of the n-th verdict, read again."""
@@ -75,7 +88,10 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
                 offset += len(line)
     except FileNotFoundError as error:
         raise DataError(f"{path} has no {VERDICTS} yet: the same evaluation given again goes on") from error
-    return Evaluated(path, name or _name_of(settings, path), settings, verdicts, places, rewards)
+    result = Run(path).read_json(RESULT)
+    result = result if isinstance(result, dict) else {}
+    stated = {key: result[key] for key in ("benchmark", "values") if isinstance(result.get(key), dict)}
+    return Evaluated(path, name or _name_of(settings, path), settings, verdicts, places, rewards, stated)
 
 
 def _row(line: bytes, number: int, path: Path) -> Row:

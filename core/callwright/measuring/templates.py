@@ -7,7 +7,7 @@ measured is a dash. Only the layout is the papers': the rows are the checkpoints
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from attrs import frozen

@@ -94,6 +94,7 @@ def _as_json(board: Board) -> dict[str, Any]:
             for benchmark in board.benchmarks
         },
         "comparisons": [one.to_json() for one in board.comparisons],
+        "unofficial": list(board.unofficial),
     }
 
 
@@ -105,7 +106,10 @@ def _draw_board(board: Board) -> None:
     for benchmark in board.benchmarks:
         cells = (board.results.get((benchmark, name)) for name in board.checkpoints)
         shown.add_row(text(benchmark), *(interval(accuracy_of(one)) if one else "–" for one in cells))
-    screen().print(shown)
+    console = screen()
+    console.print(shown)
+    for reason in board.unofficial:
+        console.print(text(reason))
 
 
 def _draw(comparison: Comparison, flips: int) -> None:

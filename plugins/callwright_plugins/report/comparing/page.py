@@ -68,7 +68,9 @@ def _board(board: Board) -> str:
     for benchmark in board.benchmarks:
         cells = (board.results.get((benchmark, name)) for name in board.checkpoints)
         rows.append([benchmark, *(_accuracy(cell) for cell in cells)])
-    return section("Accuracy", _table(["", *board.checkpoints], rows), lead="With 95% intervals.", key="accuracy")
+    said = "".join(f"<li>{safe(reason)}</li>" for reason in board.unofficial)
+    body = _table(["", *board.checkpoints], rows) + (f"<ul>{said}</ul>" if said else "")
+    return section("Accuracy", body, lead="With 95% intervals.", key="accuracy")
 
 
 def _accuracy(result: Any) -> str:

@@ -37,6 +37,7 @@ def as_markdown(board: Board) -> str:
         for benchmark in board.benchmarks
     ]
     parts = ["# Comparison\n", _table(head, rows)]
+    parts += ["", *(f"- {_cell(reason)}" for reason in board.unofficial)] if board.unofficial else []
     for one in board.comparisons:
         parts.append(f"\n## {_cell(one.second.name)} against {_cell(one.first.name)} on {_cell(one.first.benchmark)}\n")
         parts += [f"- {_cell(remark)}" for remark in one.remarks]
