@@ -35,6 +35,8 @@ PAGES = [
     "docs/recording.md",
     "docs/command-line.md",
     "docs/measuring.md",
+    "docs/comparing.md",
+    "docs/benchmarks.md",
     "docs/environments.md",
     "docs/composing.md",
     "docs/costs.md",
