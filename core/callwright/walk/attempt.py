@@ -27,6 +27,7 @@ from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress, rules_under
 from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
 from callwright.walk.limits import CUT_OFF, StopReason
+from callwright.walk.resolving.handles import all_with_handles
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
@@ -181,7 +182,8 @@ class Attempt:
             if len(self._completions) == 1:
                 parts = (self.parsed,)
             else:
-                parts = tuple(parsed(self.parser, one, self.task) for one in self._completions)
+                read = [parsed(self.parser, one, self.task) for one in self._completions]
+                parts = all_with_handles(read, self.task, self.parser)
             self._parts = parts
         return parts
 
