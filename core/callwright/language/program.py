@@ -159,6 +159,17 @@ class Program:
         return max(longest, default=0)
 
     @cached
+    def waves(self) -> tuple[tuple[Call, ...], ...]:
+        """The calls by the length of the longest chain that leads to each: none needs another one of its wave."""
+        depth = [0] * len(self.calls)
+        for earlier, later in self.edges:
+            depth[later] = max(depth[later], depth[earlier] + 1)
+        return tuple(
+            tuple(call for call, one in zip(self.calls, depth, strict=True) if one == wave)
+            for wave in range(max(depth, default=-1) + 1)
+        )
+
+    @cached
     def dangling(self) -> tuple[tuple[int, str, Reference], ...]:
         """References that no earlier call satisfies: ``(position, path, reference)``."""
         seen: set[int] = set()

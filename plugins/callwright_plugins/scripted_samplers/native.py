@@ -24,7 +24,8 @@ def next_wave(
     ``None`` once every call was made, or where a result that is needed never came. What earlier calls returned is read
     off the turns.
     """
-    waves = _waves(gold, {call.id: call for call in program.calls})
+    written = {call.id: call for call in program.calls}
+    waves = [[written[call.id] for call in wave] for wave in gold.waves]
     if len(turns) >= len(waves):
         return None
     numbers = {call.id: number for number, call in enumerate(call for wave in waves for call in wave)}
@@ -41,17 +42,6 @@ def next_wave(
     except Unresolved:
         return None
     return Program(tuple(calls), "all" if len(calls) > 1 else "one", program.thought)
-
-
-def _waves(gold: Program, written: Mapping[int, Call]) -> list[list[Call]]:
-    """The written calls by the length of the longest chain that leads to each of the gold ones."""
-    depth: dict[int, int] = {}
-    waves: list[list[Call]] = []
-    for call in gold.calls:
-        depth[call.id] = max((depth[one.call] + 1 for _, one in call.located if one.call in depth), default=0)
-        waves += [[] for _ in range(depth[call.id] + 1 - len(waves))]
-        waves[depth[call.id]].append(written[call.id])
-    return waves
 
 
 def _renumbered(value: Any, numbers: Mapping[int, int]) -> Any:
