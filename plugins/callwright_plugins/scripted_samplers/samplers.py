@@ -13,15 +13,17 @@ from typing import Any, ClassVar, Final
 from attrs import evolve
 
 from callwright.errors import DataError, UsageError
-from callwright.language.parser import Parser
+from callwright.language.parser import Parser, TakesHandles
 from callwright.language.program import Call, Program, revive
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
-from callwright.walk.attempt import Attempt
+from callwright.walk.calls.handles import shows_handles
 from callwright.walk.completion import Completion
+from callwright.walk.execution import execute
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
+from callwright_plugins.scripted_samplers.native import next_wave
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
 #: The fact of a task that holds its reference turn by turn.
@@ -66,7 +68,8 @@ class Gold(Scripted):
     """The reference program, every time.
 
     Of a task whose fact ``gold`` states its reference turn by turn (objects with ``say``, a text to the user, or
-    ``calls``), in episodes of several turns a turn at a time.
+    ``calls``), in episodes of several turns a turn at a time. Any other is written over the turns of such an episode if
+    the form has no references, each call when the results that it needs are there.
     """
 
     name = "gold"
@@ -77,6 +80,15 @@ class Gold(Scripted):
         if stated is None:
             return super().turn(task, number, rng)
         return _stated_turn(task, stated[number]) if number < len(stated) else _SETTLED
+
+    def _completion(self, request: SamplingRequest, seed: str) -> Completion:
+        gold, parser = request.task.program, self.parser
+        if gold is None or GOLD in request.task.facts or not _in_turns(request, parser):
+            return super()._completion(request, seed)
+        written = self.program(request.task, Random(seed))
+        handles = shows_handles(request.task, parser)
+        wave = next_wave(written, gold, request.turns, request.task.tools, handles=handles)
+        return Completion(parser.render(wave or _SETTLED))
 
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
@@ -127,8 +139,9 @@ class NoisyGold(Gold):
         return program
 
     def _answers(self, task: Task, program: Program) -> bool:
-        trace = Attempt(task, self.parser.render(program), self.parser).trace
-        return trace is not None and trace.executed and answers_match(task.answer, trace.returned)
+        world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock}
+        trace = execute(program, task.environment, task.tools, **world)
+        return trace.executed and answers_match(task.answer, trace.returned)
 
 
 class RandomValid(Scripted):
@@ -169,6 +182,11 @@ def _stated_turn(task: Task, stated: Any) -> Program:
         raise DataError(
             f"task {task.id!r}: a turn of its fact {GOLD!r} is an object with 'say' or with 'calls', not {stated!r:.80}"
         ) from error
+
+
+def _in_turns(request: SamplingRequest, parser: Parser) -> bool:
+    several = request.limits is not None and not request.limits.single
+    return several and isinstance(parser, TakesHandles) and parser.takes_handles
 
 
 def _offered(task: Task) -> list[ToolSpec]:
