@@ -37,6 +37,7 @@ PAGES = [
     "docs/measuring.md",
     "docs/environments.md",
     "docs/outcomes.md",
+    "docs/worlds-mini.md",
     "docs/episodes.md",
     "docs/executors.md",
     "docs/mcp.md",
