@@ -41,6 +41,7 @@ PAGES = [
     "docs/composing.md",
     "docs/costs.md",
     "docs/outcomes.md",
+    "docs/worlds-mini.md",
     "docs/episodes.md",
     "docs/executors.md",
     "docs/users.md",

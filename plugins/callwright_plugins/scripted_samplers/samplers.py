@@ -8,13 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from attrs import evolve
 
 from callwright.errors import DataError, UsageError
 from callwright.language.parser import Parser, TakesHandles
-from callwright.language.program import Call, Program, revive
+from callwright.language.program import Call, Program
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
@@ -24,12 +24,13 @@ from callwright.walk.execution import execute
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.native import next_wave
+from callwright_plugins.scripted_samplers.references import (
+    GOLD,
+    SETTLED,
+    next_turn,
+    writes_references,
+)
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
-
-#: The fact of a task that holds its reference turn by turn.
-GOLD: Final = "gold"
-#: What is written once the calls of an episode were made.
-_SETTLED: Final = Program((), "one", "The request is settled.", "Everything is settled.")
 
 
 class Scripted(ABC):
@@ -53,11 +54,11 @@ class Scripted(ABC):
         ]
 
     def _completion(self, request: SamplingRequest, seed: str) -> Completion:
-        return Completion(self.parser.render(self.turn(request.task, len(request.turns), Random(seed))))
+        return Completion(self.parser.render(self.turn(request, Random(seed))))
 
-    def turn(self, task: Task, number: int, rng: Random) -> Program:
-        """The program of a turn of an episode, from 0: all calls in the first one."""
-        return _SETTLED if number else self.program(task, rng)
+    def turn(self, request: SamplingRequest, rng: Random) -> Program:
+        """The program of the next turn of an episode: all calls in the first one."""
+        return SETTLED if request.turns else self.program(request.task, rng)
 
     @abstractmethod
     def program(self, task: Task, rng: Random) -> Program:
@@ -68,18 +69,21 @@ class Gold(Scripted):
     """The reference program, every time.
 
     Of a task whose fact ``gold`` states its reference turn by turn (objects with ``say``, a text to the user, or
-    ``calls``), in episodes of several turns a turn at a time. Any other is written over the turns of such an episode if
-    the form has no references, each call when the results that it needs are there.
+    ``calls``), a turn at a time; in a form that cannot write references a call that takes a result comes after it. Any
+    other reference is written over the turns of an episode in such a form, each call when what it needs is there.
     """
 
     name = "gold"
 
-    def turn(self, task: Task, number: int, rng: Random) -> Program:
-        """The turn of the reference; once it is used up the user hears that everything is settled."""
-        stated = task.facts.get(GOLD)
-        if stated is None:
-            return super().turn(task, number, rng)
-        return _stated_turn(task, stated[number]) if number < len(stated) else _SETTLED
+    def __init__(self, registry: Registry, ir: str = "json") -> None:
+        super().__init__(registry, ir)
+        self._whole = writes_references(self.parser)
+
+    def turn(self, request: SamplingRequest, rng: Random) -> Program:
+        """The next turn of the reference; once it is used up the user hears that everything is settled."""
+        if GOLD not in request.task.facts:
+            return super().turn(request, rng)
+        return next_turn(request.task, request.turns, whole=self._whole)
 
     def _completion(self, request: SamplingRequest, seed: str) -> Completion:
         gold, parser = request.task.program, self.parser
@@ -88,7 +92,7 @@ class Gold(Scripted):
         written = self.program(request.task, Random(seed))
         handles = shows_handles(request.task, parser)
         wave = next_wave(written, gold, request.turns, request.task.tools, handles=handles)
-        return Completion(parser.render(wave or _SETTLED))
+        return Completion(parser.render(wave or SETTLED))
 
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
@@ -123,6 +127,15 @@ class NoisyGold(Gold):
             raise UsageError(f"the option 'p' of the sampler 'noisy-gold' is a probability, not {p!r}")
         super().__init__(registry, ir)
         self.p = float(p)
+
+    def turn(self, request: SamplingRequest, rng: Random) -> Program:
+        """The next turn. Of a reference that is stated turn by turn each call may be spoiled, whatever it comes to."""
+        turn = super().turn(request, rng)
+        if GOLD not in request.task.facts:
+            return turn
+        rng = Random(f"{rng.random()}/{len(request.turns)}")
+        calls = (call if rng.random() < self.p else _spoil(call, request.task, rng) for call in turn.calls)
+        return evolve(turn, calls=tuple(calls))
 
     def program(self, task: Task, rng: Random) -> Program:
         """The reference, spoiled."""
@@ -170,18 +183,6 @@ class RandomValid(Scripted):
             except NoValue:
                 offered.remove(spec)
         return Program(tuple(calls), thought="Any tool will do.")
-
-
-def _stated_turn(task: Task, stated: Any) -> Program:
-    try:
-        if "say" in stated:
-            return Program((), thought="The user is to hear this.", text=str(stated["say"]))
-        calls = (Call(at, call["tool"], revive(call["arguments"])) for at, call in enumerate(stated["calls"]))
-        return Program(tuple(calls), thought="These calls are next.")
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            f"task {task.id!r}: a turn of its fact {GOLD!r} is an object with 'say' or with 'calls', not {stated!r:.80}"
-        ) from error
 
 
 def _in_turns(request: SamplingRequest, parser: Parser) -> bool:

@@ -114,12 +114,38 @@ def test_the_user_tells_what_it_knows_only_when_asked_and_the_agent_uses_nothing
         assert shown in heard, f"{name} was never asked for"
 
 
-@pytest.mark.parametrize("form", ["xml", "direct"])
-def test_the_reference_is_as_good_in_every_form_that_writes_references(form: str) -> None:
-    for script in SCRIPTS[::5]:
+@pytest.mark.parametrize("form", ["xml", "direct", "hermes", "toolrl"])
+def test_the_reference_is_as_good_in_every_form(form: str) -> None:
+    for script in SCRIPTS[::3]:
         made = episode(corpus().task(script.id), form)
         assert made.stop == "answered"
         assert cw.reward("state").score_attempt(made.attempt).total == 1.0
+
+
+def test_a_form_without_references_calls_what_takes_a_result_after_it() -> None:
+    task = corpus().task("banking-savings-course")
+    made = episode(task, "hermes")
+    assert [[call.tool for call in turn.calls] for turn in made.turns] == [
+        [],
+        ["find_customer"],
+        ["verify_identity", "list_accounts"],
+        ["get_account", "transfer_funds", "set_card_status"],
+        [],
+    ]
+    assert all(not call.located for turn in made.turns for call in turn.calls)
+
+
+def test_a_noisy_reference_is_right_with_its_probability() -> None:
+    from callwright.pipeline import open_pipeline
+    from callwright.training.evaluation import evaluate
+
+    pipeline = open_pipeline(cw.reward("worlds"), corpus())
+    tasks = list(pipeline.tasks("validation", None))
+    shares = [
+        sum(one.answer for one in evaluate(pipeline, tasks, cw.sampler("noisy-gold", p=p))) / len(tasks)
+        for p in (1.0, 0.9, 0.0)
+    ]
+    assert shares[0] == 1.0 > shares[1] > shares[2]
 
 
 def test_an_evaluation_finds_the_reference_right_everywhere_and_silence_where_nothing_is_to_change() -> None:
