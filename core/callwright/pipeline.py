@@ -131,13 +131,17 @@ class Pipeline:
         environment = self.environment or task.environment
         return task if environment is task.environment else evolve(task, environment=environment)
 
-    def messages(self, task: Task, shots: Sequence[Task] = (), *, native: bool = False) -> tuple[Message, ...]:
+    def messages(
+        self, task: Task, shots: Sequence[Task] = (), *, native: bool = False, limits: TurnLimits | None = None
+    ) -> tuple[Message, ...]:
         """Task -> messages, with worked examples between instructions and query.
 
         ``native``: for a sampler that hands the tools to its model itself
-        (:func:`callwright.walk.sampling.offers_tools`).
+        (:func:`callwright.walk.sampling.offers_tools`). ``limits``: the turns of the attempt, which instructions
+        follow; left out, those of the conditions.
         """
-        return build_messages(task, self.parser, self.registry, shots, native=native)
+        limits = limits or self.conditions.limits
+        return build_messages(task, self.parser, self.registry, shots, native=native, limits=limits)
 
     def attempt(
         self, task: Task, completion: Completion | str | Sequence[Completion | str], progress: Progress | None = None
@@ -160,8 +164,9 @@ class Pipeline:
 
         Raises :class:`callwright.episodes.PromptTooLong`.
         """
-        said = self.messages(task) if messages is None else messages
-        return TokenEpisode(task, self.parser, codec, said, self._heard(conditions))
+        heard = self._heard(conditions)
+        said = self.messages(task, limits=heard.limits) if messages is None else messages
+        return TokenEpisode(task, self.parser, codec, said, heard)
 
     def conversation(
         self,
@@ -171,11 +176,12 @@ class Pipeline:
         observation_role: Literal["tool", "user"] = "tool",
     ) -> Conversation:
         """An attempt to be made as messages, for a sampler of texts (:func:`callwright.episodes.converse`)."""
+        heard = self._heard(conditions)
         return Conversation(
             task,
             self.parser,
-            self.messages(task) if messages is None else messages,
-            self._heard(conditions),
+            self.messages(task, limits=heard.limits) if messages is None else messages,
+            heard,
             observation_role=observation_role,
         )
 

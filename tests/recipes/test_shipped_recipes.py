@@ -22,7 +22,7 @@ from callwright.training.recipe_run import run_recipe
 TIER = {
     "model.path": "Qwen/Qwen3-8B",
     "corpus.name": "depthbench-v1",
-    "ir": "json",
+    "ir": {"name": "json", "instructions": "paper"},
     "reward.name": "tier",
     "trainer.name": "openrlhf",
     "trainer.steps": 1000,
@@ -187,7 +187,7 @@ PROVE_RATES = {
 }
 #: TIER: 4.1, 4.4, 4.5 and Table 3. ToolRL: Table 8, appendix B and the names of Tables 1 to 3. Neither prints more.
 TIER_SFT = {
-    "ir": "json",
+    "ir": {"name": "json", "instructions": "paper"},
     "reward.name": "tier",
     "corpus.name": "depthbench-v1",
     "model.path": "models/Qwen3-8B",
@@ -466,3 +466,18 @@ def test_the_supervised_twin_on_the_cpu_runs_to_its_end(tmp_path: Path, registry
     assert metrics[-1]["loss"] < metrics[0]["loss"]
     assert run.read_json("evaluation.json")["after"]["n"] == 14
     assert (run.checkpoints / "final" / "config.json").is_file()
+
+
+def test_recipes_of_papers_keep_the_prompts_of_the_paper_and_evaluations_teach_what_they_allow() -> None:
+    from callwright.plugins import default_registry
+
+    registry = default_registry()
+    paper = registry.create("parser", "json", instructions="paper").instructions()
+    for name in ("tier-qwen3-8b", "tier-gpu", "toolrl-gpu"):
+        pipeline = build_pipeline(load_recipe(name), with_algorithm=False)
+        assert pipeline.messages(pipeline.corpus["validation"][0])[0].text.startswith(f"{paper}\n\n# Tools\n")
+    several = build_pipeline(load_recipe("prove-gpu"), with_algorithm=False)
+    told = several.messages(several.corpus["validation"][0])[0].text
+    assert told.startswith(registry.create("parser", "hermes", instructions="paper").instructions())
+    single = Pipeline("depthbench-v1")
+    assert "You answer once" in single.messages(single.corpus["validation"][0])[0].text

@@ -190,6 +190,7 @@ def evaluate(
             {
                 "corpus": here.corpus_settings() | {"split": here.split},
                 "ir": pipeline.parser.name,
+                **here.taught_settings(),
                 "sampler": here.sampler_settings(),
                 "limit": limit,
                 "temperature": temperature,

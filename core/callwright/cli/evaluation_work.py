@@ -13,6 +13,7 @@ from callwright.commands.pipelines import make_pipeline, make_sampler
 from callwright.commands.safe_text import say
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
+from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.measuring.drawing import even_draw
 from callwright.measuring.rows import Row, kept_row, lost_row
 from callwright.pipeline import build_pipeline
@@ -165,6 +166,11 @@ class Opened:
             return self  # it asks no server
         self.sampler.keep_replies(replies)
         return evolve(self, asked=evolve(self.asked, replies=replies))
+
+    def taught_settings(self) -> dict[str, Any]:
+        """What the form's instructions follow, where that is a choice: other prompts are another evaluation."""
+        parser = self.pipeline.parser
+        return {"instructions": parser.teaches} if isinstance(parser, TeachesWhatIsAllowed) else {}
 
     def shot_marks(self) -> dict[str, Any]:
         """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""

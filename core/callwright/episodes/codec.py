@@ -127,7 +127,7 @@ class ChatCodec(_Decoding):
 
         Raises :class:`callwright.errors.DataError` if the template refuses them or does not show an offered tool.
         """
-        return self.conversation_ids(messages, task.tools.values(), name=f"the prompt of task {task.id!r}")
+        return self.conversation_ids(messages, task.offered.values(), name=f"the prompt of task {task.id!r}")
 
     def conversation_ids(
         self, messages: Sequence[Message], tools: Iterable[ToolSpec] = (), *, name: str = "the conversation"

@@ -60,7 +60,10 @@ class Parser(Protocol):
         """Write a completion, ``program.thought`` included."""
 
     def instructions(self) -> str:
-        """The part of the system prompt that teaches this form, all five scenarios of TIER's appendix C included."""
+        """The part of the system prompt that teaches this form, with everything that several turns allow.
+
+        Parsers may also follow what an attempt allows (:class:`callwright.language.teaching.TeachesWhatIsAllowed`).
+        """
 
 
 @runtime_checkable

@@ -107,6 +107,19 @@ NOTHING_TO_CALL: Final = "None of my functions can serve this request."
 SETTLED: Final = "That settles the request."
 
 
-def native_instructions() -> str:
-    """What a model is told that gets its tools as functions: when to call and when not. No form, no list of tools."""
-    return "\n\n".join(_NATIVE)
+_NATIVE_ONCE: Final = (
+    "You settle the user's request with the functions that you are given. You answer once: no result comes back to "
+    "you.",
+    "Call all that the request needs, in one answer, and nothing else.",
+    _NATIVE[2],
+    "When no function can serve the request, or when it lacks a value that a function needs, make no call: answer the "
+    "user in words.",
+)
+
+
+def native_instructions(*, steps: bool = True) -> str:
+    """What a model is told that gets its tools as functions: when to call and when not. No form, no list of tools.
+
+    Without ``steps`` its first answer is its last.
+    """
+    return "\n\n".join(_NATIVE if steps else _NATIVE_ONCE)

@@ -81,6 +81,8 @@ def check_tasks(corpus: Corpus, limit: int = _LIMIT) -> None:
                 name in task.environment.tools,
                 f"{about} offers {name!r}, which its environment {task.environment.name!r} does not have",
             )
+        unknown = [name for name in task.shown or () if name not in task.tools]
+        expect(not unknown, f"{about} shows {unknown[:1]}, which are not among its tools")
         program = task.program
         if program is not None:
             expect(

@@ -126,7 +126,7 @@ def evaluated(
         return
     conditions, native = _conditions(pipeline, plan), offers_tools(sampler)
     for start in range(0, len(tasks), plan.batch):
-        requests = [_request(pipeline, task, plan.shots, native) for task in tasks[start : start + plan.batch]]
+        requests = [_request(pipeline, task, plan, native) for task in tasks[start : start + plan.batch]]
         made = converse(
             pipeline,
             sampler,
@@ -183,7 +183,7 @@ def _in_window(
 
         async def work(task: Task) -> list[T]:
             with lanes.one() as lane:
-                request = await lane.do(_request, pipeline, task, plan.shots, native)
+                request = await lane.do(_request, pipeline, task, plan, native)
                 made = await converse_one(request, lane.do)
                 return [await lane.do(_judged, one, sample, then) for sample, one in enumerate(made)]
 
@@ -210,8 +210,9 @@ def _conditions(pipeline: Pipeline, plan: Plan) -> Conditions:
     return evolve(pipeline.conditions, seed=plan.seed, limits=plan.limits or pipeline.conditions.limits)
 
 
-def _request(pipeline: Pipeline, task: Task, shots: int, native: bool) -> SamplingRequest:
-    return SamplingRequest(pipeline.messages(task, draw_shots(pipeline.corpus, task, shots), native=native), task)
+def _request(pipeline: Pipeline, task: Task, plan: Plan, native: bool) -> SamplingRequest:
+    shots = draw_shots(pipeline.corpus, task, plan.shots)
+    return SamplingRequest(pipeline.messages(task, shots, native=native, limits=plan.limits), task)
 
 
 def _judged(episode: Episode, sample: int, then: Then[T]) -> T:

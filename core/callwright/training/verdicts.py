@@ -37,10 +37,10 @@ class Verdict:
     ``answer``: the returned values are the expected ones. ``valid``: the answer is right and every call also fits its
     schema and executed (the stricter accuracy of TIER's released evaluator). ``failure`` is empty for a right answer,
     else a short stable name of the first thing that went wrong; ``error`` is a finer one (see :func:`error_class`).
-    ``masked``: the machinery failed, so nothing is known. ``thought_words``: see :func:`thought_words`; ``None`` for a
-    masked attempt, too. ``sample`` numbers the attempts at a task from 0. ``family`` names the tasks that succeed and
-    fail together with this one (``facts["family"]``; empty: none does); ``groups`` is what else tables may be made by
-    (see :func:`groups_of`).
+    ``masked``: the machinery failed, and it hangs on what was lost whether the answer is right. ``thought_words``: see
+    :func:`thought_words`; ``None`` for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
+    ``family`` names the tasks that succeed and fail together with this one (``facts["family"]``; empty: none does);
+    ``groups`` is what else tables may be made by (see :func:`groups_of`).
     """
 
     task: str
@@ -140,7 +140,8 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     assert validation is not None
     assert trace is not None
     if attempt.masked is not None:
-        return masked
+        certain = _certain_failure(attempt, program, validation, trace)
+        return evolve(base, failure=certain, error=certain) if certain else masked
     try:
         executed = trace.answer_executed
         right = executed and answers_match(task.answer, trace.returned)
@@ -165,6 +166,35 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     else:
         failure = "answer:wrong"
     return evolve(base, failure=failure, error=_finer(failure, task, program, validation, trace))
+
+
+def _certain_failure(attempt: Attempt, program: Program, validation: Validation, trace: Trace) -> str:
+    """What makes a masked attempt wrong whatever its lost calls would have come to; empty if that hangs on them.
+
+    A call of a tool that is not offered never executes, nor one whose arguments do not fit, one that refers to no
+    earlier call, or one that failed before the machinery did; and a program that returns fewer or more values than are
+    expected is not right. Of several turns nothing is said: a later one may put an earlier one right.
+    """
+    if len(attempt.parts) > 1:
+        return ""
+    if validation.names:
+        return "schema:unknown_tool"
+    if validation.parameters:
+        return f"schema:{validation.parameters[0].kind}_parameter"
+    if validation.types:
+        return "schema:wrong_type"
+    failed = next((one.outcome for one in trace.failures if one.outcome.kind != "infrastructure_error"), None)
+    if failed is not None:
+        return f"execution:{failed.code or failed.kind}"
+    earlier: set[int] = set()
+    for call in program.calls:
+        if any(reference.call not in earlier for _, reference in call.located):
+            return "execution:unresolved_reference"
+        earlier.add(call.id)
+    if attempt.task.answer.is_no_call:
+        return "answer:should_abstain"
+    returned = len(program.calls) if program.returns == "all" else 1
+    return "" if returned == len(attempt.task.answer.values) else "answer:wrong"
 
 
 # Finer classes of errors ----------------------------------------------------------------------------------------------

@@ -13,10 +13,12 @@ from callwright.errors import ComponentError, DataError, InfrastructureFailure, 
 from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import Parser
 from callwright.language.program import plain
+from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 from callwright.walk.execution import execute
+from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Corpus, Task
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def build_messages(
     shots: Sequence[Task] = (),
     *,
     native: bool = False,
+    limits: TurnLimits | None = None,
 ) -> tuple[Message, ...]:
     """The system message (the form's instructions, then the offered tools) and the query (TIER, appendix C).
 
@@ -42,6 +45,10 @@ def build_messages(
     when to call and when not, without a form and without a list, and the calls of ``shots`` are made, one after another
     where one needs another's result, and shown with what came of them.
 
+    ``limits`` are the turns that an attempt may have: forms that can
+    (:class:`callwright.language.teaching.TeachesWhatIsAllowed`) teach what they allow. Without them the instructions
+    hold for several turns.
+
     Plugins that listen to ``callwright_prompt`` may change the messages, which they get in the wire format.
 
     Raises :class:`callwright.errors.DataError` for a shot without a reference program,
@@ -49,10 +56,10 @@ def build_messages(
     :class:`callwright.errors.ComponentError` where a plugin left something else than messages.
     """
     if native:
-        return _heard(_native_messages(task, shots), task, registry)
+        return _heard(_native_messages(task, shots, limits), task, registry)
     offered, briefing = _offered(task), _briefing(task)
     told = f"# World\n{briefing}\n\n" if briefing else ""
-    messages = [Message.system(f"{parser.instructions()}\n\n{told}# Tools\n{offered}\n")]
+    messages = [Message.system(f"{_instructions(parser, limits)}\n\n{told}# Tools\n{offered}\n")]
     for shot in shots:
         if shot.program is None:
             raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
@@ -67,10 +74,16 @@ def build_messages(
     return _heard(messages, task, registry)
 
 
-def _native_messages(task: Task, shots: Sequence[Task]) -> list[Message]:
+def _instructions(parser: Parser, limits: TurnLimits | None) -> str:
+    if limits is None or not isinstance(parser, TeachesWhatIsAllowed):
+        return parser.instructions()
+    return parser.instructions_within(steps=not limits.single, requests=limits.user_turns > 1)
+
+
+def _native_messages(task: Task, shots: Sequence[Task], limits: TurnLimits | None) -> list[Message]:
     briefing = _briefing(task)
     told = f"\n\n# World\n{briefing}\n" if briefing else ""
-    messages = [Message.system(native_instructions() + told)]
+    messages = [Message.system(native_instructions(steps=limits is None or not limits.single) + told)]
     for shot in shots:
         messages += [Message.user(_other_world(shot, briefing) + shot.query), *_native_example(shot)]
     return [*messages, Message.user(task.query)]
@@ -173,7 +186,7 @@ def _other_world(shot: Task, briefing: str) -> str:
 
 
 def _offered(task: Task) -> str:
-    return "\n".join(describe_tool(spec) for spec in task.tools.values() if not spec.hidden) or "(none)"
+    return "\n".join(describe_tool(spec) for spec in task.offered.values()) or "(none)"
 
 
 def describe_tool(spec: ToolSpec) -> str:

@@ -41,6 +41,7 @@ class Task:
     without it as the scenario says, which is: not at all, unless it says otherwise. ``hazards`` are the faults and
     limits that its calls meet; without them those of the scenario, which are none, unless it says otherwise. ``user``
     is who talks with the agent in an episode of several turns; without one it gets the query, and nobody answers it.
+    ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against.
     """
 
     id: str
@@ -60,6 +61,14 @@ class Task:
     clock: ClockPolicy | None = None
     hazards: Hazards | None = None
     user: UserSpec | None = None
+    shown: tuple[str, ...] | None = None
+
+    @property
+    def offered(self) -> dict[str, ToolSpec]:
+        """The tools that a model is shown, by name, in the order in which they are listed: never a hidden one."""
+        if self.shown is None:
+            return {name: spec for name, spec in self.tools.items() if not spec.hidden}
+        return {name: self.tools[name] for name in self.shown if not self.tools[name].hidden}
 
 
 @runtime_checkable

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.errors import CannotExpress
 from callwright.language.envelope import check_length, too_long
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 from callwright.language.shortening import excerpt
+from callwright.language.teaching import Taught, check_taught
 from callwright_plugins.chat_ir.calls import NO_CALL_ANSWER, CallReader, check, line
 from callwright_plugins.chat_ir.instructions import chat_instructions
 
@@ -35,6 +36,7 @@ class HermesParser:
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "hermes"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -102,7 +104,11 @@ class HermesParser:
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return chat_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        return chat_instructions(self, _RULES, self.teaches, steps=steps, requests=requests)
 
 
 def _failure(code: str, message: str, first: int, last: int) -> ParseFailure:

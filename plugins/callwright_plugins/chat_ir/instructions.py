@@ -1,4 +1,7 @@
-"""Prompt instructions of the chat forms: the five situations of TIER's appendix C, for forms without references."""
+"""Prompt instructions of the chat forms: situations of TIER's appendix C, for forms without references.
+
+All five can occur where there are several turns and the user comes back; then ``allowed`` and ``paper`` are the same.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Final
 
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
+from callwright.language.teaching import Taught, numbered
 
 _SITUATIONS: Final = (
     "# Using tools",
@@ -49,8 +53,41 @@ _RULES: Final = (
 )
 
 
-def chat_instructions(parser: Parser, rules: Sequence[str]) -> str:
-    """The situations, an example for each shape, written by the form itself, and the rules."""
-    examples = [f"### {title}\n\n{parser.render(example)}" for title, example in _EXAMPLES]
-    numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate((*rules, *_RULES), 1))
-    return "\n\n".join((*_SITUATIONS, *examples, "## Rules", numbered))
+_ONCE: Final = (
+    "# Using tools",
+    "You answer the user's request with the tools that are listed after these instructions. You answer once: no result "
+    "comes back to you, and nothing is read after that. Think first; then call all that the request needs, or answer "
+    "without a call.",
+    "## Situations",
+    "1. Single call: one call of one tool settles the request.\n"
+    "2. Parallel calls: several calls are needed, none of which needs the result of another. Write them all.",
+    "Make no call when no listed tool can serve the request, or when it lacks a value that a tool needs: then answer "
+    "the user in words.",
+    "## What to write",
+)
+#: Where the user does not come back.
+_ONE_REQUEST: Final = (
+    "# Using tools",
+    "You answer the user's request with the tools that are listed after these instructions. Think first; then call "
+    "tools, or answer without a call.",
+    "## Situations",
+    _SITUATIONS[3].partition("\n5. ")[0],
+    *_SITUATIONS[4:],
+)
+
+
+def chat_instructions(parser: Parser, rules: Sequence[str], taught: Taught, *, steps: bool, requests: bool) -> str:
+    """The situations, an example for each shape, written by the form itself, and the rules.
+
+    The situations are those that can occur, or with ``taught="paper"`` all five.
+    """
+    situations: Sequence[str] = _SITUATIONS
+    examples: Sequence[tuple[str, Program]] = _EXAMPLES
+    own: Sequence[str] = _RULES
+    if taught == "allowed" and not steps:
+        single, *others = _EXAMPLES
+        situations, examples, own = _ONCE, (("Single call", single[1]), *others), _RULES[:-1]
+    elif taught == "allowed" and not requests:
+        situations = _ONE_REQUEST
+    written = [f"### {title}\n\n{parser.render(example)}" for title, example in examples]
+    return "\n\n".join((*situations, *written, "## Rules", numbered((*rules, *own))))

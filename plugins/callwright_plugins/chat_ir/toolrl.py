@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from callwright.errors import CannotExpress
 from callwright.language.envelope import check_length, too_long
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
 from callwright.language.shortening import excerpt
+from callwright.language.teaching import Taught, check_taught
 from callwright_plugins.chat_ir.calls import NO_CALL_ANSWER, CallReader, check, line
 from callwright_plugins.chat_ir.instructions import chat_instructions
 
@@ -40,6 +41,7 @@ class ToolRLParser:
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "toolrl"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -110,7 +112,11 @@ class ToolRLParser:
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return chat_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        return chat_instructions(self, _RULES, self.teaches, steps=steps, requests=requests)
 
 
 def _read_lines(reader: CallReader, block: str, start: int) -> ParseFailure | None:

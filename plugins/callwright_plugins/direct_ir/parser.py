@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.errors import CannotExpress
 from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Call, Program, Reference, Returns
 from callwright.language.shortening import excerpt
+from callwright.language.teaching import Taught, allowed_instructions, check_taught
 from callwright.language.wording import tier_instructions
 from callwright.language.writable import SURROGATE, check_program
 from callwright_plugins.direct_ir.scanner import NAME, REFERENCE, Scanner, Stop
@@ -40,6 +41,7 @@ class DirectParser(Enveloped):
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "direct"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -86,7 +88,13 @@ class DirectParser(Enveloped):
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return tier_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        if self.teaches == "paper":
+            return tier_instructions(self, _RULES)
+        return allowed_instructions(self, _ALLOWED, steps=steps, requests=requests)
 
 
 def _usual_returns(calls: tuple[Call, ...]) -> Returns:
@@ -128,3 +136,9 @@ _RULES = (
     "it. Refer only to earlier calls of the same list.",
     "If no call is to be made, the list is empty: [].",
 )
+_PATHS = (
+    "A path goes on into it: API_RESPONSE_0.field[0] is the first item of a list, API_RESPONSE_0.field.inner a field "
+    "of an object."
+)
+#: The rules with paths into results, which the paper's do not explain.
+_ALLOWED = tuple(f"{rule} {_PATHS}" if "earlier call" in rule else rule for rule in _RULES)

@@ -49,7 +49,7 @@ def _task(walk: Walk, console: Console) -> None:
     console.print(text(task.query))
     expected = "no call" if task.answer.is_no_call else ", ".join(_shown(value) for value in task.answer.values)
     console.print(text(f"expected: {expected}", "dim"))
-    offered = [spec for spec in task.tools.values() if not spec.hidden]
+    offered = list(task.offered.values())
     _heading(console, f"Tools offered: {len(offered)}")
     used = {call.tool for call in walk.attempt.program.calls} if walk.attempt.program else set()
     for spec in offered[:_LINES]:

@@ -93,7 +93,7 @@ def task_row(task: Task, parser: Parser) -> dict[str, Any]:
         "scenario": task.scenario,
         "prompt": task.query,
         "target_tools": targets,
-        "distractors": [name for name, spec in task.tools.items() if name not in targets and not spec.hidden],
+        "distractors": [name for name in task.offered if name not in targets],
         "program": _rendered(task.program, parser),
         "answer": list(task.answer.values),
     }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
 from callwright.language.program import PREFIX, Call, Located, Path, Program, Reference
 from callwright.language.shortening import excerpt
 from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
+from callwright.language.teaching import Taught, allowed_instructions, check_taught
 from callwright.language.wording import tier_instructions
 from callwright.language.writable import check_program
 
@@ -32,6 +33,7 @@ class JsonParser(Enveloped):
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "json"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -112,7 +114,13 @@ class JsonParser(Enveloped):
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return tier_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        if self.teaches == "paper":
+            return tier_instructions(self, _RULES)
+        return allowed_instructions(self, _ALLOWED, steps=steps, requests=requests)
 
 
 _parse_short = functools.lru_cache(maxsize=1024)(Reference.parse)
@@ -181,3 +189,9 @@ _RULES = (
     '"API_RESPONSE_0.field" for one field of it. Refer only to earlier calls of the same block.',
     "If no call is to be made, the object is empty: {}.",
 )
+_PATHS = (
+    'A path goes on into it: "API_RESPONSE_0.field[0]" is the first item of a list, "API_RESPONSE_0.field.inner" a '
+    "field of an object."
+)
+#: The rules with paths into results, which the paper's do not explain.
+_ALLOWED = tuple(f"{rule} {_PATHS}" if "earlier call" in rule else rule for rule in _RULES)

@@ -137,7 +137,7 @@ def _task(attempt: Attempt) -> str:
 
 
 def _tools(attempt: Attempt) -> str:
-    return "\n".join(describe_tool(spec) for spec in attempt.tools.values() if not spec.hidden) or "(none)"
+    return "\n".join(describe_tool(spec) for spec in attempt.task.offered.values()) or "(none)"
 
 
 def _completion(attempt: Attempt) -> str:

@@ -40,7 +40,7 @@ class Functions:
 
     def fields(self, task: Task) -> dict[str, Any]:
         """The fields of a request for a task. Raises :class:`callwright.UsageError` for a tool that is not offered."""
-        offered = {spec.name: spec for spec in task.tools.values() if not spec.hidden}
+        offered = task.offered
         if self.choice is not None and self.choice not in (*CHOICES, *offered):
             raise UsageError(
                 f"'tool_choice' is {self.choice!r}, but task {task.id!r} offers no such tool; it is one of "

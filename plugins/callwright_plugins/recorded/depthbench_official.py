@@ -7,13 +7,14 @@ be parsed and validated, and every call is an infrastructure error.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from callwright.errors import DataError, UnknownName
+from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.program import Call, Program, Returns, revive
 from callwright.pickling import made_by
 from callwright.walk.tasks import Answer, Task
@@ -50,13 +51,23 @@ TRAINING_TOOLS: Final = frozenset(
 TRAINING_NO_CALLS: Final = range(660, 710)
 
 
-class DepthBenchOfficial:
-    """Tasks of the released benchmark. All 163 tools are offered in each, as in the released code's checks.
+#: The released code offers so many tools besides those of the query (``k_extra_functions``).
+OTHERS: Final = 3
 
-    ``data`` is the folder. Raises :class:`callwright.errors.DataError` if it is not a copy of the benchmark.
+
+class DepthBenchOfficial:
+    """Tasks of the released benchmark. Prompts list the query's tools and three others; calls are checked against all.
+
+    So it is in the released code, whose checks know all 163 names. There the three are drawn anew in every process;
+    here they hang on the id of the query alone. ``data`` is the folder. ``shown="all"`` lists all 163 tools in every
+    prompt. Raises :class:`callwright.errors.DataError` if it is not a copy of the benchmark, and
+    :class:`callwright.UsageError` for another ``shown``.
     """
 
-    def __init__(self, data: str | Path) -> None:
+    def __init__(self, data: str | Path, shown: Literal["query", "all"] = "query") -> None:
+        if shown not in ("query", "all"):
+            raise UsageError(f"shown is 'query' or 'all', not {shown!r}")
+        self._shown = shown
         root = Path(data)
         if not root.is_dir():
             raise DataError(f"{root} is not a folder; name the one with queries.json (--data DIR)")
@@ -71,7 +82,7 @@ class DepthBenchOfficial:
 
     def __reduce__(self) -> Any:
         """As the folder, which must be where it is unpickled."""
-        return made_by(self, DepthBenchOfficial, self._data)
+        return made_by(self, DepthBenchOfficial, self._data, self._shown)
 
     @property
     def name(self) -> str:
@@ -154,7 +165,20 @@ class DepthBenchOfficial:
             returns=returns,
             program=program,
             facts={"apis": tuple(row["apis"]), "answer_ids": tuple(response)},
+            shown=self._drawn(task_id, {*row["apis"], *(call.tool for call in program.calls)}),
         )
+
+    def _drawn(self, task_id: str, own: set[str]) -> tuple[str, ...] | None:
+        """The query's own tools and three others, in an order that tells nothing; ``None`` if all are shown."""
+        if self._shown == "all":
+            return None
+
+        def drawn(what: str) -> Callable[[str], bytes]:
+            return lambda name: hashlib.sha256(f"{what}/{task_id}/{name}".encode()).digest()
+
+        known = self._environment.tools
+        others = sorted((name for name in known if name not in own), key=drawn("other"))[:OTHERS]
+        return tuple(sorted([*(name for name in own if name in known), *others], key=drawn("place")))
 
 
 def _decoded(value: Any) -> Any:

@@ -144,7 +144,7 @@ class RandomValid(Scripted):
 
 
 def _offered(task: Task) -> list[ToolSpec]:
-    return [spec for _, spec in sorted(task.tools.items()) if not spec.hidden]
+    return [spec for _, spec in sorted(task.offered.items())]
 
 
 def _spoil(call: Call, task: Task, rng: Random) -> Call:

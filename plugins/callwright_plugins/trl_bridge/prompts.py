@@ -10,6 +10,7 @@ from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.pipeline import Pipeline
 from callwright.plugins import Registry, default_registry
+from callwright.walk.limits import SINGLE_TURN
 from callwright.walk.prompt import build_messages
 from callwright.walk.tasks import Corpus, Task
 
@@ -59,13 +60,15 @@ def make_dataset(
     native = ir is None
     form_of_calls = NATIVE_FORM if ir is None else ir
     parser = registry.create("parser", form_of_calls) if isinstance(form_of_calls, str) else form_of_calls
+    limits = None if native else SINGLE_TURN  # its reward reads one completion; only tools take several turns
     tasks = source[split] if limit is None else source[split][:limit]
     write = compact_prompt(source) if form == "text" else None
 
     def prompt(task: Task) -> Any:
         if write is not None:
             return write(task)
-        messages = [message.to_openai() for message in build_messages(task, parser, registry, native=native)]
+        made = build_messages(task, parser, registry, native=native, limits=limits)
+        messages = [message.to_openai() for message in made]
         messages[-1][MARK] = task.id
         return messages
 

@@ -45,10 +45,9 @@ class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type
         """Offer the task's tools. Raises :class:`callwright.UsageError` where the server was given no task."""
         if getattr(self, "_task", None) is None:
             raise UsageError("the tools of a task need its session: start this server for each rollout, not shared")
-        for spec in self._task.tools.values():
-            if not spec.hidden:
-                # The one way to state a schema: add_tool reads it off a signature, which cannot say everything.
-                mcp._tool_manager._tools[spec.name] = self._tool(spec)
+        for spec in self._task.offered.values():
+            # The one way to state a schema: add_tool reads it off a signature, which cannot say everything.
+            mcp._tool_manager._tools[spec.name] = self._tool(spec)
 
     def _tool(self, spec: ToolSpec) -> Any:
         async def call(arguments: dict[str, Any]) -> str:

@@ -67,7 +67,7 @@ def _tools(task: Task, corpus: Corpus) -> dict[str, Any]:
         opening["clock"] = json.dumps(asdict(task.clock))
     create = {"create_kwargs": opening}
     everything = {name: create for name, spec in corpus.environment.tools.items() if not spec.hidden}
-    offered = [name for name, spec in task.tools.items() if not spec.hidden]
+    offered = list(task.offered)
     return {"need_tools_kwargs": True, "tools_kwargs": everything, "tool_selection": offered}
 
 

@@ -199,7 +199,7 @@ class VLLMSampler:
         return int.from_bytes(blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()) >> 1
 
     def _tags(self, task: Task) -> Mapping[str, Any] | None:
-        return structural_tags(self._structured, task.tools) if self._structured is not None else None
+        return structural_tags(self._structured, task.offered) if self._structured is not None else None
 
     def _ready(self) -> tuple[ChatCodec, OfflineEngine | ServerEngine]:
         if self._made is None:

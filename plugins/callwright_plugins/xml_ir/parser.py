@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, ParseFailure, ParseLimits
 from callwright.language.program import Program
+from callwright.language.teaching import Taught, allowed_instructions, check_taught
 from callwright.language.wording import tier_instructions
 from callwright.language.writable import check_program
 from callwright_plugins.xml_ir.document import find_start_tag, read_document
@@ -39,6 +40,7 @@ class XmlParser(Enveloped):
     """
 
     limits: ParseLimits = DEFAULT_LIMITS
+    teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "xml"
 
     def parse(self, text: str) -> Program | ParseFailure:
@@ -84,7 +86,13 @@ class XmlParser(Enveloped):
 
     def instructions(self) -> str:
         """The part of the system prompt that teaches this form."""
-        return tier_instructions(self, _RULES)
+        return self.instructions_within(steps=True, requests=True)
+
+    def instructions_within(self, *, steps: bool, requests: bool) -> str:
+        """The same for what is allowed: answers after results of calls, and further requests of the user."""
+        if self.teaches == "paper":
+            return tier_instructions(self, _RULES)
+        return allowed_instructions(self, _ALLOWED, steps=steps, requests=requests)
 
 
 _RULES = (
@@ -100,3 +108,8 @@ _RULES = (
     'place of the value, with field="…" for one field of that result. Refer only to earlier calls of the same block.',
     "If no call is to be made, the body is <none/>.",
 )
+_PATHS = (
+    'A path goes on into it: field="list[0]" is the first item of a list, field="object.inner" a field of an object.'
+)
+#: The rules with paths into results, which the paper's do not explain.
+_ALLOWED = tuple(f"{rule} {_PATHS}" if "earlier call" in rule else rule for rule in _RULES)

@@ -71,7 +71,7 @@ def test_nothing_is_told_where_there_is_nothing_to_tell(make_task: Callable[...,
 
 @pytest.mark.parametrize("name", PINNED)
 def test_the_prompts_of_shipped_corpora_are_those_of_before(name: str) -> None:
-    parser = cw.parser("json")
+    parser = cw.parser("json", instructions="paper")
     tasks = list(cw.corpus(name)["train"][:5])
     text = "\n".join(message.text for task in tasks for message in build_messages(task, parser))
     assert sha256(text.encode()).hexdigest() == PINNED[name]

@@ -6,11 +6,14 @@ import importlib
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from callwright.errors import UsageError
 from callwright.language.parser import ParseLimits, Parser
-from callwright.language.program import Program
+from callwright.language.program import Program, Reference
+from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.plugins import Registry
 
 MODULES = ("json_ir", "xml_ir", "direct_ir", "chat_ir")
@@ -47,7 +50,7 @@ def test_registration_imports_no_parser() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_example_is_read_as_what_its_title_says(registry: Registry, form: str) -> None:
-    parser = create(registry, form)
+    parser = create(registry, form, instructions="paper")
     text = parser.instructions()
     shapes = text[text.index("## What to write") : text.index("## Rules")]
     examples = dict(re.findall(r"### (.*)\n\n((?:.|\n)*?)\s*(?=\n### |\Z)", shapes))
@@ -76,7 +79,7 @@ def test_every_example_is_read_as_what_its_title_says(registry: Registry, form: 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_all_five_situations_and_abstaining_are_named(registry: Registry, form: str) -> None:
-    text = create(registry, form).instructions()
+    text = create(registry, form, instructions="paper").instructions()
     numbered = re.findall(
         r"^(\d)\. (Single call|Parallel calls|Chained calls|Multi-step|Multi-turn):", text, re.MULTILINE
     )
@@ -85,3 +88,62 @@ def test_all_five_situations_and_abstaining_are_named(registry: Registry, form: 
     assert ('return="all"' in text) == (form not in ("hermes", "toolrl"))
     rules = re.findall(r"^(\d+)\. ", text[text.index("## Rules") :], re.MULTILINE)
     assert [int(number) for number in rules] == list(range(1, len(rules) + 1))
+
+
+# What is allowed ------------------------------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).with_name("golden")
+ALLOWED = {"once": (False, False), "steps": (True, False), "requests": (True, True)}
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.txt")), ids=lambda path: path.stem)
+def test_instructions_are_letter_by_letter_those_that_were_read_over(registry: Registry, path: Path) -> None:
+    """``paper`` are the ones that recipes of papers had before instructions followed the limits."""
+    form, _, allowed = path.stem.partition("-")
+    if allowed == "paper":
+        parser = create(registry, form, instructions="paper")
+        texts = {parser.instructions()}
+        assert isinstance(parser, TeachesWhatIsAllowed)
+        texts |= {parser.instructions_within(steps=steps, requests=more) for steps, more in ALLOWED.values()}
+    else:
+        parser = create(registry, form)
+        assert isinstance(parser, TeachesWhatIsAllowed)
+        steps, more = ALLOWED[allowed]
+        texts = {parser.instructions_within(steps=steps, requests=more)}
+    assert {f"{text}\n" for text in texts} == {path.read_text(encoding="utf-8")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_taught_by_default_follows_what_is_allowed(registry: Registry, form: str) -> None:
+    parser = create(registry, form)
+    assert isinstance(parser, TeachesWhatIsAllowed)
+    texts = {allowed: parser.instructions_within(steps=s, requests=r) for allowed, (s, r) in ALLOWED.items()}
+    assert parser.instructions() == texts["requests"]
+    for allowed, text in texts.items():
+        assert ("Multi-step" in text) == (allowed != "once")
+        assert ("Multi-turn" in text) == (allowed == "requests")
+        assert ("wait for" in text) == (allowed != "once")
+        assert ("You answer once" in text) == (allowed == "once")
+        assert "Make no call when" in text
+        numbered = re.findall(r"^(\d+)\. ", text[text.index("## Rules") :], re.MULTILINE)
+        assert [int(number) for number in numbered] == list(range(1, len(numbered) + 1))
+
+
+@pytest.mark.parametrize("form", ["direct", "json", "xml"])
+def test_all_results_of_dependent_calls_and_paths_are_taught(registry: Registry, form: str) -> None:
+    parser = create(registry, form)
+    text = parser.instructions()
+    example = re.search(r"### Several results\n\n((?:.|\n)*?)\s*(?=\n### )", text)
+    assert example is not None
+    program = parser.parse(example[1])
+    assert isinstance(program, Program)
+    assert (program.returns, program.edges != ()) == ("all", True)
+    assert "[0]" in text
+    assert "[0]" not in create(registry, form, instructions="paper").instructions()
+    path = Program((program.calls[0], type(program.calls[0])(1, "t", {"p": Reference(0, ("field", 0))})))
+    assert parser.parse(parser.render(path)) == path
+
+
+def test_other_instructions_are_refused(registry: Registry) -> None:
+    with pytest.raises(UsageError, match="'allowed' or 'paper', not 'mine'"):
+        create(registry, "json", instructions="mine")

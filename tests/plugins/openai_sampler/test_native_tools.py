@@ -15,6 +15,7 @@ import callwright as cw
 from callwright.errors import CannotExpress
 from callwright.language.program import plain
 from callwright.training.evaluation import evaluate
+from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import draw_shots
 
 openai_types = pytest.importorskip("openai.types.chat", reason="needs the client: pip install 'callwright[openai]'")
@@ -129,14 +130,18 @@ def test_arguments_reach_the_parser_as_they_were_sampled(arguments: str, failure
 def test_a_native_prompt_holds_neither_a_form_nor_a_list_of_tools(corpus: str, form: str) -> None:
     pipeline = cw.Pipeline(corpus, parser=form)
     task = next(iter(pipeline.corpus[next(iter(pipeline.corpus.splits))]))
-    system, query = pipeline.messages(task, native=True)
+    system, query = pipeline.messages(task, native=True, limits=TurnLimits())
+    once = pipeline.messages(task, native=True)[0].text
     assert query.text == task.query
     for strange in ("<think", "<tool_call", "API_RESPONSE", "return=", "JSON", "XML", '"name"', *task.tools):
         assert strange not in system.text
+        assert strange not in once
     assert len(system.text) < 1200
-    assert len(pipeline.messages(task)[0].text) > 3000
+    assert len(pipeline.messages(task)[0].text) > 2500
     for needed in ("no call", "words", "one answer", "result of another", "required argument"):
         assert needed in system.text
+        assert (needed in once) == (needed != "result of another")
+    assert "You answer once" in once
 
 
 def test_the_form_of_a_native_recipe_is_only_how_calls_are_read() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 import callwright as cw
 from callwright.errors import DataError, UnknownName
+from callwright.training.evaluation import judge
+from callwright.walk.prompt import build_messages
 from callwright_plugins.recorded.depthbench_official import TRAINING_TOOLS, DepthBenchOfficial
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,6 +95,69 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     assert tier.score(task, completion(CHAIN)).total == pytest.approx(1.0)
     assert tier.score(corpus.task("660"), completion({})).total == pytest.approx(1.0)
     assert tier.score(task, completion({"0": {"GetTime": {}}})).total is None
+
+
+def many(root: Path) -> DepthBenchOfficial:
+    """Twenty tools more, none of which was recorded but those of the chain."""
+    string = {"type": "string"}
+    others = {
+        f"Other{n}": {"parameters": {"type": "dict", "properties": {"x": string}, "required": ["x"]}} for n in range(20)
+    }
+    (root / "queries.json").write_text(json.dumps(QUERIES))
+    (root / "function_definitions.json").write_text(json.dumps({**DEFINITIONS, **others}))
+    rows = [{"scenario": "D", "tool": "GetLocation", "arguments": {}, "status": "ok", "value": LOCATION}]
+    (root / "cassette.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return DepthBenchOfficial(root)
+
+
+def test_prompts_list_the_tools_of_the_query_and_three_others(tmp_path: Path) -> None:
+    corpus = many(tmp_path)
+    for task_id, own in (("3", {"GetLocation", "FindDealershipsByLocation"}), ("660", set()), ("12", {"GetTime"})):
+        task = corpus.task(task_id)
+        assert len(task.tools) == 23
+        assert set(task.offered) >= own
+        assert len(task.offered) == len(own) + 3
+        listed = build_messages(task, cw.parser("json"))[0].text.partition("# Tools\n")[2]
+        assert [json.loads(line)["name"] for line in listed.splitlines()] == list(task.offered)
+        assert DepthBenchOfficial(tmp_path).task(task_id).shown == task.shown
+    assert len({tuple(sorted(set(corpus.task(one).offered) - {"GetTime"})) for one in QUERIES}) > 1
+    everything = DepthBenchOfficial(tmp_path, shown="all")
+    assert list(everything.task("3").offered) == list(everything.environment.tools)
+    assert pickle.loads(pickle.dumps(everything)).task("3").shown is None
+    with pytest.raises(cw.UsageError, match="'query' or 'all', not 'some'"):
+        DepthBenchOfficial(tmp_path, shown="some")  # type: ignore[arg-type]
+
+
+WRONG_IN_ANY_CASE = [
+    ({"0": {"Nonsense": {}}}, "one", "schema:unknown_tool"),
+    ({"0": {"GetLocation": {}}, "1": {"Other1": {}}}, "one", "schema:missing_parameter"),
+    ({"0": {"Other1": {"x": 3}}}, "one", "schema:wrong_type"),
+    ({"0": {"Other1": {"x": "API_RESPONSE_4"}}}, "one", "execution:unresolved_reference"),
+    ({"0": {"Other1": {"x": "a"}}, "1": {"Other2": {"x": "API_RESPONSE_4"}}}, "one", "execution:unresolved_reference"),
+    ({"0": {"Other1": {"x": "a"}}, "1": {"Other2": {"x": "b"}}}, "all", "answer:wrong"),
+]
+
+
+@pytest.mark.parametrize(("calls", "returns", "failure"), WRONG_IN_ANY_CASE)
+def test_what_is_wrong_whatever_the_recording_lacks_is_wrong(
+    tmp_path: Path, calls: dict[str, Any], returns: str, failure: str
+) -> None:
+    task = many(tmp_path).task("3")
+    text = completion(calls).replace('"one"', f'"{returns}"', 1)
+    verdict = judge(cw.Attempt(task, text, cw.parser("json")))
+    assert (verdict.failure, verdict.masked, verdict.answer) == (failure, False, False)
+
+
+def test_what_hangs_on_a_call_that_was_not_recorded_is_masked(tmp_path: Path) -> None:
+    corpus = many(tmp_path)
+    for calls in ({"0": {"Other1": {"x": "a"}}}, CHAIN, {"0": {"Other1": {"x": "a"}}, "1": {"Other2": {"x": "b"}}}):
+        assert judge(cw.Attempt(corpus.task("3"), completion(calls), cw.parser("json"))).masked
+    verdict = judge(cw.Attempt(corpus.task("660"), completion({"0": {"Other1": {"x": "a"}}}), cw.parser("json")))
+    assert (verdict.failure, verdict.masked) == ("answer:should_abstain", False)
+    several = cw.Attempt(
+        corpus.task("3"), [completion({"0": {"Other1": {"x": 3}}}), completion(CHAIN)], cw.parser("json")
+    )
+    assert judge(several).masked  # a later turn may put an earlier one right
 
 
 @pytest.mark.parametrize("named", [".", "data/depthbench"])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import callwright as cw
 from callwright.errors import DataError, RecipeError, UnknownName
 from callwright.language.wording import native_instructions
+from callwright.walk.limits import SINGLE_TURN
 from callwright.walk.prompt import build_messages
 from callwright_plugins import trl_bridge
 
@@ -186,7 +187,7 @@ def test_data_has_the_prompts_of_the_walk() -> None:
     assert chat.column_names == ["prompt", "task_id", "depth", "structure"]
     for row, task in zip(chat, TASKS, strict=False):
         shown = [{"role": one["role"], "content": one["content"]} for one in row["prompt"]]
-        assert shown == [message.to_openai() for message in build_messages(task, FORM)]
+        assert shown == [message.to_openai() for message in build_messages(task, FORM, limits=SINGLE_TURN)]
         assert row["prompt"][-1]["task_id"] == row["task_id"] == task.id
         assert (row["depth"], row["structure"]) == (task.depth, task.structure)
     text = trl_bridge.dataset(CORPUS, form="text", limit=3)

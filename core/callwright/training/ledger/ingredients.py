@@ -92,7 +92,7 @@ def versions() -> dict[str, str]:
 
 
 def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
-    """A digest of each task by its id: query, tools, answer, scenario, seed, program, facts, clock, hazards."""
+    """A digest of each task by its id: query, tools, answer, scenario, seed, program, facts, clock, hazards, shown."""
     tools: dict[int, tuple[Any, str]] = {}  # with the tool, so that no other one can get its id
 
     def tool(spec: Any) -> str:
@@ -114,6 +114,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 None if task.program is None else [_or_none(call) for call in task.program.calls],
                 {name: _or_none(value) for name, value in task.facts.items()},
                 *([] if task.clock is None else [task.clock.to_json()]),
+                *([] if task.shown is None else [["shown", *task.shown]]),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
             ]
         )
