@@ -301,6 +301,8 @@ def _result() -> Schema:
             "by": said(table_of(table_of(cell)), "what --by asked for"),
             "errors": said(table_of(COUNT), "classes of errors, finer than failures, over all depths"),
             "samples": _samples(),
+            "benchmark": said({"type": "object"}, "name, version, whether it is official, and why it is not"),
+            "values": said(table_of(nullable(NUMBER)), "figures of the benchmark's official table"),
             "rewards": said(_rewards(), "totals of the reward that --reward names"),
             "valid_overall": nullable(SHARE),
             "thought_words": _thought_words(),
@@ -386,6 +388,7 @@ def _verdicts() -> Schema:
             "truncated": FLAG,
             "tokens": said(COUNT, "sampled tokens, where the sampler keeps them"),
             "reward": said(nullable(NUMBER), "the total of the reward that --reward names; null: masked"),
+            "judgement": said({"type": "object"}, "what the benchmark says: correct, score, error, parts, evidence"),
             "lost": said(STRING, "why nothing is known of a masked attempt"),
             "calls": said(table_of(COUNT), "how often each tool was called"),
             "undeclared": said(

@@ -152,13 +152,20 @@ def _ask(
 ) -> None:
     if not groups:
         return
-    requests = [SamplingRequest(one.messages, one.task, one.turns, one.parser) for one, *_ in groups]
+    requests = [
+        SamplingRequest(one.messages, one.task, one.turns, one.parser, one.conditions.limits) for one, *_ in groups
+    ]
     sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
     if [len(completions) for completions in sampled] != [n] * len(groups):
         raise _another_number(sampler.name, n, len(groups))
     for group, completions in zip(groups, sampled, strict=True):
         for conversation, completion in zip(group, completions, strict=True):
             answers[id(conversation)] = completion
+
+
+def _following(one: Conversation) -> SamplingRequest:
+    """What a sampler of texts is asked for next."""
+    return SamplingRequest(one.messages, one.task, one.turns, one.parser, one.conditions.limits)
 
 
 def _another_number(sampler: str, n: int, requests: int) -> ComponentError:
@@ -205,7 +212,7 @@ async def aconverse(
     ]
 
     async def ask(one: Conversation, copy: int, count: int, seed: int) -> list[Completion]:
-        following = SamplingRequest(one.messages, one.task, one.turns, one.parser)
+        following = _following(one)
         async with open_gate:
             with asking(f"{one.task.id}\n{copy}/{len(one.history)}"):
                 found = await asked.sample_one(following, n=count, seed=seed, temperature=temperature)

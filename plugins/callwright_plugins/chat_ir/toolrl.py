@@ -47,6 +47,7 @@ class ToolRLParser:
         "There is a user, who answers you. To ask or tell it something, make no call: write a <response> block. The "
         "user reads nothing else."
     )
+    takes_handles: ClassVar[bool] = True
 
     def parse(self, text: str) -> Program | ParseFailure:
         """Read a completion.

@@ -134,7 +134,7 @@ def make_environment(
 
 def _find(given: str | Corpus | Environment, registry: Registry) -> tuple[Corpus | None, Environment]:
     if isinstance(given, str):
-        if given in registry.names("corpus"):
+        if registry.knows("corpus", given):
             corpus: Corpus = registry.create("corpus", given)
             return corpus, corpus.environment
         if registry.knows("environment", given):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from callwright.digests import digest_of
+from callwright.tools.costing import in_words
 from callwright.training.ledger.named_files import file_digests
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 *([] if task.shown is None else [["shown", *task.shown]]),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
                 *([] if task.user is None else [{"user": task.user.to_json()}]),
+                *([["costs", *map(in_words, task.offered.values())]] if task.tells_costs else []),
             ]
         )
         for task in tasks
