@@ -21,7 +21,7 @@ from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
 from callwright.episodes.driving import drive
 from callwright.episodes.pool import EpisodePool
-from callwright.episodes.worker import CloseRequest, Opening, TurnDone, TurnRequest
+from callwright.episodes.worker import CloseRequest, Opening, Past, TurnDone, TurnRequest
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
@@ -327,7 +327,8 @@ def test_a_worker_keeps_sessions_until_they_are_given_back(parts: Any) -> None:
     worker = Opening(parts.ListForm(), parts.SUMS, None).open()
     conditions = Conditions(time_limit=float("inf"), limits=TurnLimits(assistant_turns=4))
     two = '[["add", {"n": 5}], ["add", {"n": 7}]]'
-    done = worker.do(TurnRequest(1, parts.task(1), conditions, (two,), "", last=False))
+    begun = Past(1, parts.task(1), conditions)
+    done = worker.do(TurnRequest(begun, two, last=False))
     assert isinstance(done, TurnDone)
     assert done.is_open
     assert done.trace is not None
@@ -336,8 +337,9 @@ def test_a_worker_keeps_sessions_until_they_are_given_back(parts: Any) -> None:
     assert after != done.trace.records[0].state
     # A worker that has lost the session makes it again, up to where it was.
     other = Opening(parts.ListForm(), parts.SUMS, None).open()
-    again = other.do(TurnRequest(1, parts.task(1), conditions, (two, ADD % 2), after, last=False))
-    there = worker.do(TurnRequest(1, parts.task(1), conditions, (two, ADD % 2), after, last=False))
+    past = evolve(begun, texts=(two,), acts=(None,), state=after, opened=True)
+    again = other.do(TurnRequest(past, ADD % 2, last=False))
+    there = worker.do(TurnRequest(past, ADD % 2, last=False))
     assert isinstance(again, TurnDone)
     assert again == there
     assert again.trace is not None
