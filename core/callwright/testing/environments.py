@@ -25,6 +25,7 @@ from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_an
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.outcomes import check_kinds, check_results, check_schema_errors, check_threads
 from callwright.testing.pickling import elsewhere, refuses
+from callwright.testing.services.users import check_user_tools
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import ExecutionRules, copy_json, execute
@@ -479,6 +480,7 @@ ENVIRONMENT_CHECKS: Final = (
     check_reset,
     check_goal_states,
     check_knowledge,
+    check_user_tools,
     check_pickles_before_use,
     check_pickles_after_use,
 )
