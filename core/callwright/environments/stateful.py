@@ -361,7 +361,8 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
             base = self.environment.base(name, base.seed if seed is None else seed)
         self.world = World(base)
         self._faults, self._notices, self._user_turns = None, (), 0
-        self.meet_hazards(self.hazards)
+        if self._exposure is not None:
+            self.meet_hazards(self._exposure.hazards)
 
     def enter(self, world: World) -> None:
         """Go on in another world, as helpers do. Nothing of the one that was left is told."""
