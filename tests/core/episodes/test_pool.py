@@ -21,6 +21,7 @@ from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
 from callwright.episodes.driving import drive
 from callwright.episodes.pool import EpisodePool
+from callwright.episodes.worker import CloseRequest, Opening, TurnDone, TurnRequest
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
@@ -316,3 +317,33 @@ def test_what_is_not_begun_is_not_done_after_the_end() -> None:
     assert first.result(10) is True
     time.sleep(0.05)
     assert done == []
+
+
+# One worker -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_keeps_sessions_until_they_are_given_back(parts: Any) -> None:
+    """What runs in other processes, run here."""
+    worker = Opening(parts.ListForm(), parts.SUMS, None).open()
+    conditions = Conditions(time_limit=float("inf"), limits=TurnLimits(assistant_turns=4))
+    two = '[["add", {"n": 5}], ["add", {"n": 7}]]'
+    done = worker.do(TurnRequest(1, parts.task(1), conditions, (two,), "", last=False))
+    assert isinstance(done, TurnDone)
+    assert done.is_open
+    assert done.trace is not None
+    held = worker.sessions[1]
+    after = done.trace.records[-1].state
+    assert after != done.trace.records[0].state
+    # A worker that has lost the session makes it again, up to where it was.
+    other = Opening(parts.ListForm(), parts.SUMS, None).open()
+    again = other.do(TurnRequest(1, parts.task(1), conditions, (two, ADD % 2), after, last=False))
+    there = worker.do(TurnRequest(1, parts.task(1), conditions, (two, ADD % 2), after, last=False))
+    assert isinstance(again, TurnDone)
+    assert again == there
+    assert again.trace is not None
+    assert again.trace.infrastructure is None
+    assert worker.do(CloseRequest(1)) is None
+    assert worker.sessions == {}
+    with pytest.raises(UsageError, match="closed"):
+        held.run(cw.Program((cw.Call(0, "add", {"n": 1}),)))
+    assert worker.do(CloseRequest(1)) is None, "nothing is there any more"
