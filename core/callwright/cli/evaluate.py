@@ -25,6 +25,9 @@ _STUCK_AFTER: Final = 3600.0
 @click.option("--recipe", metavar="RECIPE", help="A pipeline recipe: its corpus, form and sampler are used.")
 @click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
 @click.option("--corpus", metavar="NAME", help="The corpus, instead of a recipe.")
+@click.option(
+    "--benchmark", metavar="NAME[:VERSION]", help="A benchmark with its official metric, instead of a corpus."
+)
 @options.data_option
 @options.corpus_settings
 @click.option("--ir", metavar="NAME", help="The form of the completions, with --corpus. Default: json.")
@@ -73,6 +76,7 @@ def evaluate(
     recipe: str | None,
     overrides: tuple[str, ...],
     corpus: str | None,
+    benchmark: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
     ir: str | None,
@@ -107,6 +111,7 @@ def evaluate(
     A sampler that asks a server is asked for a task when another one ends, as many at a time as its 'concurrency'.
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
+    from callwright.cli.benchmarks import draw_values
     from callwright.cli.evaluation_folder import GO_ON, Evaluation
     from callwright.cli.evaluation_tables import draw_accuracies
     from callwright.cli.evaluation_work import MOST, OWN, EvaluationRequest
@@ -124,8 +129,10 @@ def evaluate(
     from callwright.walk.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
-    if (recipe is None) == (corpus is None):
-        raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME")
+    if sum(one is not None for one in (recipe, corpus, benchmark)) != 1:
+        raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME")
+    if benchmark is not None and split is not None:
+        raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")
     if recipe is not None and (ir or data or corpus_options):
         raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
     if recipe is not None and turns is not None:
@@ -152,6 +159,7 @@ def evaluate(
         recipe=recipe,
         overrides=overrides,
         corpus=corpus,
+        benchmark=benchmark,
         options=options.corpus_keys(data, corpus_options),
         ir=ir or "json",
         split=split,
@@ -220,5 +228,7 @@ def evaluate(
     else:
         marked = ", oracle shots" if result.get("shots") == "oracle" else ""
         draw_accuracies(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
+        if here.benchmark is not None:
+            draw_values(result)
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")

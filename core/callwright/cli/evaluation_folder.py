@@ -27,6 +27,7 @@ from callwright.cli.evaluation_work import (
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, RunError
 from callwright.machines.chunk_work import ChunkWork, Salvage
+from callwright.measuring.benchmark import about, judged_of
 from callwright.measuring.rows import Row, rewards_of, verdict_of, with_groups
 from callwright.training.evaluation import Verdict, asked_one_by_one, summarise
 from callwright.training.ledger.account import settle
@@ -95,6 +96,7 @@ class Evaluation:
             verdicts.append(with_groups(verdict_of(row, line, Path(VERDICTS)), tasks[(line - 1) // samples]))
             calls.add_row(row)
         rewards |= rewards_of(rows)
+        judged = list(map(judged_of, rows))
         reporter.start("evaluation", len(tasks) * samples, len(verdicts))
         try:
             if self.folder and len(rows) < len(tasks) * samples:
@@ -107,6 +109,7 @@ class Evaluation:
                     verdicts += made.verdicts
                     self.asked.update(made.asked)
                     rewards |= rewards_of(made.rows)
+                    judged += map(judged_of, made.rows)
                     for row in made.rows:
                         calls.add_row(row)
                         usages.append(_only_usage(row))
@@ -115,6 +118,9 @@ class Evaluation:
             self._close_replies()
         reporter.finish()
         result = self.here.shot_marks() | summarise(verdicts, self.by, rewards)
+        if (benchmark := self.here.benchmark) is not None:
+            known = [one for one in judged if one is not None]
+            result |= {"benchmark": about(benchmark), "values": dict(benchmark.aggregate(known))}
         if calls.undeclared:
             result["undeclared"] = calls.to_json()
         if (usage := total_of_rows(usages)) is not None:

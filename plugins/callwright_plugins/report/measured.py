@@ -174,6 +174,8 @@ def _notices(data: RunData) -> str:
             "The examples in the prompts are oracle shots: they have the structure and depth of the task itself, which "
             "tells a model whether to call, how often and in what shape. This accuracy is no few-shot accuracy."
         )
+    why = table(data.after.get("benchmark")).get("why")
+    remarks += [f"Not official: {reason}." for reason in why] if isinstance(why, list) else []
     if raised := undeclared([data.after.get("undeclared")]):
         remarks.append(raised)
     if data.evaluation.get("finished") is not True:
@@ -200,6 +202,12 @@ def _accuracy(data: RunData) -> Iterator[str]:
         further = [(one, valid[one.label]) for one in compared({}, table(cells))]
         content += f"<h3>By {safe(named)}</h3>{_table(named, further)}"
     content += _samples(table(data.after.get("samples")))
+    if values := table(data.after.get("values")):
+        rows_of = "".join(
+            f'<tr><th scope="row">{safe(name)}</th><td class="n">{percent(number(value))}</td></tr>'
+            for name, value in values.items()
+        )
+        content += f'<h3>As the benchmark adds it up</h3><table class="plain"><tbody>{rows_of}</tbody></table>'
     wrong = failures(table(data.after.get("failures")))
     if wrong:
         content += f"<h3>Commonest failures by depth</h3>{wrong}"

@@ -13,21 +13,18 @@ from typing import Any, ClassVar
 from attrs import evolve
 
 from callwright.errors import DataError, UsageError
-from callwright.language.parser import Parser
+from callwright.language.parser import Parser, TakesHandles
 from callwright.language.program import Call, Program
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
-from callwright.walk.attempt import Attempt
+from callwright.walk.calls.handles import shows_handles
 from callwright.walk.completion import Completion
+from callwright.walk.execution import execute
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
-from callwright_plugins.scripted_samplers.references import (
-    GOLD,
-    SETTLED,
-    next_turn,
-    writes_references,
-)
+from callwright_plugins.scripted_samplers.native import next_wave
+from callwright_plugins.scripted_samplers.references import GOLD, SETTLED, next_turn, writes_references
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
 
@@ -67,7 +64,8 @@ class Gold(Scripted):
     """The reference program, every time.
 
     Of a task whose fact ``gold`` states its reference turn by turn (objects with ``say``, a text to the user, or
-    ``calls``), a turn at a time; in a form that cannot write references a call that takes a result comes after it.
+    ``calls``), a turn at a time. Any other is one turn. In an episode and a form that has no references, each call is
+    written when the results that it needs are there.
     """
 
     name = "gold"
@@ -81,6 +79,15 @@ class Gold(Scripted):
         if GOLD not in request.task.facts:
             return super().turn(request, rng)
         return next_turn(request.task, request.turns, whole=self._whole)
+
+    def _completion(self, request: SamplingRequest, seed: str) -> Completion:
+        gold, parser = request.task.program, self.parser
+        if gold is None or GOLD in request.task.facts or not _in_turns(request, parser):
+            return super()._completion(request, seed)
+        written = self.program(request.task, Random(seed))
+        handles = shows_handles(request.task, parser)
+        wave = next_wave(written, gold, request.turns, request.task.tools, handles=handles)
+        return Completion(parser.render(wave or SETTLED))
 
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
@@ -140,8 +147,9 @@ class NoisyGold(Gold):
         return program
 
     def _answers(self, task: Task, program: Program) -> bool:
-        trace = Attempt(task, self.parser.render(program), self.parser).trace
-        return trace is not None and trace.executed and answers_match(task.answer, trace.returned)
+        world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock}
+        trace = execute(program, task.environment, task.tools, **world)
+        return trace.executed and answers_match(task.answer, trace.returned)
 
 
 class RandomValid(Scripted):
@@ -170,6 +178,11 @@ class RandomValid(Scripted):
             except NoValue:
                 offered.remove(spec)
         return Program(tuple(calls), thought="Any tool will do.")
+
+
+def _in_turns(request: SamplingRequest, parser: Parser) -> bool:
+    several = request.limits is not None and not request.limits.single
+    return several and isinstance(parser, TakesHandles) and parser.takes_handles
 
 
 def _offered(task: Task) -> list[ToolSpec]:

@@ -57,10 +57,7 @@ def test_models_are_told_where_they_are_asked_to_be() -> None:
     words = "Bring a book.\n\nCosts 25 cents a call. Takes 1 min 30 s. Cannot be undone."
     assert descriptions(costs=True) == ["Bring a book.", words]
     assert cw.offer(environment, costs=True)["dear"].spec.description == words
-    assert (
-        in_words(ToolSpec("t", cost="fee_cents", latency=60))
-        == "Costs what fee_cents of the result tells. Takes 1 min."
-    )
+    assert in_words(ToolSpec("t", cost="fee_cents", latency=60)) == "Costs fee_cents of the result. Takes 1 min."
 
 
 def test_mcp_hands_it_on() -> None:
@@ -84,6 +81,7 @@ def test_mcp_hands_it_on() -> None:
 def test_a_result_may_tell_what_a_call_cost(value: Any, cents: int) -> None:
     assert cost_of(ToolSpec("t", cost="bill.fee"), value) == cents
     assert cost_of(ToolSpec("t", cost=7), value) == 7
+    assert cost_of(ToolSpec("t", cost="bill.fee + tax"), {"bill": {"fee": 5}, "tax": 2}) == 7
 
 
 @pytest.mark.parametrize(
