@@ -168,6 +168,11 @@ class Conversation:
         return self.attempt.masked
 
     @property
+    def waits(self) -> bool:
+        """Whether the user waits for a server when it is asked, so that others may be asked meanwhile."""
+        return self._talk is not None and self._talk.waits
+
+    @property
     def awaits_results(self) -> bool:
         """Whether what follows the last turn are results of its calls, and not a message of the user."""
         return bool(self._turns) and bool(self._turns[-1].calls)

@@ -279,6 +279,7 @@ class Agent:
                 "calls": len(turn.calls),
                 "tokens": end - start,
                 "observation": self._written(response[end:after]),
+                **({} if turn.user is None else {"user": turn.user.said.to_json()}),
             }
             for turn, (start, end), after in zip(rollout.attempt.turns, ranges, following, strict=True)
         ]

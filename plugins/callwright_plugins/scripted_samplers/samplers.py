@@ -24,7 +24,12 @@ from callwright.walk.execution import execute
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.native import next_wave
-from callwright_plugins.scripted_samplers.references import GOLD, SETTLED, next_turn, writes_references
+from callwright_plugins.scripted_samplers.references import (
+    GOLD,
+    SETTLED,
+    next_turn,
+    writes_references,
+)
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
 
 
@@ -64,8 +69,8 @@ class Gold(Scripted):
     """The reference program, every time.
 
     Of a task whose fact ``gold`` states its reference turn by turn (objects with ``say``, a text to the user, or
-    ``calls``), a turn at a time. Any other is one turn. In an episode and a form that has no references, each call is
-    written when the results that it needs are there.
+    ``calls``), a turn at a time; in a form that cannot write references a call that takes a result comes after it. Any
+    other reference is written over the turns of an episode in such a form, each call when what it needs is there.
     """
 
     name = "gold"

@@ -131,12 +131,13 @@ def _message(one: Mapping[str, Any]) -> Message:
 
 
 def _alike(one: Task, other: Task) -> bool:
-    return (one.query, one.scenario, one.seed, one.answer, one.program) == (
+    return (one.query, one.scenario, one.seed, one.answer, one.program, one.user) == (
         other.query,
         other.scenario,
         other.seed,
         other.answer,
         other.program,
+        other.user,
     )
 
 

@@ -141,6 +141,7 @@ class _Played:
         self._kind, self._task, self._seed = kind, task, seed
         self._system: str | None = None
         self._asked = 0
+        self.waits = isinstance(kind.sampler, SamplesConcurrently)
 
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the model writes, as a user."""

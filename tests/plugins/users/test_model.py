@@ -13,6 +13,7 @@ from attrs import evolve
 
 import callwright as cw
 from callwright.episodes.conversation import Conversation
+from callwright.episodes.driving import drive
 from callwright.errors import DataError, RecipeError, UsageError
 from callwright.machines.model_server.budget import BudgetSpent
 from callwright.pipeline import build_pipeline
@@ -278,3 +279,16 @@ def test_a_user_of_a_registry_travels_as_its_options() -> None:
     made: Any = pickle.loads(pickle.dumps(cw.user("model", sampler="no-call", goal="x")))
     assert (made.goal, made.sampler.name) == ("x", "no-call")
     assert json.loads(json.dumps(PHONES.user_tools["flip"].parameters))["required"] == ["on"]
+
+
+def test_users_that_wait_for_a_server_are_asked_together(server: Callable[..., StandIn]) -> None:
+    there = server(lambda asked: chat(STOP), latency=(0.3, 0.3))
+    conditions = cw.Conditions(limits=LIMITS, users=of_server(there.url))
+    talks = [Conversation(evolve(BARE, id=f"b{n}"), HERMES, [cw.Message.user("?")], conditions) for n in range(6)]
+    drive(talks, lambda live: [cw.Completion("Hello?")] * len(live))
+    assert [talk.stop for talk in talks] == ["answered"] * 6
+    assert there.most >= 3
+    refusing = of_server(there.url, price_prompt=1.0, price_completion=1e6, max_cost=0.01)
+    poor = [Conversation(BARE, HERMES, [cw.Message.user("?")], evolve(conditions, users=refusing)) for _ in range(3)]
+    with pytest.raises(BudgetSpent):
+        drive(poor, lambda live: [cw.Completion("Hello?")] * len(live))

@@ -37,6 +37,11 @@ class Talk:
         """What was said so far, as the user heard it."""
         return tuple(self._messages)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the user says that it waits for a server when it is asked (``waits``)."""
+        return getattr(self._user, "waits", False) is True
+
     def answer(self, text: str) -> UserTurn:
         """What the user says and does when the agent has said something.
 
