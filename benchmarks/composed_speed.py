@@ -46,7 +46,7 @@ def best(works: list[Callable[[], Any]], rounds: int) -> list[float]:
 
 
 def measure(name: str, moving: bool, rounds: int) -> None:
-    environment: Any = cw.environment(name)
+    environment: Any = cw.environment(name, people="own", money="own")  # as in sessions of the parts
     parts: dict[str, Any] = {part.name: part for part in environment.parts}
     public = {(environment.parts[number].name, tool): named for named, (number, tool) in environment.routes.items()}
     mixes = {part: calls for part, (calls, _) in scripts().items() if part in parts}

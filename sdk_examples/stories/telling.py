@@ -20,6 +20,7 @@ import callwright as cw
 from callwright.environments import ClockPolicy
 from callwright.episodes import Conversation
 from callwright.walk.limits import TurnLimits
+from callwright.walk.users.said import UserSpec
 
 #: Yields what the agent does next: a text, a call, or a list of calls.
 Agent = Generator[Any, Any, None]
@@ -36,8 +37,10 @@ class Story:
     query: str
     agent: Callable[[], Agent]
     goal: Mapping[str, Any]
-    #: What the user says later, one text each time that the agent has spoken.
+    #: What the user says later, one text each time that the agent has spoken …
     later: Sequence[str] = ()
+    #: … or the options of a scripted user, who hears what the agent says.
+    user: Mapping[str, Any] | None = None
     clock: ClockPolicy = field(factory=ClockPolicy)
     scenario: str = "typical"
     seed: int = 0
@@ -47,6 +50,7 @@ class Story:
     def task(self) -> cw.Task:
         """The story as a task, as a corpus would pose it."""
         environment = cw.environment(self.environment)
+        replayed = UserSpec("replayed", {"says": list(self.later)})
         return cw.Task(
             id=self.title,
             query=self.query,
@@ -55,8 +59,9 @@ class Story:
             environment=environment,
             scenario=self.scenario,
             seed=self.seed,
-            facts={"goal": self.goal, "follow_ups": list(self.later)},
+            facts={"goal": self.goal},
             clock=self.clock,
+            user=replayed if self.user is None else UserSpec("scripted", self.user),
         )
 
 
@@ -71,7 +76,7 @@ def play(story: Story) -> tuple[Conversation, list[int]]:
 
     def watched(session: Any, call: cw.Call, arguments: dict[str, Any]) -> cw.Outcome:
         outcome: cw.Outcome = session.call(call.tool, arguments)
-        times.append(session.world.now)
+        times.append(session.now if hasattr(session, "now") else session.world.now)
         return outcome
 
     conditions = cw.Conditions(limits=TurnLimits(assistant_turns=99, user_turns=99), caller=watched)
@@ -108,11 +113,11 @@ def told(story: Story, conversation: Conversation, times: Sequence[int]) -> Iter
     yield ""
     yield from said("User", story.query)
     moments = iter(times)
-    asked = iter(story.later)
+    answers = iter([message.text for message in conversation.messages[1:] if message.role == "user"])
     for turn in conversation.turns:
         if turn.trace is None or not turn.calls:
             yield from said("Agent", turn.completion.text)
-            if (text := next(asked, None)) is not None:
+            if (text := next(answers, None)) is not None:
                 yield from said("User", text)
             continue
         for record in turn.trace.records:

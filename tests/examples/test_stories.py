@@ -17,14 +17,20 @@ from callwright.walk.limits import TurnLimits
 
 STORIES = Path(__file__).resolve().parents[2] / "sdk_examples" / "stories"
 
-#: What time brings in each story, as it is printed.
+#: What time brings in each story, or its user tells when asked, as it is printed.
 NEWS = {
     "auction_won.py": "You have won 'Comet Armchair' (L00083) for 28800 cents",
     "late_order.py": "Your order O00003 is delivered",
     "limit_order.py": "to buy NIAO is filled; 20 shares traded",
     "car_charged.py": "The car is charged and unplugged",
     "subscription_cancelled.py": "The token of customer C00019 has expired",
+    "trip_rebooked.py": "To chiara.yilmaz1@example.com.",
+    "complaint_refunded.py": "The refund R00043 of 31589 cents for P00331 is with the customer.",
+    "meeting_moved.py": "Say it in #design.",
+    "dinner_budgeted.py": "has delivered your order O00025 from Royal Oven",
+    "warm_home.py": "You have arrived at Home",
 }
+SEVERAL_APPS = ("trip_rebooked.py", "complaint_refunded.py", "meeting_moved.py", "dinner_budgeted.py", "warm_home.py")
 
 
 def test_every_story_is_tested() -> None:
@@ -61,6 +67,17 @@ def test_a_story_is_told_and_ends_well(name: str) -> None:
     lines = done.stdout.rstrip().splitlines()
     assert lines[-1] == "The goal is reached."
     assert NEWS[name] in " ".join(" ".join(lines).split())
+
+
+def test_half_of_the_stories_are_over_several_apps_with_a_user_who_holds_something_back() -> None:
+    assert {name for name in NEWS if "+" in loaded(name)["STORY"].environment} == set(SEVERAL_APPS)
+    for name in SEVERAL_APPS:
+        attempt = played(name)
+        assert attempt.stop == "answered"
+        first, *later = [turn for turn in attempt.turns if not turn.calls]
+        assert first.completion.text != later[-1].completion.text
+        knows = loaded(name)["STORY"].user["knows"]
+        assert not any(value in loaded(name)["STORY"].query for value in knows.values())
 
 
 @pytest.mark.parametrize("name", NEWS)

@@ -304,7 +304,7 @@ def value(loaded: LoadedRecipe, dotted: str) -> Any:
 
 
 def test_no_recipe_is_missing_or_unknown() -> None:
-    assert set(shipped_recipes()) == {*PAPERS, "tier-mini"}
+    assert set(shipped_recipes()) == {*PAPERS, "tier-mini", "village-cpu"}
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))

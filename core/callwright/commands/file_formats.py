@@ -378,6 +378,7 @@ def _verdicts() -> Schema:
             "family": said(STRING, "of tasks that succeed and fail together"),
             "groups": said({"type": "object"}, "what else tables can be made by"),
             "completions": said(rows_of(STRING), "of an episode of several turns"),
+            "said": said(rows_of(nullable({"type": "object"})), "what the user said and did after each"),
             "messages": said(rows_of({"type": "object"}), "what was said; later samples leave out the system message"),
             "trace": said(rows_of({"type": "object"}), "every call that ran, with its outcome and value"),
             "at": said(STRING, "where what was returned first differs from what was expected"),

@@ -47,10 +47,11 @@ def make_pipeline(
     """
     from callwright.pipeline import Pipeline
     from callwright.walk.conditions import Conditions
+    from callwright.walk.limits import limits_of
 
     made: Corpus = registry.create("corpus", corpus, **options)
     first = next(iter(made.splits), "train")
-    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation or "auto")
+    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation or "auto", limits=limits_of(made))
     scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
     return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.walk.tasks import Answer
+from callwright.walk.tasks import Answer, Task
+from callwright.walk.trace import Trace
 
 
 @frozen
@@ -70,6 +71,15 @@ def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Toleranc
         return _same_multiset(answer.values, returned, tolerance)
     except RecursionError:  # results nested in results; no expected answer is nested like that
         return False
+
+
+def answer_collected(task: Task, trace: Trace) -> bool:
+    """Whether a task that wants all results has them from several turns, each of which called some of what it needs.
+
+    Raises :class:`callwright.errors.Abstention` as :attr:`callwright.walk.Trace.collected` does.
+    """
+    collected = trace.collected if task.returns == "all" else None
+    return collected is not None and answers_match(task.answer, collected)
 
 
 def _same_multiset(expected_values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:

@@ -15,6 +15,7 @@ from callwright.language.program import Call, Program, revive
 from callwright.pickling import made_again, made_by
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
+from callwright_plugins.depthbench.arguable import ARGUABLE
 from callwright_plugins.depthbench.environment import DepthBench
 from callwright_plugins.depthbench.examples import fixed_examples, oracle_examples
 
@@ -199,7 +200,8 @@ def read_task(row: Mapping[str, Any], environment: DepthBench) -> Task:
                 key: row[key]
                 for key in ("target_tools", "distractors", "family", "kind", "compound", "would")
                 if key in row
-            },
+            }
+            | ({"arguable": ARGUABLE[row["id"]]} if row["id"] in ARGUABLE else {}),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(

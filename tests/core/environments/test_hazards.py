@@ -340,6 +340,16 @@ def test_they_are_json_and_what_is_none_is_refused() -> None:
             read_hazards(wrong)
 
 
+def test_an_option_states_them_in_a_line() -> None:
+    assert read_hazards("off") == Hazards()
+    said = read_hazards("unavailable=0.1, timeout=0.05,limit=20/30,limit=5,seed=1,in_a_row=0")
+    faults = (Fault("unavailable", 0.1), Fault("timeout", 0.05))
+    assert said == Hazards(faults, (RateLimit(20, 30), RateLimit(5, 60)), 1, 0)
+    for wrong in ("", "on", "gremlin=1", "timeout", "timeout=x", "timeout=2", "limit=0", "limit=3/", "limit=a/b"):
+        with pytest.raises(DataError):
+            read_hazards(wrong)
+
+
 def test_a_part_has_them_under_its_own_names() -> None:
     whole = Hazards(
         (Fault("timeout", tools=("library__lend", "books")), Fault("timeout", tools=("elsewhere",)), Fault("timeout")),

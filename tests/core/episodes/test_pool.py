@@ -16,11 +16,12 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.environments import ClockPolicy
+from callwright.environments import ClockPolicy, Fault, Hazards, RateLimit
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
 from callwright.episodes.driving import drive
 from callwright.episodes.pool import EpisodePool
+from callwright.episodes.worker import CloseRequest, Opening, TurnDone, TurnRequest
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
@@ -106,6 +107,29 @@ def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, work
     assert len(rang) > 4
     with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
         assert play(parts, scripts, pool, **conditions) == expected
+
+
+@pytest.mark.parametrize(("executor", "workers"), LOCAL)
+def test_workers_meet_the_hazards_that_are_met_here(parts: Any, executor: str, workers: int) -> None:
+    """Calls that fail by chance, and limits of a turn: the same ones, with the same words, in the same places."""
+    wait, twice, often = ('[["wait", {}]' + ', ["wait", {}]' * more + "]" for more in (0, 1, 3))
+    conditions = {
+        "task": parts.living_task,
+        "limits": TurnLimits(assistant_turns=6, user_turns=3),
+        "hazards": Hazards((Fault("unavailable", 0.3), Fault("timeout", 0.2)), (RateLimit(2),), seed=1),
+    }
+    scripts = [[wait, often, wait, twice, wait, often], [often] * 6] * 3
+    expected = play(parts, scripts, **conditions)
+    met = {record.outcome.injected for turns, *_ in expected for turn in turns for record in turn.trace.records}
+    assert met == {"", "unavailable", "timeout", "rate_limit"}
+    with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
+        found = play(parts, scripts, pool, **conditions)
+    assert found == expected
+    for there, here in zip(found, expected, strict=True):
+        for turn, other in zip(there[0], here[0], strict=True):
+            assert [one.outcome.injected for one in turn.trace.records] == [
+                one.outcome.injected for one in other.trace.records
+            ]
 
 
 ADD = '[["add", {"n": %d}]]'
@@ -293,3 +317,33 @@ def test_what_is_not_begun_is_not_done_after_the_end() -> None:
     assert first.result(10) is True
     time.sleep(0.05)
     assert done == []
+
+
+# One worker -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_keeps_sessions_until_they_are_given_back(parts: Any) -> None:
+    """What runs in other processes, run here."""
+    worker = Opening(parts.ListForm(), parts.SUMS, None).open()
+    conditions = Conditions(time_limit=float("inf"), limits=TurnLimits(assistant_turns=4))
+    two = '[["add", {"n": 5}], ["add", {"n": 7}]]'
+    done = worker.do(TurnRequest(1, parts.task(1), conditions, (two,), "", last=False))
+    assert isinstance(done, TurnDone)
+    assert done.is_open
+    assert done.trace is not None
+    held = worker.sessions[1]
+    after = done.trace.records[-1].state
+    assert after != done.trace.records[0].state
+    # A worker that has lost the session makes it again, up to where it was.
+    other = Opening(parts.ListForm(), parts.SUMS, None).open()
+    again = other.do(TurnRequest(1, parts.task(1), conditions, (two, ADD % 2), after, last=False))
+    there = worker.do(TurnRequest(1, parts.task(1), conditions, (two, ADD % 2), after, last=False))
+    assert isinstance(again, TurnDone)
+    assert again == there
+    assert again.trace is not None
+    assert again.trace.infrastructure is None
+    assert worker.do(CloseRequest(1)) is None
+    assert worker.sessions == {}
+    with pytest.raises(UsageError, match="closed"):
+        held.run(cw.Program((cw.Call(0, "add", {"n": 1}),)))
+    assert worker.do(CloseRequest(1)) is None, "nothing is there any more"

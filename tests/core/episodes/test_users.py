@@ -20,6 +20,8 @@ from callwright.episodes.pool import EpisodePool
 from callwright.episodes.sampling import converse
 from callwright.errors import ComponentError, DataError
 from callwright.language.speech import spoken
+from callwright.training.evaluation import judge
+from callwright.training.ledger.ingredients import task_digests
 from callwright.walk import ExecutionRules, replay
 from callwright.walk.limits import TurnLimits
 from callwright.walk.sampling import SamplingRequest
@@ -356,6 +358,7 @@ def test_a_bug_of_a_user_stops_the_run_and_names_it(phone: Any, how: str) -> Non
 def test_a_user_that_cannot_answer_masks_the_sample(phone: Any) -> None:
     talk = played(begun(phone, phone.task(user="broken", how="fails")), ["Hello."])
     assert (talk.stop, talk.masked) == ("machinery", "nobody answers the phone")
+    assert judge(talk.attempt).masked
     assert cw.reward("tier").score_attempt(talk.attempt).total is None
 
 
@@ -400,6 +403,8 @@ def test_users_of_one_prompt_differ_and_are_the_same_again(phone: Any) -> None:
 
 def test_a_user_travels_with_its_task(phone: Any) -> None:
     spec = phone.task().user
+    changed = [phone.task(), evolve(phone.task(), user=None), phone.task(patience=1)]
+    assert len({task_digests([task])["p1"] for task in changed}) == 3
     assert cw.UserSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
     assert cw.UserSpec.from_json(None) is None
     for wrong in ("scripted", {"options": {}}, {"name": "scripted", "option": {}}, {"name": 3}):
