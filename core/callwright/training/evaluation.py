@@ -24,7 +24,7 @@ from callwright.errors import Abstention
 from callwright.language.envelope import read_thought
 from callwright.language.program import Program
 from callwright.tools.validation import Validation
-from callwright.walk.answers import answer_collected, answers_match
+from callwright.walk.answers import answer_collected, answers_match, wrong_instance
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
@@ -46,7 +46,8 @@ _LEAST_AHEAD: Final = 4096
 class Verdict:
     """How one attempt went.
 
-    ``answer``: the returned values are the expected ones, or where all results are wanted those of all turns.
+    ``answer``: the returned values are the expected ones, or where all results are wanted those of all turns;
+    in every world of the task, where it has several.
     ``valid``: the answer is right and every call also fits its schema and executed (the stricter accuracy of TIER's
     released evaluator). ``failure`` is empty for a right answer, else a short stable name of the first thing that went
     wrong. ``masked``: the machinery failed, and it hangs on what was lost whether the answer is right.
@@ -102,6 +103,8 @@ def _judge(attempt: Attempt) -> Verdict:
     try:
         executed = trace.answer_executed
         right = (executed and answers_match(task.answer, trace.returned)) or answer_collected(task, trace)
+        if right and task.instances and wrong_instance(attempt) is not None:
+            return Verdict(*base, answer=False, valid=False, failure="answer:other_world")
         valid = right and trace.executed and not (validation.names or validation.parameters or validation.types)
     except Abstention:
         return masked

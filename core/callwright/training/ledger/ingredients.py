@@ -115,6 +115,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 {name: _or_none(value) for name, value in task.facts.items()},
                 *([] if task.clock is None else [task.clock.to_json()]),
                 *([] if task.shown is None else [["shown", *task.shown]]),
+                *(["instances", one.scenario, one.seed, _or_none(list(one.answer.values))] for one in task.instances),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
             ]
         )
