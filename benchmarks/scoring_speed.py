@@ -2,7 +2,8 @@
 
     python benchmarks/scoring_speed.py --data DIR [--form json] [--recipe tier] [--repeat 5] [--without-command]
 
-The walk is that of one process that holds task and text; the command is ``callwright score`` from a file of these
+The walk is that of one process that holds tasks and texts (``recipe.scoring``, which is what commands and trainers ask;
+``one by one`` is ``recipe.score_attempt``); the command is ``callwright score`` from a file of these
 completions to a file of rewards, six times over, in a process of its own, less the CPU time that it takes for one row
 (loading). Beside them stands the figure of the released TIER code: 746 rollouts/s of CPU time, 84% of it in its tools
 (measured on the same data in its own process; its tools filter data frames, while here the recorded results are looked
@@ -106,9 +107,13 @@ def main() -> None:
     attempts = [cw.Attempt(task, text, parser) for task, text in pairs]
     programs = [(attempt.task, attempt.program) for attempt in attempts if attempt.program is not None]
 
-    def end_to_end() -> None:
+    def one_by_one() -> None:
         for task, text in pairs:
             recipe.score_attempt(cw.Attempt(task, text, parser))
+
+    def together() -> None:
+        for _ in recipe.scoring(cw.Attempt(task, text, parser) for task, text in pairs):
+            pass
 
     def score_only() -> None:
         for attempt in attempts:
@@ -124,7 +129,8 @@ def main() -> None:
             ]
         ),
         "score": cost(score_only),
-        "all of it": cost(end_to_end),
+        "one by one": cost(one_by_one),
+        "all of it": cost(together),
     }
     print(f"{count} completions, form {options.form}, recipe {options.recipe}; microseconds of CPU per rollout")
     for name, figures in stages.items():

@@ -35,6 +35,7 @@ from callwright.plugins import Lazy as Lazy
 from callwright.plugins import Registry as Registry
 from callwright.plugins import default_registry as default_registry
 from callwright.recipe_file import load_recipe as load_recipe
+from callwright.shortcuts import compose as compose
 from callwright.shortcuts import corpus as corpus
 from callwright.shortcuts import environment as environment
 from callwright.shortcuts import parser as parser

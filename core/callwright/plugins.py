@@ -312,6 +312,11 @@ class Registry:
         _check_kind(kind)
         return sorted(self._components.get(kind, {}))
 
+    def knows(self, kind: str, name: str) -> bool:
+        """Whether there is such a component, or an environment that is composed of such ones."""
+        names = name.split("+") if kind == "environment" else [name]
+        return name in self._components.get(kind, {}) or set(names) <= set(self.names(kind))
+
     def components(self) -> Iterator[tuple[str, Lazy]]:
         """Every component as ``(kind, spec)``, in a stable order."""
         for kind in KINDS:
@@ -322,6 +327,10 @@ class Registry:
         """The registration of a component. Raises :class:`callwright.errors.UnknownName`."""
         _check_kind(kind)
         known = self._components.get(kind, {})
+        if name not in known and kind == "environment" and "+" in name:
+            from callwright.environments.composed.registered import composed
+
+            return composed(name, lambda part: self.spec(kind, part), functools.partial(self.create, kind))
         if name not in known:
             broken = [info for info in self._plugins.values() if info.error]
             blocked = [info.name for info in self._plugins.values() if info.blocked]

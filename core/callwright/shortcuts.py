@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from callwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from callwright.environments.composed.environment import ComposedEnvironment
     from callwright.environments.isolated.environment import Isolation
     from callwright.environments.protocol import Environment
     from callwright.language.parser import Parser
@@ -68,6 +69,29 @@ def environment(
     from callwright.environments.isolated.environment import isolated
 
     return isolated(made)
+
+
+def compose(*parts: str | Environment, registry: Registry | None = None, **options: Any) -> ComposedEnvironment:
+    """Several environments as one: ``compose("email", "calendar")``. One session has the tools, rows and rules of all.
+
+    ``parts`` are registered names or environments. ``options`` are those of the parts that are named, by part:
+    ``email={"scale": 2}``; ``scale=2`` is that of all. Names alone give the registered environment ``email+calendar``.
+
+    Raises :class:`callwright.UsageError` for fewer than two parts and :class:`callwright.errors.NameClash` for two of
+    one name.
+    """
+    from callwright.environments.composed.environment import ComposedEnvironment
+
+    if len(parts) > 1 and all(isinstance(part, str) for part in parts):
+        made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, options)
+        return made
+    scale = {"scale": options.pop("scale")} if "scale" in options else {}
+    of_each = {part: {**scale, **options.pop(part, {})} for part in parts if isinstance(part, str)}
+    if options:
+        raise UsageError(f"options are those of parts that are given by name; {next(iter(options))!r} is none of them")
+    return ComposedEnvironment(
+        [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts]
+    )
 
 
 def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Parser:

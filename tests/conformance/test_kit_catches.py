@@ -19,6 +19,7 @@ import pytest
 from attrs import evolve, frozen
 
 import callwright as cw
+from callwright.environments.sizes import Bounds, TooLarge, check_result, held_to
 from callwright.errors import CannotExpress, UnknownName
 from callwright.language import ParseLimits
 from callwright.plugins import KINDS
@@ -804,6 +805,20 @@ class Prints(World):
     def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
         print("noise")
         return inner.call(tool, arguments)
+
+
+@case("environment", "check_limits", "with the code 'result_too_large', but changed the state")
+class MeasuresTooLate(World):
+    """Measures what its tool has come to when that is done already."""
+
+    def answer(self, inner: Any, tool: str, arguments: dict[str, Any]) -> Any:
+        with held_to(Bounds()):
+            outcome = inner.call(tool, arguments)
+        try:
+            check_result(tool, outcome.value)
+        except TooLarge as error:
+            return cw.Outcome("execution_error", None, error.code, error.message)
+        return outcome
 
 
 @case("environment", "check_unknown_tool", "calling 'no_such_tool', which is no tool, came to 'ok'")

@@ -34,6 +34,7 @@ PAGES = [
     "docs/embedding.md",
     "docs/recording.md",
     "docs/command-line.md",
+    "docs/measuring.md",
     "docs/environments.md",
     "docs/outcomes.md",
     "docs/episodes.md",

@@ -156,9 +156,10 @@ class Shell:
         elif word in (":user", ":wait"):
             self._let_pass(word, *rest[:1])
         elif word == ":helper":
-            if not rest:
-                raise UsageError(f"name one: {', '.join(self.environment.helpers)}")
-            outcome = session.helper(rest[0], read_arguments(self.environment.helpers.get(rest[0]), rest[1:]))
+            helpers = getattr(self.environment, "helpers", {})
+            if not helpers or not rest:
+                raise UsageError(f"name one: {', '.join(helpers)}" if helpers else "it has no helper tools")
+            outcome = session.helper(rest[0], read_arguments(helpers.get(rest[0]), rest[1:]))
             draw_outcome(outcome, {})
         else:
             from callwright.cli.state_files import load_state, write_state

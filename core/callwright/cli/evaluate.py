@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -31,7 +31,13 @@ _STUCK_AFTER: Final = 3600.0
 @click.option("--split", metavar="NAME", help="Default: the recipe's evaluation split; with --corpus: validation.")
 @click.option("--sampler", metavar="NAME", help="What makes the completions. Default: the recipe's sampler.")
 @click.option("--sampler-option", "sampler_options", multiple=True, metavar="K=V", help="An option of the sampler.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks of the split.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only N tasks, evenly over depths.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Attempts at each task."
+)
+@click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Completions of an episode, with --corpus.")
+@click.option("--by", multiple=True, metavar="KEY[,KEY]", help="A further table by these keys. May be repeated.")
+@click.option("--reward", metavar="NAME", help="Keep this reward's total, too; own: that of --recipe.")
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
@@ -74,6 +80,10 @@ def evaluate(
     sampler: str | None,
     sampler_options: tuple[str, ...],
     limit: int | None,
+    samples: int,
+    turns: int | None,
+    by: tuple[str, ...],
+    reward: str | None,
     temperature: float,
     shots: int,
     seed: int,
@@ -90,15 +100,16 @@ def evaluate(
     accept_changes: bool,
     as_json: bool,
 ) -> None:
-    """Measure a sampler: one completion per task, judged by whether its answer is right.
+    """Measure a sampler: attempts at tasks, one each unless --samples says more, judged by whether the answer is right.
 
-    Accuracies come with Wilson's 95% intervals. A task whose machinery failed is counted apart. With -o, an evaluation
+    Accuracies come with 95% intervals. A task whose machinery failed is counted apart. With -o, an evaluation
     that was stopped goes on where it was when the same command is given again, and callwright report makes a page.
     A sampler that asks a server is asked for a task when another one ends, as many at a time as its 'concurrency'.
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.cli.evaluation_folder import GO_ON, Evaluation
-    from callwright.cli.evaluation_work import MOST, EvaluationRequest
+    from callwright.cli.evaluation_tables import draw_accuracies
+    from callwright.cli.evaluation_work import MOST, OWN, EvaluationRequest
     from callwright.commands.bars import reporter
     from callwright.commands.trust import SAMPLED, SCORED, allow
     from callwright.errors import RunError
@@ -109,6 +120,7 @@ def evaluate(
     from callwright.plugins import PluginSource
     from callwright.recipe_file import load_recipe
     from callwright.training.spending import in_words
+    from callwright.training.summary import check_keys
     from callwright.walk.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
@@ -116,12 +128,21 @@ def evaluate(
         raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME")
     if recipe is not None and (ir or data or corpus_options):
         raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
+    if recipe is not None and turns is not None:
+        raise click.UsageError("--turns goes with --corpus; use --set turns.assistant_turns=N with a recipe")
     if recipe is None and overrides:
         raise click.UsageError("--set goes with --recipe")
     if recipe is not None:
         loaded = load_recipe(recipe, overrides)
         parts, given = (SAMPLED, [f"sampler.{key}" for key in keys]) if chosen is None else (SCORED, [])
         allow(loaded, app.registry, parts, yes=yes, given=given)
+    if recipe is None and reward == OWN:
+        raise click.UsageError("--reward own is that of a recipe: give --recipe, or the name of a reward")
+    tables = [tuple(key.strip() for key in keys_of.split(",") if key.strip()) for keys_of in by]
+    if not all(tables):
+        raise click.UsageError("--by needs the name of a key, such as 'kind' or 'depth,structure'")
+    if samples > 1 and temperature == 0:
+        say("at temperature 0 a sampler usually writes the same text for every sample; --temperature 1 varies it")
     if max_cost is not None:
         keys |= {MOST: max_cost}
     kind = options.executor_name(executor, workers)
@@ -143,10 +164,14 @@ def evaluate(
         batch=batch,
         time_limit=time_limit,
         isolation=isolation,
+        samples=samples,
+        turns=turns,
+        reward=reward,
         workers=1 if kind == "serial" else workers,
     )
     here = asked.open(app.registry)  # also where the work is done elsewhere: what is wrong is said at once
     pipeline = here.pipeline
+    check_keys(tables, here.tasks)
     for task in here.tasks[:1]:
         draw_shots(pipeline.corpus, task, shots)  # a corpus without any is refused before a folder is made
     folder = Path(output) if output else None
@@ -160,6 +185,7 @@ def evaluate(
         folder=folder,
         command=app.command,
         accept_changes=accept_changes,
+        by=tables,
         settings=redacted_value(
             {
                 "corpus": here.corpus_settings() | {"split": here.split},
@@ -171,8 +197,7 @@ def evaluate(
                 "seed": seed,
                 "batch": batch,
                 "shots": shots,
-                # Only where there are any, so that evaluations from before there were turns go on.
-                **here.turn_settings(),
+                **here.more_settings(),
             }
         ),
     )
@@ -194,35 +219,6 @@ def evaluate(
         click.echo(json.dumps(result, indent=2))
     else:
         marked = ", oracle shots" if result.get("shots") == "oracle" else ""
-        _draw(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
+        draw_accuracies(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")
-
-
-def _draw(result: dict[str, Any], title: str) -> None:
-    from callwright.commands.terminal import interval, percent, screen, table, text
-
-    console = screen()
-    shown = table("", "tasks", "accuracy", "also valid", "commonest failures", right=(1, 2, 3), title=title)
-    for depth, cell in result["by_depth"].items():
-        failures = list(result["failures"].get(depth, {}).items())[:2]
-        words = "\n".join(f"{count} {name}" for name, count in failures)
-        shown.add_row(f"depth {depth}", str(cell["n"]), interval(cell), percent(cell["valid_accuracy"]), text(words))
-    shown.add_section()
-    for name, cell in result["by_structure"].items():
-        shown.add_row(text(name), str(cell["n"]), interval(cell), percent(cell["valid_accuracy"]), "")
-    shown.add_section()
-    shown.add_row("all", str(result["n"]), percent(result["overall"]), percent(result["valid_overall"]), "")
-    console.print(shown)
-    if result["masked"]:
-        console.print(f"{result['masked']} tasks masked: their machinery failed, so nothing is known of them")
-    if result.get("shots") == "oracle":
-        console.print(
-            "oracle shots: the examples tell the structure and depth of each task, so this says less of a model"
-        )
-    undeclared = result.get("undeclared")
-    if undeclared:
-        from callwright.walk.undeclared import alarm_of, sentence_of
-
-        loud = {tool: counts for tool, counts in undeclared.items() if counts["alarming"]}
-        console.print(text(f"alarm: {alarm_of(loud)}" if loud else sentence_of(undeclared)))

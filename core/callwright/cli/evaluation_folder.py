@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, fields
+from attrs import define, field
 
 from callwright.cli.evaluation_work import (
     Batch,
     Judged,
     Opened,
-    Row,
     asked_so_far,
     evaluate_batch,
     evaluate_tasks,
@@ -28,6 +27,7 @@ from callwright.cli.evaluation_work import (
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, RunError
 from callwright.machines.chunk_work import ChunkWork, Salvage
+from callwright.measuring.rows import Row, rewards_of, verdict_of, with_groups
 from callwright.training.evaluation import Verdict, asked_one_by_one, summarise
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients
@@ -66,6 +66,8 @@ class Evaluation:
     command: str
     settings: dict[str, Any]
     accept_changes: bool
+    #: The keys of each further table.
+    by: Sequence[Sequence[str]] = ()
     #: What a server was asked by this start, in all processes.
     asked: Counter[str] = field(factory=Counter, init=False)
 
@@ -84,24 +86,27 @@ class Evaluation:
         """Evaluate what is left. Batches are those of an uninterrupted run, so the completions are the same, too."""
         calls = ToolCalls()
         verdicts: list[Verdict] = []
+        rewards: dict[tuple[str, int], float] = {}
         kept = DigestedRows(self.folder / VERDICTS) if self.folder else None
         rows = self._resume(kept) if kept else []
         usages = [_only_usage(row) for row in rows]
+        tasks, samples = self.here.tasks, self.here.asked.samples
         for line, row in enumerate(rows, 1):
-            verdicts.append(_verdict(line, row))
+            verdicts.append(with_groups(verdict_of(row, line, Path(VERDICTS)), tasks[(line - 1) // samples]))
             calls.add_row(row)
-        tasks = self.here.tasks
-        reporter.start("evaluation", len(tasks), len(verdicts))
+        rewards |= rewards_of(rows)
+        reporter.start("evaluation", len(tasks) * samples, len(verdicts))
         try:
-            if self.folder and len(rows) < len(tasks):
+            if self.folder and len(rows) < len(tasks) * samples:
                 self._open_replies(bool(rows))
                 self._limit_cost(rows)
             with self.executor as executor:
-                for made in self._made(executor, len(verdicts)):
+                for made in self._made(executor, len(verdicts) // samples):
                     if kept:
                         kept.append(made.rows)
                     verdicts += made.verdicts
                     self.asked.update(made.asked)
+                    rewards |= rewards_of(made.rows)
                     for row in made.rows:
                         calls.add_row(row)
                         usages.append(_only_usage(row))
@@ -109,7 +114,7 @@ class Evaluation:
         finally:
             self._close_replies()
         reporter.finish()
-        result = self.here.shot_marks() | summarise(verdicts)
+        result = self.here.shot_marks() | summarise(verdicts, self.by, rewards)
         if calls.undeclared:
             result["undeclared"] = calls.to_json()
         if (usage := total_of_rows(usages)) is not None:
@@ -220,47 +225,25 @@ class Evaluation:
                 here.pipeline.registry, command=self.command, seed=here.asked.seed, tasks=len(here.tasks)
             )
             write_atomically(self.folder / MANIFEST, json.dumps(about, indent=2, sort_keys=True) + "\n")
-        batch = 1 if asked_one_by_one(here.sampler) else here.asked.batch
+        samples = here.asked.samples
+        batch = (1 if asked_one_by_one(here.sampler) else here.asked.batch) * samples
         kept.resume(
-            lambda count: count if count == len(here.tasks) else count - count % batch,
+            lambda count: count if count == len(here.tasks) * samples else count - count % batch,
             accept=self.accept_changes,
             say=say,
         )
         rows = run.rows(VERDICTS)
         for line, row in enumerate(rows, 1):
-            _verdict(line, row, run.path / VERDICTS)
-        if [row["task"] for row in rows] != [task.id for task in here.tasks[: len(rows)]]:
+            verdict_of(row, line, run.path / VERDICTS)
+        planned = [(task.id, sample) for task in here.tasks for sample in range(samples)]
+        if [(row["task"], row.get("sample", 0)) for row in rows] != planned[: len(rows)]:
             raise RunError(f"{self.folder / VERDICTS} holds other tasks than the split; choose another folder (-o)")
         if rows:
-            say(f"going on after {len(rows)} of {len(here.tasks)} tasks in {self.folder}")
+            what = "tasks" if samples == 1 else "attempts"
+            say(f"going on after {len(rows)} of {len(planned)} {what} in {self.folder}")
         return rows
 
 
 def _only_usage(row: Row) -> Row:
     """What is added up of a row; the rest is on the disk."""
     return {"usage": row["usage"]} if "usage" in row else {}
-
-
-#: The types of a row's values, as they are checked before anything is counted.
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "task": (str,),
-    "depth": (int,),
-    "structure": (str,),
-    "answer": (bool,),
-    "valid": (bool,),
-    "failure": (str,),
-    "masked": (bool,),
-    "thought_words": (int, type(None)),
-}
-
-
-def _verdict(line: int, row: Row, path: Path = Path(VERDICTS)) -> Verdict:
-    """The verdict of a row. Raises :class:`callwright.errors.DataError` for one that this command did not write."""
-    row = {"thought_words": None, **row}  # rows of earlier versions go on
-    for name, types in _TYPES.items():
-        if name not in row:
-            raise DataError(f"{path}:{line}: the row has no {name!r}")
-        if type(row[name]) not in types:
-            expected = " or ".join("null" if one is type(None) else one.__name__ for one in types)
-            raise DataError(f"{path}:{line}: {name!r} is {type(row[name]).__name__}, expected {expected}")
-    return Verdict(**{one.name: row[one.name] for one in fields(Verdict)})

@@ -7,24 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
 from callwright.commands.pipelines import make_pipeline, make_sampler
 from callwright.commands.safe_text import say
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.language.teaching import TeachesWhatIsAllowed
+from callwright.measuring.drawing import even_draw
+from callwright.measuring.rows import Row, kept_row, lost_row
 from callwright.pipeline import build_pipeline
 from callwright.plugins import PluginSource, Registry
 from callwright.recipe_file import load_recipe
 from callwright.training.evaluation import Plan, Verdict, evaluated
-from callwright.training.spending import used_by
+from callwright.training.verdicts import masked_verdict
+from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import oracle_shots
 from callwright.walk.sampling import KeepsReplies
-from callwright.walk.undeclared import ToolCalls
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
+    from callwright.language.messages import Message
     from callwright.machines.model_server.reply_cache import ReplyCache
     from callwright.pipeline import Pipeline
     from callwright.walk.attempt import Attempt
@@ -33,9 +36,10 @@ if TYPE_CHECKING:
 
 #: Tasks from the first position up to the second, which is not among them.
 Batch = tuple[int, int]
-Row = dict[str, Any]
 #: The option of a sampler that bounds what it spends.
 MOST: Final = "max_cost"
+#: As the name of a reward: the one that the recipe names.
+OWN: Final = "own"
 
 
 @frozen
@@ -67,6 +71,12 @@ class EvaluationRequest:
     batch: int
     time_limit: float | None = None
     isolation: Isolation | None = None
+    #: Attempts at each task.
+    samples: int = 1
+    #: Completions of an episode, with ``corpus``; a recipe has limits of its own.
+    turns: int | None = None
+    #: The reward recipe whose totals are kept, too: a name, or :data:`OWN`.
+    reward: str | None = None
     #: How many do the work at the same time: they share what one may ask of a server at a time.
     workers: int = 1
     #: Where answers of a server are kept, if they are.
@@ -88,6 +98,11 @@ class EvaluationRequest:
             assert self.corpus is not None
             pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
             split = split or "validation"
+            if self.turns is not None:
+                limits = TurnLimits(assistant_turns=self.turns)
+                pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, limits=limits))
+        if self.reward is not None and self.reward != OWN:
+            pipeline = evolve(pipeline, reward=registry.create("reward recipe", self.reward))
         if self.time_limit is not None:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, time_limit=self.time_limit))
         if self.isolation is not None:
@@ -99,7 +114,7 @@ class EvaluationRequest:
             raise UsageError(
                 f"corpus {pipeline.corpus.name!r} has no split {split!r}; choose one with --split: {known}"
             )
-        tasks = list(pipeline.tasks(split, self.limit))
+        tasks = _tasks(pipeline, split, self.limit)
         sampler = make_sampler(registry, name, given, ir=pipeline.parser.name)
         return Opened(self, pipeline, tasks, split, name, given, sampler).keeping(self.replies)
 
@@ -161,19 +176,42 @@ class Opened:
         """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""
         return {"shots": "oracle"} if oracle_shots(self.pipeline.corpus, self.asked.shots) else {}
 
-    def turn_settings(self) -> dict[str, Any]:
-        """The recipe's limits of turns, if it has any."""
-        turns = self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
-        return {} if turns is None else {"turns": turns.model_dump()}
+    def more_settings(self) -> dict[str, Any]:
+        """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""
+        asked, turns = self.asked, self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
+        stated = turns.model_dump() if turns is not None else {"assistant_turns": asked.turns} if asked.turns else None
+        return {
+            **({} if stated is None else {"turns": stated}),
+            **({} if asked.samples == 1 else {"samples": asked.samples}),
+            **({} if asked.reward is None else {"reward": asked.reward}),
+            **({} if asked.limit is None else {"drawn": "evenly"}),
+        }
+
+
+def _tasks(pipeline: Pipeline, split: str, limit: int | None) -> list[Task]:
+    if limit is None:
+        return list(pipeline.tasks(split))
+    every = pipeline.corpus[split]
+    return [pipeline.placed(every[place]) for place in even_draw(every, limit)]
 
 
 def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
     """What comes of tasks, in their order, as soon as it is there."""
     asked = opened.asked
     plan = Plan(
-        temperature=asked.temperature, seed=asked.seed, batch=asked.batch, shots=asked.shots, workers=asked.workers
+        temperature=asked.temperature,
+        seed=asked.seed,
+        batch=asked.batch,
+        shots=asked.shots,
+        workers=asked.workers,
+        samples=asked.samples,
     )
-    for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, _kept):
+    score = opened.pipeline.score if asked.reward is not None else None
+
+    def kept(attempt: Attempt, verdict: Verdict, messages: Sequence[Message]) -> tuple[Verdict, Row]:
+        return verdict, kept_row(attempt, verdict, messages, score)
+
+    for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, kept):
         yield Judged([verdict for verdict, _ in some], [row for _, row in some])
 
 
@@ -189,18 +227,6 @@ def asked_so_far(sampler: Sampler) -> dict[str, float]:
     """What a server was asked through this sampler, in this process, by name; empty for one that asks none."""
     usage = getattr(sampler, "usage", None)
     return dict(usage.to_json()) if usage is not None else {}
-
-
-def _kept(attempt: Attempt, verdict: Verdict) -> tuple[Verdict, Row]:
-    """A verdict and the row that is kept. A row of this file is also one that ``callwright score`` reads."""
-    row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
-    completions = [turn.completion.text for turn in getattr(attempt, "turns", ())]
-    several = {"completions": completions} if len(completions) > 1 else {}
-    calls = ToolCalls()
-    calls.add(attempt)
-    usage = used_by(attempt)
-    spent = {} if usage is None else {"usage": usage}
-    return verdict, {**row, "completion": attempt.completion.text, **several, **calls.to_row(), **spent}
 
 
 def halves_of_batch(batch: Batch) -> Sequence[Batch]:
@@ -222,6 +248,5 @@ def lost_task(opened: Opened, batch: Batch, reason: str) -> Judged:
     """A task that cost several workers: nothing is known of it, so it is masked, and its row says why."""
     task = opened.tasks[batch[0]]
     say(f"task {task.id!r}: several workers were lost to it ({reason}); it is masked")
-    verdict = Verdict(task.id, task.depth, task.structure, answer=False, valid=False, failure="masked", masked=True)
-    row = {"id": task.id, **asdict(verdict), "query": task.query, "completion": "", "lost": reason}
-    return Judged([verdict], [row])
+    verdicts = [masked_verdict(task, sample) for sample in range(opened.asked.samples)]
+    return Judged(verdicts, [lost_row(task, verdict, reason) for verdict in verdicts])

@@ -150,13 +150,13 @@ def score(
             stack.enter_context(pipeline)
         workshop = stack.enter_context(make_executor(kind, workers))
         try:
-            # Alone, each row is written as it comes; others get enough to be worth sending.
+            # Alone, each row is written as it comes; others get enough to be worth sending. Of what may come slowly,
+            # as from a pipe, no row is kept waiting for the next ones.
             pace = Pace()
             alone = workers == 1 and not elsewhere
             chunks = out.watched(remarks.seen(chunks_of(rows, 1 if alone else pace)))
-            parts = (
-                score_streaming(opening(), chunks) if alone and pipeline.reward.waits else workshop.map(work, chunks)
-            )
+            at_hand = alone and (pipeline.reward.waits or rows.size > 0)
+            parts = score_streaming(opening(), chunks) if at_hand else workshop.map(work, chunks)
             for found in watched(parts, rows, bars) if not out.finished else ():
                 pace.learn(len(found.lines) + len(found.complaints), found.seconds)
                 with out.part():
@@ -359,12 +359,17 @@ def score_rows(scorer: Scorer, rows: Sequence[NumberedRow]) -> Scored:
     if scorer.pipeline.reward.waits:
         found = merged(list(score_streaming(scorer, ([row] for row in rows))))
     else:
-        found = Scored()
-        for number, row in rows:
-            taken = scorer.taken(number, row, found)
-            if taken is not None:
-                row_id, attempt = taken
-                scorer.keep(found, row_id, attempt, scorer.pipeline.score(attempt))
+        found, ids = Scored(), deque[str | int]()
+
+        def attempts() -> Iterator[Attempt]:
+            for number, row in rows:
+                taken = scorer.taken(number, row, found)
+                if taken is not None:
+                    ids.append(taken[0])
+                    yield taken[1]
+
+        for attempt, reward in scorer.pipeline.scoring(attempts()):
+            scorer.keep(found, ids.popleft(), attempt, reward)
     scorer.spent(found)
     found.seconds = time.monotonic() - began
     return found

@@ -246,14 +246,46 @@ def _rollouts() -> Schema:
     )
 
 
-def _result() -> Schema:
-    cell = record(
+def _cell() -> Schema:
+    return record(
         {"accuracy": SHARE, "n": COUNT, "low": SHARE, "high": SHARE},
         {
             "valid_accuracy": said(SHARE, "right, and every call fits its schema"),
             "thought_words": _thought_words(),
+            "clusters": said(COUNT, "tasks or families, where attempts are not independent"),
+            "masked": said(COUNT, "attempts besides of which nothing is known"),
+            "lowest": said(SHARE, "the accuracy if those were wrong"),
+            "highest": said(SHARE, "the accuracy if those were right"),
         },
     )
+
+
+def _samples() -> Schema:
+    estimate = record({"value": nullable(SHARE), "tasks": COUNT, "low": SHARE, "high": SHARE})
+    return record(
+        {
+            "n": said(COUNT, "attempts at each task"),
+            "tasks": COUNT,
+            "pass@k": said(table_of(estimate), "that one of k is right: 1 - C(n - c, k) / C(n, k)"),
+            "pass^k": said(table_of(estimate), "that all of k are right: C(c, k) / C(n, k)"),
+        }
+    )
+
+
+def _rewards() -> Schema:
+    figure = nullable(NUMBER)
+    return record(
+        {"n": COUNT, "tasks": COUNT, "mean": figure, "low": figure, "high": figure},
+        {
+            "within": said(figure, "deviation of the samples of a task"),
+            "between": said(figure, "deviation of the means of tasks"),
+            "flat": said(COUNT, "tasks whose samples all have the same"),
+        },
+    )
+
+
+def _result() -> Schema:
+    cell = _cell()
     return record(
         {
             "overall": said(nullable(SHARE), "share of right answers"),
@@ -264,6 +296,12 @@ def _result() -> Schema:
         {
             "n": COUNT,
             "masked": COUNT,
+            "headline": said(FLAG, "whether so few are masked that the accuracy of all says something"),
+            "all": said(cell, "the cell of everything"),
+            "by": said(table_of(table_of(cell)), "what --by asked for"),
+            "errors": said(table_of(COUNT), "classes of errors, finer than failures, over all depths"),
+            "samples": _samples(),
+            "rewards": said(_rewards(), "totals of the reward that --reward names"),
             "valid_overall": nullable(SHARE),
             "thought_words": _thought_words(),
             "undeclared": _undeclared(),
@@ -333,6 +371,21 @@ def _verdicts() -> Schema:
         {
             "query": STRING,
             "thought_words": said(nullable(COUNT), "words of the thought; null: there is none that can be read"),
+            "error": said(STRING, "a finer class than failure; empty for a right answer"),
+            "sample": said(COUNT, "the number of the attempt at its task"),
+            "family": said(STRING, "of tasks that succeed and fail together"),
+            "groups": said({"type": "object"}, "what else tables can be made by"),
+            "completions": said(rows_of(STRING), "of an episode of several turns"),
+            "messages": said(rows_of({"type": "object"}), "what was said; later samples leave out the system message"),
+            "trace": said(rows_of({"type": "object"}), "every call that ran, with its outcome and value"),
+            "at": said(STRING, "where what was returned first differs from what was expected"),
+            "expected": said({}, "what was expected there"),
+            "found": said({}, "what was found there"),
+            "stop": said(STRING, "why the episode ended"),
+            "truncated": FLAG,
+            "tokens": said(COUNT, "sampled tokens, where the sampler keeps them"),
+            "reward": said(nullable(NUMBER), "the total of the reward that --reward names; null: masked"),
+            "lost": said(STRING, "why nothing is known of a masked attempt"),
             "calls": said(table_of(COUNT), "how often each tool was called"),
             "undeclared": said(
                 table_of(record({"failures": COUNT, "account": STRING})),

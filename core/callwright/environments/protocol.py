@@ -242,6 +242,35 @@ class TellsTime(Protocol):
 
 
 @runtime_checkable
+class SharesClock(Protocol):
+    """A session whose time somebody else can keep, together with that of others: a composed session does."""
+
+    __slots__ = ()
+
+    def next_due(self) -> int | None:
+        """When something falls due next (seconds of the Unix clock; it may be overdue); ``None``: never."""
+
+    def live_until(self, moment: int) -> tuple[str, ...]:
+        """Let time pass until then, and everything happen that falls due; what the signed-in person is told."""
+
+    def wait_until(self, moment: int) -> None:
+        """Set the clock: nothing happens."""
+
+    def timeless_digest(self) -> str:
+        """A hash of the whole state but for the clock."""
+
+
+@runtime_checkable
+class PlacesParts(Protocol):
+    """An environment of several, of which some may have to live in processes of their own."""
+
+    __slots__ = ()
+
+    def placed(self, isolation: str | None, time_limit: float | None) -> Environment:
+        """The same with its foreign parts in processes, as :func:`callwright.environments.isolated.placing.place`."""
+
+
+@runtime_checkable
 class MeetsHazards(Protocol):
     """A session whose calls can go wrong by no doing of the model (:mod:`callwright.environments.hazards`)."""
 

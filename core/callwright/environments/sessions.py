@@ -5,7 +5,17 @@ from __future__ import annotations
 from types import CoroutineType
 from typing import Any, Final
 
-from callwright.environments.protocol import Briefs, Environment, HoldsTools, Outcome, OutcomeKind, Session, declares
+from callwright.environments.protocol import (
+    Briefs,
+    Environment,
+    HoldsTools,
+    Outcome,
+    OutcomeKind,
+    OutOfProcess,
+    PlacesParts,
+    Session,
+    declares,
+)
 from callwright.environments.undeclared import Undeclared, account_of, is_of_the_tool, is_shipped, message_of
 from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
 from callwright.language.program import Call
@@ -13,6 +23,8 @@ from callwright.machines.awaiting import finished, is_async
 
 #: By type: whether it is foreign.
 _KINDS: Final[dict[type[Any], bool]] = {}
+#: By type: whether :func:`is_at_home`.
+_AT_HOME: Final[dict[type[Any], bool]] = {}
 #: By type: whether a session of it has methods that are to be awaited.
 _WAITING: Final[dict[type[Any], bool]] = {}
 
@@ -28,6 +40,22 @@ def is_foreign(environment: Environment) -> bool:
     known = _KINDS.get(kind)
     if known is None:
         known = _KINDS[kind] = not is_shipped(kind.__module__)
+    return known
+
+
+def is_at_home(environment: Environment) -> bool:
+    """Whether an environment is seen by its class to be shipped and to live in this process, where no rule says more.
+
+    Of many that are, too, this is not seen.
+    """
+    kind = type(environment)
+    known = _AT_HOME.get(kind)
+    if known is None:
+        known = _AT_HOME[kind] = is_shipped(kind.__module__) and not (
+            declares(environment, HoldsTools)
+            or declares(environment, OutOfProcess)
+            or declares(environment, PlacesParts)
+        )
     return known
 
 
@@ -93,14 +121,17 @@ def call_session(session: Session, call: Call, arguments: dict[str, Any]) -> Out
     """
     try:
         return session.call(call.tool, arguments)
-    except InfrastructureFailure as error:
+    except BaseException as error:
+        return raised_by_session(call.tool, error)
+
+
+def raised_by_session(tool: str, error: BaseException) -> Outcome:
+    """The outcome of a call that raised, which a tool's own failure is, whatever it raises. Raises anything else."""
+    if isinstance(error, InfrastructureFailure):
         return lost_call("infrastructure", error)
-    except (SessionInUse, ComponentError):
-        raise
-    except BaseException as error:  # a tool's own failure is an outcome, whatever it raises
-        if not is_of_the_tool(error):
-            raise
-        return undeclared_failure(call.tool, error)
+    if isinstance(error, SessionInUse | ComponentError) or not is_of_the_tool(error):
+        raise error
+    return undeclared_failure(tool, error)
 
 
 def lost_call(code: str, error: InfrastructureFailure) -> Outcome:

@@ -9,8 +9,11 @@ their characters on top.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import Any, Final
+
+from attrs import frozen
 
 from callwright.tools.spec import ToolError
 
@@ -26,6 +29,34 @@ _EACH: Final = 8
 #: What is small whatever it is.
 _SMALL: Final = frozenset({type(None), bool, float})
 _PLAIN_BITS: Final = 64
+
+
+@frozen
+class Bounds:
+    """How large things may become: each bound in the sizes of this module, at least 0."""
+
+    value: int = MOST_VALUE
+    results: int = MOST_RESULTS
+    state: int = MOST_STATE
+
+
+_bounds = Bounds()
+
+
+def bounds() -> Bounds:
+    """The bounds that hold in this process."""
+    return _bounds
+
+
+@contextmanager
+def held_to(other: Bounds) -> Iterator[None]:
+    """Have other bounds hold in this process, for all of its threads: those who check components make them small."""
+    global _bounds
+    before, _bounds = _bounds, other
+    try:
+        yield
+    finally:
+        _bounds = before
 
 
 class TooLarge(ToolError):
@@ -83,17 +114,23 @@ def _of_another(value: Any) -> int:
 
 
 def check_result(tool: str, value: Any) -> int:
-    """The size of a result. Raises :class:`TooLarge` (``result_too_large``) for one over :data:`MOST_VALUE`."""
-    size = size_of(value, MOST_VALUE)
-    if size > MOST_VALUE:
-        raise TooLarge("result_too_large", f"the result of {tool} is larger than {MOST_VALUE:,} characters")
+    """The size of a result. Raises :class:`TooLarge` (``result_too_large``) for one over :attr:`Bounds.value`."""
+    most = _bounds.value
+    size = size_of(value, most)
+    if size > most:
+        raise TooLarge("result_too_large", f"the result of {tool} is larger than {most:,} characters")
     return size
 
 
 def check_state(state: Any) -> None:
-    """Raises :class:`TooLarge` (``state_too_large``) for a state over :data:`MOST_STATE`; see :func:`held_by`."""
-    if held_by(state, MOST_STATE) > MOST_STATE:
-        raise TooLarge("state_too_large", f"the session would hold more than {MOST_STATE:,} characters")
+    """Raises :class:`TooLarge` (``state_too_large``) for a state over :attr:`Bounds.state`; see :func:`held_by`."""
+    if held_by(state, _bounds.state) > _bounds.state:
+        raise state_too_large()
+
+
+def state_too_large() -> TooLarge:
+    """The error about a state that is over its bound."""
+    return TooLarge("state_too_large", f"the session would hold more than {_bounds.state:,} characters")
 
 
 def held_by(state: Any, most: int) -> int:

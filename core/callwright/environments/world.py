@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from callwright.environments.base import NO_ROWS, Base, Key, having, overlaid, reordered
 from callwright.environments.rows import key_text, row_json, table_of
-from callwright.environments.sizes import MOST_STATE, TooLarge, size_of
+from callwright.environments.sizes import MOST_STATE, bounds, size_of, state_too_large
 from callwright.errors import ComponentError, UsageError
 from callwright.tools.spec import ToolError
 
@@ -44,6 +44,7 @@ class World:
         "_held",
         "_journal",
         "_now",
+        "_timeless",
         "_total",
         "_touched",
         "_warning",
@@ -67,6 +68,7 @@ class World:
         #: The digest of the state as it is, if nothing has changed since it was computed.
         self.known_digest: str | None = None
         self._digest_before: str | None = None  # of the state when the call at hand began
+        self._timeless: str | None = None  # the digest without the clock, as long as it is known
 
     def __reduce__(self) -> Any:
         """Between calls: what is undone after a failure, and what was computed to save time, stays here."""
@@ -262,9 +264,10 @@ class World:
         """Let time pass. Raises :class:`callwright.UsageError` for a negative number."""
         if seconds < 0:
             raise UsageError("time does not run backwards")
-        before = self._now
+        before, timeless = self._now, self._timeless
         self._note(lambda: setattr(self, "_now", before))
         self._now += seconds
+        self._timeless = timeless
 
     def random(self) -> Random:
         """A generator for this call. Each is different, and the session's seed and how many it has drawn fix it."""
@@ -285,8 +288,8 @@ class World:
             return
         self._note(lambda: self._place(kind, key, before, base_row, before is base_row))
         self._place(kind, key, row, base_row, before is not base_row and row == base_row)
-        if self._held > MOST_STATE:
-            raise TooLarge("state_too_large", f"the session would hold more than {MOST_STATE:,} characters")
+        if self._held > bounds().state:
+            raise state_too_large()
 
     def _place(self, kind: type[Any], key: Key, row: Any, base_row: Any, as_at_first: bool) -> None:
         changed = self._changed.get(kind)
@@ -310,7 +313,7 @@ class World:
         if self._journal is None:
             raise ComponentError("a tool that is declared read_only changed the state, the clock or the random numbers")
         self._journal.append(undo)
-        self._ahead = self.known_digest = None
+        self._ahead = self.known_digest = self._timeless = None
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -332,7 +335,7 @@ class World:
             self._ahead = None
             for undo in reversed(self._journal):
                 undo()
-            self.known_digest = self._digest_before
+            self.known_digest, self._timeless = self._digest_before, None
         self._journal = []
 
     # The whole --------------------------------------------------------------------------------------------------------
@@ -356,12 +359,33 @@ class World:
         other._fingerprints = dict(self._fingerprints)
         other._touched, other._total = dict(self._touched), self._total
         other.known_digest = other._digest_before = self.known_digest
+        other._timeless = self._timeless
         return other
 
     def digest(self) -> str:
         """A hash of rows, clock, counters and random state: equal states have equal ones, whatever led to them."""
-        if self.known_digest is not None:
-            return self.known_digest
+        if self.known_digest is None:
+            self._count_changes()
+            text = f"{self._total}|{self._now}|{self._draws}|{self.base.seed}|{self._counted()}"
+            self.known_digest = hashlib.sha256(text.encode()).hexdigest()
+        return self.known_digest
+
+    def timeless_digest(self) -> str:
+        """As :meth:`digest`, but for the clock: for whoever keeps one clock for several worlds."""
+        if self._timeless is None:
+            self._count_changes()
+            text = f"{self._total}|{self._draws}|{self.base.seed}|{self._counted()}"
+            self._timeless = hashlib.sha256(text.encode()).hexdigest()
+        return self._timeless
+
+    def _counted(self) -> list[tuple[str, int]]:
+        rows = self.base.rows
+        return sorted(
+            (table_of(kind).name, number) for kind, number in self._counters.items() if number != len(rows(kind))
+        )
+
+    def _count_changes(self) -> None:
+        """Bring the sum of the fingerprints up to date."""
         base = self.base
         if self._total is None:
             self._total = base.total
@@ -380,12 +404,6 @@ class World:
                 self._fingerprints[place] = after = table_of(kind).fingerprint(now)
                 self._total += after
         self._touched.clear()
-        counters = sorted(
-            (table_of(kind).name, number) for kind, number in self._counters.items() if number != len(base.rows(kind))
-        )
-        text = f"{self._total}|{self._now}|{self._draws}|{base.seed}|{counters}"
-        self.known_digest = hashlib.sha256(text.encode()).hexdigest()
-        return self.known_digest
 
     def dump(self) -> dict[str, Any]:
         """The whole state as JSON: ``{"now": …, "tables": {name: [row, …]}}``."""

@@ -24,10 +24,10 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.language.speech import spoken
 from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.calls.handles import room_of, shows_handles, with_handles
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
-from callwright.walk.resolving.handles import room_of, shows_handles, with_handles
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
 from callwright.walk.turn import Turn

@@ -26,7 +26,7 @@ def observation_messages(parser: Parser, turn: Turn, first: int | None = None) -
     of messages, as :class:`callwright.Message` or in the wire format. Without it there is one message of the role
     ``tool`` for each call: compact JSON with the id and name of the call and its ``result`` (of a partial one with a
     ``warning``), or an ``error`` with code and message. With ``first``, results have handles, which begin with that
-    number (:mod:`callwright.walk.resolving.handles`).
+    number (:mod:`callwright.walk.calls.handles`).
 
     Raises :class:`callwright.errors.ComponentError` if ``observe`` raises or returns something else: a bug of the
     parser.

@@ -16,10 +16,10 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.machines.chunk_work import Salvage
 from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.calls.handles import with_handles
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Caller, Execution, ExecutionRules, never_begun
-from callwright.walk.resolving.handles import with_handles
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace

@@ -105,8 +105,9 @@ class Call:
     @classmethod
     def read(cls, number: int, tool: str, arguments: dict[str, Any], located: tuple[Located, ...]) -> Call:
         """A call of which a parser has met every reference already: ``located``, as it would be found."""
-        call = cls(number, tool, arguments)
-        call.__dict__["located"] = located
+        call = object.__new__(cls)  # and filled here: programs are made by the million
+        fields = call.__dict__
+        fields["id"], fields["tool"], fields["arguments"], fields["located"] = number, tool, arguments, located
         return call
 
     @cached

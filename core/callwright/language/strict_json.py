@@ -182,7 +182,10 @@ def _escaped_half(text: str) -> re.Match[str] | None:
 
 def _read(text: str, decoder: json.JSONDecoder) -> Any:
     body = text.strip(WHITE_SPACE)
-    value, end = decoder.raw_decode(body)
+    try:
+        value, end = decoder.scan_once(body, 0)  # type: ignore[attr-defined]
+    except StopIteration as stop:  # as the decoder says it
+        raise json.JSONDecodeError("Expecting value", body, stop.value) from None
     if end != len(body):
         after = len(body) - len(body[end:].lstrip(WHITE_SPACE))
         raise json.JSONDecodeError("There is text after the value", body, after)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager
 from queue import SimpleQueue
 from typing import Any, Final, Generic, TypeVar
@@ -26,7 +26,7 @@ def in_window(
     *,
     width: int,
     ahead: int,
-) -> Iterator[list[Result]]:
+) -> Generator[list[Result]]:
     """The results of all jobs in their order, in lists of those that are there.
 
     ``opened`` makes what works on one job, within the event loop of a thread of its own, so that this also goes on

@@ -18,7 +18,7 @@ from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState, declares
 from callwright.environments.rows import table_of
 from callwright.environments.sessions import open_session
-from callwright.environments.sizes import MOST_VALUE, size_of
+from callwright.environments.sizes import MOST_VALUE, Bounds, held_to, size_of
 from callwright.environments.stateful import StatefulEnvironment
 from callwright.language.program import Call, Program
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
@@ -36,6 +36,8 @@ _WRITES: Final = 12
 _LIMITED: Final = 12
 _NO_TIME: Final = 1e-6
 _PATIENCE: Final = 30.0
+#: Bounds that nearly every call is over.
+_TINY: Final = (Bounds(value=16), Bounds(state=16))
 
 
 def check_attributes(environment: Environment) -> None:
@@ -117,7 +119,11 @@ def check_isolation(environment: Environment, scenarios: Sequence[str] = ("",), 
 
 
 def check_limits(environment: Environment, scenarios: Sequence[str] = ("",), calls: Calls | None = None) -> None:
-    """Over a time limit it masks the sample and ends soon; results are within their bound; it prints nothing."""
+    """Over a time limit it masks the sample and ends soon; results are within their bound; it prints nothing.
+
+    Where bounds are tiny (:func:`callwright.environments.sizes.held_to`), a call that comes to more fails and changes
+    nothing.
+    """
     printed = StringIO()
     with redirect_stdout(printed):
         for scenario in scenarios:
@@ -128,7 +134,24 @@ def check_limits(environment: Environment, scenarios: Sequence[str] = ("",), cal
                 trace = execute(program, environment, environment.tools, scenario=scenario, seed=1, rules=rules)
                 _expect_bounded(trace)
                 expect(all_ended(_PATIENCE), f"a call went on for {_PATIENCE:g} s after it was given up")
+            for tiny in _TINY:
+                with held_to(tiny):
+                    _expect_taken_back(environment, scenario, drawn[:_LIMITED])
     expect(not printed.getvalue(), f"it printed {shown(printed.getvalue())}; standard output belongs to commands")
+
+
+def _expect_taken_back(environment: Environment, scenario: str, drawn: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    session = open_session(environment, scenario, 1)
+    for tool, arguments in drawn:
+        before = session.digest()
+        outcome = ask(session, tool, arguments)
+        if outcome is not None and outcome.code in ("result_too_large", "state_too_large"):
+            expect(
+                not outcome.executed and session.digest() == before,
+                f"{tool}({shown(arguments)}) came to {outcome.kind!r} with the code {outcome.code!r}, but changed the "
+                "state: measure before the first change, or restore what was there",
+            )
+    close_all(session)
 
 
 def _expect_bounded(trace: Trace) -> None:

@@ -23,11 +23,11 @@ from callwright.language.parser import OneBlock, ParseFailure, Parser, Span
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
+from callwright.walk.calls.handles import all_with_handles
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress, rules_under
 from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
 from callwright.walk.limits import CUT_OFF, StopReason
-from callwright.walk.resolving.handles import all_with_handles
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
@@ -391,13 +391,15 @@ class Attempt:
 
     def _run_one(self, program: Program, rules: ExecutionRules) -> Trace:
         task, conditions = self.task, self.conditions
+        if conditions.time_limit is not None or conditions.isolation is not None:
+            rules = rules_under(rules, conditions.time_limit, conditions.isolation)
         return execute(
             program,
             task.environment,
             task.tools,
             scenario=task.scenario,
             seed=task.seed,
-            rules=rules_under(rules, conditions.time_limit, conditions.isolation),
+            rules=rules,
             caller=conditions.caller,
             clock=task.clock or conditions.clock,
             hazards=conditions.hazards_of(task),

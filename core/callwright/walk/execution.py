@@ -7,26 +7,34 @@ from typing import TYPE_CHECKING, Any, Final
 
 from callwright.environments.clock import TimedSession, too_many_stuck
 from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
-from callwright.environments.protocol import BoundsResults, Environment, Outcome, OutOfProcess, Session, declares
-from callwright.environments.sessions import call_session, is_foreign, lost_call
-from callwright.environments.sizes import MOST_RESULTS, TooLarge, check_result
-from callwright.errors import InfrastructureFailure, UsageError
-from callwright.language.program import Call, Program, Reference
-from callwright.tools.spec import ToolSpec
-from callwright.walk.resolving.handles import Earlier, Needed
-from callwright.walk.resolving.references import (
-    FEW_COPIES,
-    Unresolved,
-    check_arguments,
-    copies_in,
-    dereference,
-    resolve,
+from callwright.environments.protocol import (
+    BoundsResults,
+    Environment,
+    Outcome,
+    OutOfProcess,
+    PlacesParts,
+    Session,
+    declares,
 )
-from callwright.walk.resolving.references import STRICT as STRICT
-from callwright.walk.resolving.references import UNRESOLVED as UNRESOLVED
-from callwright.walk.resolving.references import ExecutionRules as ExecutionRules
-from callwright.walk.resolving.references import copy_json as copy_json
-from callwright.walk.resolving.references import resolved_arguments as resolved_arguments
+from callwright.environments.sessions import (
+    call_session,
+    is_at_home,
+    is_foreign,
+    lost_call,
+    open_session,
+    raised_by_session,
+)
+from callwright.environments.sizes import TooLarge, bounds, check_result
+from callwright.errors import InfrastructureFailure, UsageError
+from callwright.language.program import Call, Program
+from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.handles import Earlier, Needed
+from callwright.walk.calls.references import FEW_COPIES, Unresolved, check_arguments, copies_held, with_results
+from callwright.walk.calls.references import copy_json as copy_json
+from callwright.walk.calls.references import resolved_arguments as resolved_arguments
+from callwright.walk.calls.rules import STRICT as STRICT
+from callwright.walk.calls.rules import UNRESOLVED as UNRESOLVED
+from callwright.walk.calls.rules import ExecutionRules as ExecutionRules
 from callwright.walk.trace import CallRecord, Trace
 
 if TYPE_CHECKING:
@@ -140,7 +148,7 @@ class Execution:
         session = self._session
         if session is None:
             self._there = elsewhere(self._environment, self._rules)
-            place, limit = self._there or self._environment, self._rules.time_limit
+            place, limit = self._there or _with_parts(self._environment, self._rules), self._rules.time_limit
             session = open_for(place, *self._opens, limit, self._clock, self._hazards)
             self._session = session
         if self._user_turns:
@@ -178,13 +186,23 @@ def execute(
     if not program.calls:
         return Trace((), program.returns)
     try:
-        there = elsewhere(environment, rules)
-        if there is not None and (caller is None or caller is call_session):
-            given = _given(program, tools, environment, rules)
-            if clock is not None or hazards is not None:
-                given = *given, clock, hazards
-            return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
-        session = open_for(there or environment, scenario, seed, rules.time_limit, clock, hazards)
+        if (
+            is_at_home(environment)
+            and rules.time_limit is None
+            and rules.isolation != "process"
+            and clock is None
+            and hazards is None
+        ):
+            session = open_session(environment, scenario, seed)  # nearly all, so without a detour
+        else:
+            there = elsewhere(environment, rules)
+            if there is not None and (caller is None or caller is call_session):
+                given = _given(program, tools, environment, rules)
+                if clock is not None or hazards is not None:
+                    given = *given, clock, hazards
+                return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
+            place = there or _with_parts(environment, rules)
+            session = open_for(place, scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
@@ -199,6 +217,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     """The environment with its sessions in processes, where the rules say so; ``None`` for sessions in this process."""
     if not declares(environment, OutOfProcess):
         isolation = rules.isolation
+        if isolation != "process" and declares(environment, PlacesParts):
+            return None  # its foreign parts are placed when it is opened
         if isolation != "process" and (
             isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
         ):
@@ -207,6 +227,14 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     from callwright.environments.isolated.placing import place
 
     return place(environment, rules.isolation, rules.time_limit)
+
+
+def _with_parts(environment: Environment, rules: ExecutionRules) -> Environment:
+    """The environment; one of several with its foreign parts in processes, where the rules say so."""
+    if rules.isolation != "process" and declares(environment, PlacesParts):
+        placed: Environment = environment.placed(rules.isolation, rules.time_limit)  # type: ignore[attr-defined]
+        return placed
+    return environment
 
 
 def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
@@ -241,7 +269,7 @@ def _records(
     copied: bool,
     earlier: Needed | None = None,
 ) -> Iterator[CallRecord]:
-    digest = session.digest
+    digest, ask = session.digest, session.call if caller is call_session else None
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
@@ -250,34 +278,29 @@ def _records(
         results.update(earlier[0])
         specs.update(earlier[1])
         few = 0
-    bounded = declares(session.inner if type(session) is TimedSession else session, BoundsResults)
+    bounded = not copied and declares(session.inner if type(session) is TimedSession else session, BoundsResults)
     results_size = 0
     for call in program.calls:
-        spec = tools.get(call.tool)
+        number, tool = call.id, call.tool
+        spec = tools.get(tool)
         arguments: dict[str, Any] = {}
         holding = 0
         try:
             located = call.located
             if located:
-                holding = copies_in(located, held)
-                arguments = {
-                    # Texts and bare references are nearly all; they need no call to see which they are.
-                    key: value
-                    if (kind := type(value)) is str
-                    else (dereference if kind is Reference else resolve)(value, results, specs, rules)
-                    for key, value in call.arguments.items()
-                }
+                holding = copies_held(located, held)
+                arguments = with_results(call.arguments, located, results, specs, rules)
                 if holding > few:  # one result is within its own bound
                     check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
             if spec is None or spec.hidden:
-                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
+                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
             elif copied:
-                if results_size > MOST_RESULTS:
-                    raise Unresolved("results_too_large", f"the results are larger than {MOST_RESULTS:,} characters")
+                if results_size > (most := bounds().results):
+                    raise Unresolved("results_too_large", f"the results are larger than {most:,} characters")
                 outcome = caller(session, call, copy_json(arguments))
-                results_size += check_result(call.tool, outcome.value)
+                results_size += check_result(tool, outcome.value)
                 outcome = Outcome(
                     outcome.kind,
                     copy_json(outcome.value),
@@ -288,9 +311,15 @@ def _records(
                     outcome.injected,
                 )
             else:
-                outcome = caller(session, call, arguments)
+                if ask is None:
+                    outcome = caller(session, call, arguments)
+                else:
+                    try:  # what call_session does, without a call more
+                        outcome = ask(tool, arguments)
+                    except BaseException as error:
+                        outcome = raised_by_session(tool, error)
                 if not bounded:
-                    check_result(call.tool, outcome.value)
+                    check_result(tool, outcome.value)
         except Unresolved as unresolved:
             outcome = unresolved.outcome
         except TooLarge as error:
@@ -305,12 +334,12 @@ def _records(
                 state = digest()
             except InfrastructureFailure as error:
                 outcome = lost_call("session", error)
-        results[call.id] = outcome
+        results[number] = outcome
         if holding and isinstance(outcome.value, _CONTAINERS):
-            held[call.id] = holding
+            held[number] = holding
         if spec is not None:
-            specs[call.id] = spec
-        yield CallRecord(call.id, call.tool, arguments, outcome, state)
+            specs[number] = spec
+        yield CallRecord(number, tool, arguments, outcome, state)
         if outcome.kind == "infrastructure_error":
             return
 

@@ -17,10 +17,10 @@ from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.handles import TOLD as HANDLES
+from callwright.walk.calls.handles import handed_on, shows_handles
 from callwright.walk.execution import execute
 from callwright.walk.limits import TurnLimits
-from callwright.walk.resolving.handles import TOLD as HANDLES
-from callwright.walk.resolving.handles import handed_on, shows_handles
 from callwright.walk.tasks import Corpus, Task
 from callwright.walk.trace import CallRecord
 

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import (
-    Abstention,
-    ComponentError,
-    DataError,
-    InfrastructureFailure,
-    PluginError,
-    RunError,
-    UnknownName,
-    UsageError,
-)
+from callwright.errors import UnknownName, UsageError
 from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.components.component import RewardComponent as RewardComponent
-from callwright.walk.components.component import closed, question_of
+from callwright.walk.components.component import question_of
+from callwright.walk.components.judging import (
+    Planned,
+    abstained,
+    closed_score,
+    judged_together,
+    out_of_range,
+    stage_name,
+    together,
+    told,
+)
 from callwright.walk.components.scores import STAGES as STAGES
 from callwright.walk.components.scores import Deferred as Deferred
 from callwright.walk.components.scores import Evidence as Evidence
 from callwright.walk.components.scores import Score as Score
+from callwright.walk.components.scores import WeightedScore as WeightedScore
 from callwright.walk.components.scores import evidence_json as evidence_json
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import TRUNCATION_POLICIES, TruncationPolicy
@@ -35,7 +37,7 @@ from callwright.walk.limits import TRUNCATION_POLICIES, TruncationPolicy
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
     from callwright.language.parser import Parser
-    from callwright.machines.questions import Asked, Question
+    from callwright.machines.questions import Question
     from callwright.walk.completion import Completion
     from callwright.walk.tasks import Task
 
@@ -60,20 +62,6 @@ class Term:
     def __attrs_post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.component.name or type(self.component).__name__.lower())
-
-
-@frozen(slots=False)
-class WeightedScore:
-    """A score as it enters a total: ``weight * score.value`` is its contribution. ``closed``: a gate shut it off."""
-
-    score: Score
-    weight: float
-    closed: bool = False
-
-    @property
-    def contribution(self) -> float:
-        """What this term adds to the total."""
-        return self.weight * self.score.value
 
 
 @frozen(slots=False)
@@ -214,7 +202,7 @@ class RewardRecipe:
         return any(term.component.waits for term in self.terms)
 
     @cached_property
-    def _plan(self) -> tuple[_Planned, ...]:
+    def _plan(self) -> tuple[Planned, ...]:
         """Per term what scoring needs, looked up once: name, component, weight, gates, position of its stage.
 
         Then weighted scores that attempts share: the last full one (``None``), and by gates the closed ones; and how
@@ -322,13 +310,17 @@ class RewardRecipe:
     def scoring(self, attempts: Iterable[Attempt]) -> Iterator[Reward]:
         """The rewards of attempts in their order, each when it and those before it are known.
 
-        What waits does so for many attempts at once; all else is done in this thread. The rewards are those of one
+        What waits does so for many attempts at once; all else is done in this thread, for a few attempts at once where
+        that takes a moment (:mod:`.components.judging`): so attempts are taken before the rewards of those before them
+        are given. The rewards are those of one
         attempt after the other, and so is what is raised: that of the first attempt that raises, after the rewards of
         those before it. A subclass with a ``score_attempt`` of its own is asked one by one; one with a
         ``check_attempt`` is not.
         """
-        if not self.waits or type(self).score_attempt is not RewardRecipe.score_attempt:
+        if type(self).score_attempt is not RewardRecipe.score_attempt:
             return map(self.score_attempt, attempts)
+        if not self.waits:
+            return together(attempts, self._judged_together)
         most = max(asked.concurrency * (asked.batch_size or 1) for *_, asked in self._plan if asked is not None)
         return _in_order(map(self._walk, attempts), most)
 
@@ -382,10 +374,7 @@ class RewardRecipe:
                         blocking = required
                         break
                 if blocking is not None:
-                    weighted = shared.get(blocking)
-                    if weighted is None:
-                        weighted = shared[blocking] = WeightedScore(closed(component, blocking), weight, True)
-                    scores[name] = weighted
+                    weighted = scores[name] = closed_score(component, blocking, weight, shared)
                     score = weighted.score
                     value = score.value
                     if value < score.high:
@@ -396,17 +385,16 @@ class RewardRecipe:
                 if known is None:
                     score = component.score(attempt)
                 elif name in known or asked is None:
-                    score = _told(known, name, component, attempt)
+                    score = told(known, name, component, attempt)
                 else:
                     return name, question_of(component, asked, attempt)
                 value = score.value
                 within = component.low <= value <= component.high  # False for NaN too
             except Exception as error:
-                score = self._abstained(component, attempt, error)
+                score = abstained(component, attempt, error, self.name)
                 value, within = score.value, True
             if not within:
-                found = f"returned {value!r}, outside [{component.low:g}, {component.high:g}]"
-                raise self._bug(component, attempt, found)
+                raise out_of_range(component, attempt, value, self.name)
             masked = masked or score.masked
             if value < score.high:
                 told_by = shut[name] = score.told_by
@@ -414,17 +402,29 @@ class RewardRecipe:
                     stage = position
                 scores[name] = WeightedScore(score, weight, told_by is not None)
             else:  # full scores are mostly one shared object, so their weighted form is too
-                weighted = shared.get(None)
-                if weighted is None or weighted.score is not score:
-                    weighted = shared[None] = WeightedScore(score, weight)
-                scores[name] = weighted
+                usual = shared.get(None)
+                if usual is None or usual.score is not score:
+                    usual = shared[None] = WeightedScore(score, weight)
+                scores[name] = usual
             total += weight * value
-        reached = STAGES[stage] if stage < len(STAGES) else "done"
+        return self._rewarded(attempt, scores, total, stage_name(stage), masked)
+
+    def _rewarded(
+        self, attempt: Attempt, scores: dict[str, WeightedScore], total: float, stage: str, masked: str | None
+    ) -> Reward:
         if masked is not None:
-            return Reward(None, scores, reached, masked)
+            return Reward(None, scores, stage, masked)
         if attempt.truncated:
-            return self._cut_off(total, scores, reached)
-        return Reward(total, scores, reached)
+            return self._cut_off(total, scores, stage)
+        return Reward(total, scores, stage)
+
+    def _judged_together(self, attempts: Sequence[Attempt]) -> list[Reward | Exception]:
+        """The reward of each attempt, or what it raises, where no term waits."""
+        check = None if type(self).check_attempt is RewardRecipe.check_attempt else self.check_attempt
+        return [
+            judged if isinstance(judged, Exception) else self._rewarded(attempt, *judged)
+            for attempt, judged in zip(attempts, judged_together(self._plan, attempts, self.name, check), strict=True)
+        ]
 
     def _cut_off(self, total: float, scores: dict[str, WeightedScore], stage: str) -> Reward:
         """The reward of an attempt that was cut off, from that of the same text."""
@@ -440,47 +440,8 @@ class RewardRecipe:
         # That it did not end is seen before anything else is.
         return Reward(min(total, floor), scores, STAGES[0] if lost else stage)
 
-    def _abstained(self, component: RewardComponent, attempt: Attempt, error: Exception) -> Score:
-        """The score of a component that abstains. Raises what any other exception of it means."""
-        for kind, code, verb in (
-            (Abstention, "unknown", "abstains"),
-            (InfrastructureFailure, "infrastructure", "failed"),
-        ):
-            if isinstance(error, kind):
-                reason = f"{component.name or type(component).__name__} {verb}: {error}"
-                return Score(component.low, component.low, component.high, (Evidence(code, reason),), reason)
-        if isinstance(
-            error, ComponentError | DataError | PluginError | RunError | UsageError
-        ):  # says itself whose fault it is
-            raise error
-        raise self._bug(component, attempt, f"raised {type(error).__name__}: {error}") from error
-
-    def _bug(self, component: RewardComponent, attempt: Attempt, what: str) -> ComponentError:
-        return ComponentError(
-            f"reward component {component.name or type(component).__name__!r} of {self.name!r} {what} "
-            f"(task {attempt.task.id!r}). This is a bug of the component; the completion was: "
-            f"{attempt.completion.text[:400]!r}"
-        )
-
-
-def _told(known: dict[str, Score | Exception], name: str, component: RewardComponent, attempt: Attempt) -> Score:
-    """The score of a term, which is found out once. Raises what stands in place of it."""
-    if name not in known:
-        try:
-            known[name] = component.score(attempt)
-        except Exception as error:
-            known[name] = error
-    found = known[name]
-    if isinstance(found, Exception):
-        raise found
-    return found
-
 
 def _in_order(walks: Iterable[Generator[Question | Reward, Any, None]], most: int = 1) -> Iterator[Reward]:
     from callwright.machines import questions  # here, as most recipes have no use for an event loop
 
     return questions.in_order(walks, most)
-
-
-#: What scoring needs of a term; see ``RewardRecipe._plan``.
-_Planned = tuple[str, RewardComponent, float, tuple[str, ...], int, dict[str | None, WeightedScore], "Asked | None"]

@@ -12,8 +12,8 @@ from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import EARLIER, NO_CALL, Call, Program, Reference
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.references import resolved_arguments
 from callwright.walk.completion import Completion
-from callwright.walk.resolving.references import resolved_arguments
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.users.said import UserTurn
 

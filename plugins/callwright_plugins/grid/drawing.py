@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import frozen
 
-from callwright.training.intervals import MeanInterval, mean_interval
+from callwright.statistics.intervals import MeanInterval, mean_interval
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 10, 8, 22

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from callwright.training.intervals import mean_interval, paired_difference
+from callwright.statistics.intervals import mean_interval, paired_difference
 from callwright.training.run_folder import Run, append_jsonl, read_jsonl
 from callwright_plugins.grid.metrics import Figures, by_depth, read_figures
 from callwright_plugins.grid.plan import GridRun, Plan

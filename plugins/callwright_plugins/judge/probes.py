@@ -15,9 +15,9 @@ from attrs import frozen
 
 from callwright.episodes.sampling import draw_seed
 from callwright.errors import InfrastructureFailure, RunError
+from callwright.statistics.intervals import MeanInterval, mean_interval
 from callwright.training.agreement import TruthAgreement, truth_agreement
 from callwright.training.evaluation import judge as judge_attempt
-from callwright.training.intervals import MeanInterval, mean_interval
 from callwright.training.teaching.teacher import Asker, TeacherFailure, TeacherRequest
 from callwright.walk.attempt import Attempt
 from callwright_plugins.judge.case import Case

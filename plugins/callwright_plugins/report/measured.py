@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from callwright.errors import DataError
-from callwright.training.evaluation import Verdict, summarise
+from callwright.measuring.rows import verdict_of
 from callwright.training.run_folder import Run
+from callwright.training.summary import summarise
+from callwright.training.verdicts import Verdict
 from callwright_plugins.report.drawing.markup import percent, points, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
 from callwright_plugins.report.sections.accuracy import failures
 from callwright_plugins.report.sections.completions import completions
 from callwright_plugins.report.sections.fewer_calls import fewer_calls
 from callwright_plugins.report.sections.reproduction import reproduction
-from callwright_plugins.report.verdict import Change, changes, overall, undeclared
+from callwright_plugins.report.verdict import Change, changes, compared, overall, undeclared
 
 SETTINGS: Final = "settings.json"
 _LEAD: Final = (
-    "Share of tasks whose answer is right. Depth is the number of calls that a task needs. Lines are Wilson’s 95% "
-    "intervals. “Valid” is the stricter share whose every call fits its schema, too."
+    "Share of attempts whose answer is right. Depth is the number of calls that a task needs. Lines are 95% intervals, "
+    "Wilson’s where every task is by itself. “Valid” is the stricter share whose every call fits its schema, too."
 )
 
 
@@ -45,20 +48,9 @@ def read_evaluation(run: Run) -> RunData:
 
 
 def _verdicts(data: RunData) -> Iterator[Verdict]:
-    for _, row in rows(data, VERDICTS):
-        depth, structure = row.get("depth"), row.get("structure")
-        if type(depth) is int and isinstance(structure, str):
-            failure = row.get("failure")
-            yield Verdict(
-                task=str(row.get("task")),
-                depth=depth,
-                structure=structure,
-                answer=row.get("answer") is True,
-                valid=row.get("valid") is True,
-                failure=failure if isinstance(failure, str) else "",
-                masked=row.get("masked") is True,
-                thought_words=words if type(words := row.get("thought_words")) is int else None,
-            )
+    for line, (_, row) in enumerate(rows(data, VERDICTS), 1):
+        with suppress(DataError):  # a row that says too little is not counted
+            yield verdict_of(row, line, data.path / VERDICTS)
 
 
 def title(data: RunData) -> str:
@@ -96,11 +88,18 @@ def _header(data: RunData) -> str:
     finished, count = data.evaluation.get("finished") is True, whole.n
     planned = number(data.manifest.get("tasks"))
     state = "finished" if finished else f"stopped after {count:,}{f' of {planned:,.0f}' if planned else ''} tasks"
+    masked = table(data.after.get("all"))
     if whole.after is None or not count:
         headline, details = "Nothing has been measured yet.", ""
+    elif data.after.get("headline") is False and masked:
+        low, high = number(masked.get("lowest")), number(masked.get("highest"))
+        headline = f"Between {percent(low)} and {percent(high)} were answered rightly: too many are masked to say more."
+        details = ""
     else:
         share, low, high = whole.after
-        answered = "task was" if count == 1 else "tasks were"
+        samples = number(table(data.after.get("samples")).get("n"))
+        what = "attempt" if samples else "task"
+        answered = f"{what} was" if count == 1 else f"{what}s were"
         headline = f"{percent(share)} of {count:,} {answered} answered rightly."
         valid = number(data.after.get("valid_overall"))
         details = f"<p>The 95% interval is {points(low)} to {percent(high)}.</p>"
@@ -139,7 +138,8 @@ def _facts(data: RunData) -> Iterator[tuple[str, object]]:
         ("Examples in a prompt", data.recipe.get("shots")),
         ("Temperature", data.recipe.get("temperature")),
         ("Seed", data.recipe.get("seed")),
-        ("Only the first", data.recipe.get("limit")),
+        ("Tasks drawn evenly" if data.recipe.get("drawn") else "Only the first", data.recipe.get("limit")),
+        ("Samples of a task", data.recipe.get("samples")),
         *_usage(table(data.after.get("usage"))),
     ):
         if value is not None:
@@ -194,10 +194,38 @@ def _accuracy(data: RunData) -> Iterator[str]:
     if structures:
         content += "<h3>By structure of the program</h3>"
         content += _table("Structure", [(change, _valid(data, "by_structure", change)) for change in structures])
+    for keys, cells in table(data.after.get("by")).items():
+        named = keys.replace(",", ", ")
+        valid = {label: number(table(cell).get("valid_accuracy")) for label, cell in table(cells).items()}
+        further = [(one, valid[one.label]) for one in compared({}, table(cells))]
+        content += f"<h3>By {safe(named)}</h3>{_table(named, further)}"
+    content += _samples(table(data.after.get("samples")))
     wrong = failures(table(data.after.get("failures")))
     if wrong:
         content += f"<h3>Commonest failures by depth</h3>{wrong}"
     yield section("Accuracy", content, lead=_LEAD, key="accuracy")
+
+
+def _samples(samples: dict[str, Any]) -> str:
+    """pass@k and pass^k, if tasks were attempted several times."""
+    every, one = table(samples.get("pass^k")), table(samples.get("pass@k"))
+    if not one:
+        return ""
+
+    def shown(cell: dict[str, Any]) -> str:
+        share, low, high = (number(cell.get(key)) for key in ("value", "low", "high"))
+        if share is None or low is None or high is None:
+            return '<td class="n">–</td><td class="n tasks">–</td>'
+        return f'<td class="n">{percent(share)}</td><td class="n tasks">{points(low)}–{points(high)}</td>'
+
+    heads = "".join(f'<th scope="col" class="n">{name}</th>' for name in ("One of k", "Interval", "All k", "Interval"))
+    body = "".join(
+        f'<tr><th scope="row">{safe(k)}</th>{shown(table(one[k]))}{shown(table(every.get(k)))}</tr>' for k in one
+    )
+    return (
+        "<h3>By samples of a task: pass@k and pass^k</h3>"
+        f'<table class="plain"><thead><tr><th scope="col">k</th>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    )
 
 
 def _valid(data: RunData, by: str, change: Change) -> float | None:

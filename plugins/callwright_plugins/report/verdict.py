@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from callwright.training.evaluation import wilson
+from callwright.statistics.shares import wilson
 from callwright.walk.undeclared import ALARMING
 from callwright_plugins.report.drawing.markup import cut, percent, points
 from callwright_plugins.report.reading import RunData, dig, number, table
@@ -58,7 +58,11 @@ def overall(data: RunData) -> Change:
 
 def changes(data: RunData, by: str) -> list[Change]:
     """Accuracy by ``by_depth`` or ``by_structure``."""
-    first, last = table(data.before.get(by)), table(data.after.get(by))
+    return compared(table(data.before.get(by)), table(data.after.get(by)))
+
+
+def compared(first: dict[str, Any], last: dict[str, Any]) -> list[Change]:
+    """The cells of two tables by their names."""
     found = []
     for label in sorted({**first, **last}, key=_order):
         before, after = _cell(first.get(label)), _cell(last.get(label))
@@ -90,7 +94,9 @@ def _whole(result: dict[str, Any]) -> tuple[float, float, float] | None:
     share = number(result.get("overall"))
     if share is None:
         return None
-    count = _count(result)
+    if (cell := _cell(result.get("all"))) is not None:
+        return cell
+    count = _count(result)  # of an earlier version
     return (share, *wilson(round(share * count), count))
 
 

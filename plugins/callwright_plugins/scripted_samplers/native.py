@@ -7,8 +7,9 @@ from typing import Any
 
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
-from callwright.walk.resolving.handles import handed_on
-from callwright.walk.resolving.references import STRICT, Unresolved, resolve
+from callwright.walk.calls.handles import handed_on
+from callwright.walk.calls.references import Unresolved, resolved
+from callwright.walk.calls.rules import STRICT
 from callwright.walk.turn import Turn
 
 
@@ -36,7 +37,7 @@ def next_wave(
     try:
         for place, call in enumerate(waves[len(turns)]):
             meant = {key: _renumbered(value, numbers) for key, value in call.arguments.items()}
-            given = {key: resolve(value, outcomes, specs, STRICT) for key, value in meant.items()}
+            given = {key: resolved(value, outcomes, specs, STRICT) for key, value in meant.items()}
             named = {key: handed_on(value, given[key]) for key, value in meant.items()} if handles else given
             calls.append(Call(place, call.tool, named))
     except Unresolved:

@@ -18,9 +18,9 @@ from callwright.language.program import Call, Program
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
+from callwright.walk.calls.handles import shows_handles
 from callwright.walk.completion import Completion
 from callwright.walk.execution import execute
-from callwright.walk.resolving.handles import shows_handles
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.native import next_wave

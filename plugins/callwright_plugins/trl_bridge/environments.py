@@ -135,7 +135,7 @@ def _find(given: str | Corpus | Environment, registry: Registry) -> tuple[Corpus
         if given in registry.names("corpus"):
             corpus: Corpus = registry.create("corpus", given)
             return corpus, corpus.environment
-        if given in registry.names("environment"):
+        if registry.knows("environment", given):
             environment: Environment = registry.create("environment", given)
             return None, environment
         known = [*registry.names("corpus"), *registry.names("environment")]

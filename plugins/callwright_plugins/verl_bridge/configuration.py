@@ -22,7 +22,7 @@ def write_tools(
     """A line for each tool of a registered environment; verl's workers make the tools by these names."""
     registry = registry or default_registry()
     name = environment if isinstance(environment, str) else environment.name
-    if name not in registry.names("environment"):
+    if not registry.knows("environment", name):
         if isinstance(environment, str):
             raise UnknownName("environment", name, registry.names("environment"))
         raise UsageError(

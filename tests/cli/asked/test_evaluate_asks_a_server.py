@@ -261,6 +261,43 @@ def test_killed_five_times_it_pays_nothing_twice_and_ends_in_the_same_bytes(
     assert {path.name for path in broken.iterdir()} == {path.name for path in whole.folder.iterdir()}
 
 
+def conversing(asked: Asked) -> dict[str, Any]:
+    """One call, then no more: by the seed, and by how often the model has spoken."""
+    draw = random.Random(f"{asked.body['seed']}/{json.dumps(asked.body['messages'])}")
+    spoken = any(message["role"] == "assistant" for message in asked.body["messages"])
+    call = cw.Call(0, draw.choice(["double", "add"]), {"x": draw.randrange(4)})
+    text = cw.parser("json").render(cw.Program(() if spoken else (call,)))
+    return chat(text, counted=usage(draw.randrange(500, 900), len(text), cached=draw.randrange(5), reasoning=2))
+
+
+def test_killed_five_times_in_turns_and_samples_it_ends_in_the_same_bytes(
+    start: Any, invoke: Invoke, serve: Any, tmp_path: Path
+) -> None:
+    more = (*PRICES, "--samples", "3", "--turns", "3", "--temperature", "1", "--limit", "20", "--by", "chain")
+    with StandIn(conversing) as server:
+        assert invoke(*words(server, tmp_path / "whole", *more)).exit_code == 0
+        asked = Counter(json.dumps(one.body, sort_keys=True) for one in server.asked)
+    assert sum(asked.values()) == 20 * 3 * 2
+    draw = random.Random(5)
+    server = serve(lambda asked: Reply(conversing(asked), after=draw.random() * 0.1))
+    command = words(server, tmp_path / "broken", *more)
+    for _ in range(5):
+        goal = server.answered + draw.randrange(12, 20)
+        process = start(*command)
+        wait_for(lambda goal=goal: server.answered >= goal)
+        process.kill()
+        process.communicate()
+    process = start(*command)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert {json.dumps(one.body, sort_keys=True) for one in server.asked} == set(asked)
+    for name in ("verdicts.jsonl", "evaluation.json"):
+        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    rows = rows_of(tmp_path / "whole")
+    assert [row["sample"] for row in rows] == [0, 1, 2] * 20
+    assert {len(row["completions"]) for row in rows} == {2}
+
+
 def test_a_signal_stops_it_with_its_status_and_loses_nothing(start: Any, serve: Any, tmp_path: Path) -> None:
     server = serve(lambda asked: Reply(answers(asked), after=60 if asked.number > 30 else 0))
     process = start(*words(server, tmp_path / "e"))

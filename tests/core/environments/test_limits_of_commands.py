@@ -33,7 +33,8 @@ def score(tmp_path: Path, *words: str, tools: list[str]) -> tuple[int, list[dict
         env={**os.environ, "PYTHONPATH": str(SUPPORT)},
         timeout=120,
     )
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+    rows = [] if "--isolation" in words and "-o" in words else done.stdout.splitlines()  # what tools print stands there
+    return done.returncode, [json.loads(line) for line in rows], done.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("--isolation", "none"), ("--workers", "2")])
@@ -49,6 +50,29 @@ def test_a_command_survives_tools_that_end_their_process(tmp_path: Path) -> None
     assert status == 0
     assert [row["total"] for row in rows] == [1.0, None, 1.0]
     assert "lethal ended its process with status 9" in rows[1]["masked"]
+
+
+def test_a_command_survives_tools_that_close_its_files(tmp_path: Path) -> None:
+    status, rows, said = score(tmp_path, tools=["loud", "closing", "loud"])
+    assert status == 0
+    assert [row["total"] for row in rows] == [1.0, None, 1.0]
+    assert "closing closed" in rows[1]["masked"]
+    assert "3 rows scored, 1 of them masked" in said
+
+
+def test_here_a_tool_that_ends_its_process_ends_the_command_which_then_goes_on_elsewhere(tmp_path: Path) -> None:
+    """What no process can do about itself: so foreign tools have others, unless somebody says ``none``."""
+    out = tmp_path / "out.jsonl"
+    words = ("-o", str(out))
+    tools = ["loud"] * 3 + ["lethal"] + ["loud"] * 3
+    status, _, said = score(tmp_path, *words, "--isolation", "none", tools=tools)
+    assert status == 9
+    assert "Traceback" not in said
+    status, _, said = score(tmp_path, *words, tools=tools)
+    assert (status, "is the output of another command (isolation was" in said) == (2, True), "settings are compared"
+    status, _, said = score(tmp_path, *words, "--overwrite", tools=tools)
+    assert status == 0, said
+    assert [json.loads(line)["total"] for line in out.read_text().splitlines()] == [1.0] * 3 + [None] + [1.0] * 3
 
 
 def test_a_command_kills_what_hangs(tmp_path: Path) -> None:
@@ -78,4 +102,4 @@ def test_an_evaluation_survives_them_too() -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["masked"] == 2
+    assert json.loads(done.stdout)["masked"] == 3

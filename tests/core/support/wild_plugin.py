@@ -31,7 +31,15 @@ def endless() -> int:
     return 1
 
 
-WILD = cw.environment("wild-tools", tools=[loud, lethal, endless])
+@cw.tool
+def closing() -> int:
+    """Close files that belong to everybody."""
+    os.close(2)
+    os.closerange(3, 1024)
+    return 1
+
+
+WILD = cw.environment("wild-tools", tools=[loud, lethal, endless, closing])
 
 
 class Wild:

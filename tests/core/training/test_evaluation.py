@@ -189,7 +189,8 @@ def mean_of_the_known(words: list[int | None]) -> float | None:
 
 
 @given(st.lists(verdicts, max_size=30))
-def test_a_summary_counts_what_is_known(found: list[cw.training.Verdict]) -> None:
+def test_a_summary_counts_what_is_known(drawn: list[cw.training.Verdict]) -> None:
+    found = [evolve(verdict, task=f"t{place}") for place, verdict in enumerate(drawn)]
     summary = summarise(found)
     known = [verdict for verdict in found if not verdict.masked]
     assert (summary["n"], summary["masked"]) == (len(known), len(found) - len(known))

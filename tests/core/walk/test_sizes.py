@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.digests import digest_of
-from callwright.environments.sizes import MOST_STATE, MOST_VALUE, held_by, size_of
+from callwright.environments.sizes import MOST_STATE, MOST_VALUE, Bounds, bounds, held_by, held_to, size_of
 from callwright.language.long_numbers import digits_of, integer_of, json_text, json_value, shortened_numbers
 from callwright.language.program import Call, Program, Reference
 from callwright.training.run_folder import append_jsonl, read_jsonl
@@ -242,3 +242,46 @@ def test_a_long_integer_is_scored_by_every_recipe(recipe: str, expected: int) ->
     assert reward.masked is None
     assert json.loads(json.dumps(reward.to_json()))
     reward.explain()
+
+
+# Other bounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_bounds_can_be_made_small_and_are_the_usual_ones_again() -> None:
+    held: list[int] = []
+
+    @cw.tool()
+    def remember(state: list[int], /, number: int) -> list[int]:
+        """Keep a number; say all of them."""
+        state.append(number)
+        return state
+
+    shop = cw.environment("small", tools=[remember], state=lambda scenario, seed: held.copy())
+    program = Program(tuple(Call(number, "remember", {"number": number}) for number in range(6)))
+
+    def outcomes() -> list[str]:
+        return [record.outcome.code or "ok" for record in execute(program, shop, shop.tools).records]
+
+    with held_to(Bounds(value=40)):  # a list of four numbers
+        assert bounds().value == 40
+        assert outcomes() == ["ok"] * 4 + ["result_too_large"] * 2
+        assert "larger than 40 characters" in execute(program, shop, shop.tools).records[-1].outcome.message
+    with held_to(Bounds(state=24)):
+        assert outcomes() == ["ok"] * 2 + ["state_too_large"] * 4
+    with pytest.raises(KeyError), held_to(Bounds(value=1)):
+        raise KeyError
+    assert bounds() == Bounds()
+    assert outcomes() == ["ok"] * 6
+
+
+def test_arguments_and_all_results_have_small_bounds_too() -> None:
+    environment = cw.environment("joins", tools=[cat])
+    calls = [Call(0, "cat", {"a": [1], "b": [2]})]
+    calls += [Call(number, "cat", {"a": Reference(number - 1), "b": Reference(number - 1)}) for number in (1, 2)]
+    program = Program(tuple(calls))
+    with held_to(Bounds(value=56)):  # two lists of two numbers each, by their names
+        codes = [record.outcome.code for record in execute(program, environment, environment.tools).records]
+    assert codes == ["", "too_large", "failed_dependency"]
+    with held_to(Bounds(results=20)):
+        codes = [record.outcome.code for record in execute(program, environment, environment.tools).records]
+    assert codes == ["", "results_too_large", "failed_dependency"]

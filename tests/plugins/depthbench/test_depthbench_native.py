@@ -15,10 +15,10 @@ from callwright.errors import CannotExpress
 from callwright.language.program import Program, Reference
 from callwright.training.evaluation import evaluate, judge, summarise
 from callwright.walk.attempt import Attempt
+from callwright.walk.calls.handles import shows_handles
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
 from callwright.walk.prompt import build_messages
-from callwright.walk.resolving.handles import shows_handles
 from callwright.walk.tasks import Task
 
 CORPUS = cw.corpus("depthbench-v1")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.training.intervals import mean_interval
+from callwright.statistics.intervals import mean_interval
 from callwright.training.run_folder import Run
 from callwright_plugins.grid.drawing import chart, curve, round_ends
 from callwright_plugins.grid.output import shown

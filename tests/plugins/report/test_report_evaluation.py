@@ -161,7 +161,9 @@ def test_masked_tasks_are_neither_examples_nor_counted(tmp_path: Path) -> None:
     path = write_folder(tmp_path / "e", found)
     assert 9 not in pick(read_evaluation(Run(path)))
     text = page_of(path).text
-    assert "of 8 tasks" in text
+    assert "too many are masked to say more" in text
+    write_folder(tmp_path / "f", [*verdicts(80), found[-1]])
+    assert "of 80 tasks" in page_of(tmp_path / "f").text, "one of 81 hides nothing"
     assert "1 task is masked and not counted" in text
     (path / "evaluation.json").unlink()
     text = page_of(path).text

@@ -70,14 +70,18 @@ def written(policy: Policy | None, now: int, person: str) -> str:
     lines = [] if policy is None else [policy.role]
     if person:
         lines.append(f"Signed in: {person}.")
-    lines.append(f"Now: {_moment(now)}.")
+    lines.append(f"Now: {moment_text(now)}.")
     if policy is not None and policy.rules:
-        lines += ["", "Rules, each with the code that breaking it comes to:"]
-        lines += [f"- {rule.text} [{rule.code}]" for rule in policy.rules]
+        lines += ["", "Rules, each with the code that breaking it comes to:", *rule_lines(policy)]
     return "\n".join(lines)
 
 
-def _moment(now: int) -> str:
+def rule_lines(policy: Policy) -> list[str]:
+    """The rules, a line each, with their codes."""
+    return [f"- {rule.text} [{rule.code}]" for rule in policy.rules]
+
+
+def moment_text(now: int) -> str:
     """``Monday, 2026-03-02T09:00:00Z``: tools write times so, and what day of the week it is cannot be looked up."""
     moment = datetime.fromtimestamp(now, UTC)
     return f"{_DAYS[moment.weekday()]}, {moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from callwright.environments.goals.matching import Fact, renaming
 from callwright.environments.goals.pairing import paired
-from callwright.environments.goals.states import EndState, is_of_rows
+from callwright.environments.goals.states import UNTOUCHED, EndState, is_of_parts, is_of_rows
 from callwright.environments.goals.words import Parsed, Several, parsed, written
 from callwright.errors import DataError
 from callwright.language.long_numbers import json_text
@@ -68,15 +68,38 @@ def compare(before: EndState | None, expected: EndState, found: EndState) -> Com
     States of rows (:func:`callwright.environments.goals.end_state`) are equal if a renaming of what the session named
     makes them so: rows are told apart by what is in them and by what refers to them, never by the order in which they
     were made. ``before`` may be ``None`` for sessions that begin with their scenario. Any other JSON is compared path
-    by path; without ``before`` every path counts. The two must be of the same scenario and seed.
+    by path; without ``before`` every path counts. The two must be of the same scenario and seed. Those of several
+    environments are compared part by part.
 
-    Raises :class:`callwright.errors.DataError` if only one of the two is of rows.
+    Raises :class:`callwright.errors.DataError` if only one of the two is of rows, or of several environments.
     """
+    if is_of_parts(expected) != is_of_parts(found):
+        raise DataError("one of the two end states is of several environments and the other is not")
+    if is_of_parts(expected):
+        return _compare_parts(before, expected, found)
     if is_of_rows(expected) != is_of_rows(found):
         raise DataError("one of the two end states is of rows and the other is not: they are of two environments")
     if is_of_rows(expected):
         return _compare_rows(before, expected, found)
     return _compare_paths(before, expected, found)
+
+
+def _compare_parts(before: EndState | None, expected: EndState, found: EndState) -> Comparison:
+    first = before["parts"] if before is not None and is_of_parts(before) else {}
+    wanted, there = expected["parts"], found["parts"]
+    comparisons = []
+    for name in dict.fromkeys((*wanted, *there)):
+        of_rows = is_of_rows(wanted.get(name, there.get(name)))
+        as_begun = UNTOUCHED if of_rows else {}
+        states = first.get(name, as_begun if of_rows else None), wanted.get(name, as_begun), there.get(name, as_begun)
+        comparisons.append(placed(name, compare(*states)))
+    return joined(comparisons)
+
+
+def placed(part: str, comparison: Comparison) -> Comparison:
+    """A comparison of one of several environments: its differences are named ``email.drafts[D00031].subject``."""
+    differences = (evolve(one, path=f"{part}.{one.path}" if one.path else part) for one in comparison.differences)
+    return evolve(comparison, differences=tuple(differences))
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,9 @@ scenario. A field whose order means nothing is ``{"unordered": […]}``, a stamp
 session is ``{"form": "rows", "made": [], "tables": {}}``.
 
 It costs what changed, travels between processes, and task files can hold it.
+
+The state of a session over several environments is ``{"form": "parts", "parts": {"email": {"form": "rows", …}}}``; one
+without changes is left out.
 """
 
 from __future__ import annotations
@@ -32,11 +35,19 @@ from callwright.environments.world import World
 #: An end state, as JSON.
 EndState: TypeAlias = Any
 ROWS: Final = "rows"
+PARTS: Final = "parts"
+#: Of rows, as the scenario has them.
+UNTOUCHED: Final[EndState] = {"form": ROWS, "made": [], "tables": {}}
 
 
 def is_of_rows(state: EndState) -> bool:
     """Whether an end state is that of rows; any other JSON is compared path by path."""
     return isinstance(state, Mapping) and state.get("form") == ROWS
+
+
+def is_of_parts(state: EndState) -> bool:
+    """Whether an end state is that of several environments."""
+    return isinstance(state, Mapping) and state.get("form") == PARTS
 
 
 def end_state(world: World) -> dict[str, EndState]:

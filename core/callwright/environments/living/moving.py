@@ -9,6 +9,7 @@ from attrs import evolve
 
 from callwright.environments.calling import call_tool, in_use
 from callwright.environments.hazards.meeting import MeetingHazards
+from callwright.environments.living.events import LAST
 from callwright.environments.living.passing import most_told, pass_time
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome
@@ -32,6 +33,11 @@ class MovingTime(MeetingHazards):
         return {name: getattr(self, name) for name in names}
 
     @property
+    def now(self) -> int:
+        """The session's time, in seconds of the Unix clock (UTC)."""
+        return self.world.now
+
+    @property
     def clock(self) -> ClockPolicy | None:
         """How time moves; ``None``: it stands still."""
         return self._clock
@@ -46,7 +52,7 @@ class MovingTime(MeetingHazards):
         if clock is None:
             return
         number, self._user_turns = self._user_turns, self._user_turns + 1
-        self.elapse(clock.of_user_turn(self.world.now, number))
+        self.elapse(clock.of_user_turn(self.now, number))
 
     def elapse(self, seconds: int) -> None:
         """Let time pass: "two hours later". What falls due happens; the next outcome tells it.
@@ -97,3 +103,26 @@ class MovingTime(MeetingHazards):
             return evolve(outcome, notices=most_told(notices)) if notices else outcome
         finally:
             turn.release()
+
+    # For whoever keeps one clock for several sessions
+
+    def next_due(self) -> int | None:
+        """When something falls due next (it may be overdue); ``None``: never, as things are."""
+        stands = self.world.now, LAST
+        moments = [kind.due(self.world, stands) for kind in self.environment.events]
+        return min((moment[0] for moment in moments if moment is not None), default=None)
+
+    def live_until(self, moment: int) -> tuple[str, ...]:
+        """Let time pass until then, and everything happen that falls due; what the signed-in person is told."""
+        return tuple(pass_time(self.world, self.environment.events, max(0, moment - self.world.now)))
+
+    def wait_until(self, moment: int) -> None:
+        """Set the clock where nothing falls due until then, or where time stands still."""
+        if moment > self.world.now:
+            self.world.begin(read_only=False)
+            self.world.advance(moment - self.world.now)
+            self.world.end()
+
+    def timeless_digest(self) -> str:
+        """A hash of the whole state but for the clock."""
+        return self.world.timeless_digest()

@@ -65,6 +65,20 @@ class Deferred(Score):
         return self.told or None
 
 
+@frozen(slots=False)
+class WeightedScore:
+    """A score as it enters a total: ``weight * score.value`` is its contribution. ``closed``: a gate shut it off."""
+
+    score: Score
+    weight: float
+    closed: bool = False
+
+    @property
+    def contribution(self) -> float:
+        """What this term adds to the total."""
+        return self.weight * self.score.value
+
+
 def evidence_json(evidence: Evidence) -> dict[str, object]:
     """A piece of evidence as it stands in a row of ``callwright score``."""
     row: dict[str, object] = {"code": evidence.code, "reason": evidence.reason}

@@ -154,6 +154,11 @@ class MCPEnvironment(Environment):
         return "process"
 
     @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The names of the option ``workspace_template``; those of a served environment are known to it alone."""
+        return tuple(name for name in self._templates if name)
+
+    @property
     def running(self) -> bool:
         """Whether it was started and not stopped."""
         return self.backend is not None

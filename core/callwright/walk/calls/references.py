@@ -1,46 +1,17 @@
-"""References: what they stand for when a call runs, and how large that may become."""
+"""References: the results of earlier calls in the arguments of a call, and how much of them there may be."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-from attrs import frozen
+from typing import Any, Final
 
 from callwright.environments.protocol import EXECUTED, Outcome
-from callwright.environments.sizes import MOST_VALUE, size_of
+from callwright.environments.sizes import bounds, size_of
 from callwright.errors import Abstention
-from callwright.language.program import Call, Reference, plain
+from callwright.language.program import Call, Path, Reference, plain
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.rules import STRICT, ExecutionRules
 
-if TYPE_CHECKING:
-    from callwright.environments.isolated.environment import Isolation
-
-
-@frozen(cache_hash=True)
-class ExecutionRules:
-    """What the papers leave open and released code decides in its own way.
-
-    ``unresolved``: a reference to no earlier call makes the call fail, or its text is passed on (``literal``).
-    ``missing_field``: a path that the result does not have makes the call fail, or stands for the whole result.
-    ``after_failure``: a reference to a call that failed makes the call fail too, or is passed on (``pass``): as what
-    the call answered all the same, else as ``null`` if it is bare and as its text if it has a path.
-    ``time_limit`` is in seconds, for opening a session, each call, each digest and closing; whatever is over it is an
-    infrastructure error and ends the session. ``None`` is 30 seconds for foreign code and no limit for shipped worlds,
-    ``inf`` no limit at all (:mod:`callwright.environments.clock`). ``isolation`` is where sessions live
-    (:func:`callwright.environments.isolated.placing.place`).
-    """
-
-    unresolved: Literal["fail", "literal"] = "fail"
-    missing_field: Literal["fail", "whole"] = "fail"
-    after_failure: Literal["fail", "pass"] = "fail"
-    time_limit: float | None = None
-    isolation: Isolation | None = None
-
-
-STRICT: Final = ExecutionRules()
-#: Codes of calls with a reference that came to nothing; what becomes of these hangs on the rules.
-UNRESOLVED: Final = frozenset({"unresolved_reference", "failed_dependency"})
 #: How often earlier results may stand in the arguments of one call.
 _MOST_COPIES: Final = 4096
 #: Up to so many, what they come to is not measured where nothing is copied: each result has its own bound.
@@ -54,7 +25,7 @@ class Unresolved(Exception):
         self.outcome = Outcome("execution_error", code=code, message=message)
 
 
-def copies_in(located: Sequence[tuple[object, Reference]], held: Mapping[int, int]) -> int:
+def copies_held(located: Sequence[tuple[object, Reference]], held: Mapping[int, int]) -> int:
     """How often earlier results stand in the arguments of a call, those that may be inside of results counted again.
 
     Each call may hand on twice what the last one returned, and thirty of them a billion copies; so there is a limit.
@@ -70,8 +41,9 @@ def copies_in(located: Sequence[tuple[object, Reference]], held: Mapping[int, in
 
 def check_arguments(arguments: dict[str, Any]) -> None:
     """What references put together is bounded before it is copied, checked or handed to a tool."""
-    if size_of(arguments, MOST_VALUE) > MOST_VALUE:
-        raise Unresolved("too_large", f"the references lead to arguments of more than {MOST_VALUE:,} characters")
+    most = bounds().value
+    if size_of(arguments, most) > most:
+        raise Unresolved("too_large", f"the references lead to arguments of more than {most:,} characters")
 
 
 def resolved_arguments(
@@ -82,7 +54,7 @@ def resolved_arguments(
     The text of a reference stays where it came to nothing. ``None`` if a result that it needs is not known.
     """
     try:
-        return {key: resolve(value, results, specs, STRICT) for key, value in call.arguments.items()}
+        return {key: resolved(value, results, specs, STRICT) for key, value in call.arguments.items()}
     except Unresolved:
         given: Mapping[str, Any] = plain(call.arguments)
         return given
@@ -90,21 +62,44 @@ def resolved_arguments(
         return None
 
 
-def resolve(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:
-    """A value with what references in it stand for. Raises :class:`Unresolved` for one that stands for nothing."""
+def with_results(
+    arguments: Mapping[str, Any],
+    located: Sequence[tuple[Path, Reference]],
+    results: Mapping[int, Outcome],
+    specs: Mapping[int, ToolSpec],
+    rules: ExecutionRules,
+) -> dict[str, Any]:
+    """The arguments of a call with what its references, all of which are ``located``, come to.
+
+    Raises :class:`Unresolved` where one comes to nothing.
+    """
+    given = dict(arguments)
+    done = None
+    for path, reference in located:
+        key: Any = path[0]
+        if len(path) == 1:  # nearly all
+            given[key] = dereferenced(reference, results, specs, rules)
+        elif key != done:
+            given[key] = resolved(given[key], results, specs, rules)
+            done = key
+    return given
+
+
+def resolved(value: Any, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules) -> Any:
+    """A value with what its references come to. Raises :class:`Unresolved` where one comes to nothing."""
     if type(value) is Reference:
-        return dereference(value, results, specs, rules)
+        return dereferenced(value, results, specs, rules)
     if isinstance(value, dict):
-        return {key: resolve(inner, results, specs, rules) for key, inner in value.items()}
+        return {key: resolved(inner, results, specs, rules) for key, inner in value.items()}
     if isinstance(value, list):
-        return [resolve(inner, results, specs, rules) for inner in value]
+        return [resolved(inner, results, specs, rules) for inner in value]
     return value
 
 
-def dereference(
+def dereferenced(
     reference: Reference, results: Mapping[int, Outcome], specs: Mapping[int, ToolSpec], rules: ExecutionRules
 ) -> Any:
-    """What a reference stands for. Raises :class:`Unresolved` if it stands for nothing."""
+    """What a reference comes to. Raises :class:`Unresolved` if that is nothing."""
     outcome = results.get(reference.call)
     if outcome is None:
         if rules.unresolved == "literal":

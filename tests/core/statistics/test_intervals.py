@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.training.intervals import MeanInterval, mean_interval, paired_difference, student_t
+from callwright.statistics.intervals import MeanInterval, mean_interval, paired_difference, student_t
 
 #: A printed table of Student's t, two-sided (NIST/SEMATECH e-Handbook, 1.3.6.7.2: columns 0.95, 0.975, 0.995).
 TABLE = {

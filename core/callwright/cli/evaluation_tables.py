@@ -1,0 +1,78 @@
+"""The tables that ``callwright evaluate`` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from callwright.commands.terminal import interval, percent, screen, table, text
+
+
+def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
+    """Accuracies by depth, structure and whatever was asked for, then samples, rewards and what was masked."""
+    console = screen()
+    headings = ("", "tasks", "accuracy", "also valid", "commonest failures")
+    shown = table(*headings, right=(1, 2, 3), title=title)
+    for depth, cell in result["by_depth"].items():
+        failures = list(result["failures"].get(depth, {}).items())[:2]
+        words = "\n".join(f"{count} {name}" for name, count in failures)
+        shown.add_row(f"depth {depth}", *_cell(cell), text(words))
+    tables = [result["by_structure"], *result.get("by", {}).values()]
+    for cells in tables:
+        shown.add_section()
+        for name, cell in cells.items():
+            shown.add_row(text(name), *_cell(cell), "")
+    shown.add_section()
+    whole = result.get("all")
+    if whole is None:
+        shown.add_row("all", "0", "–", "–", "")
+    elif result["headline"]:
+        shown.add_row("all", *_cell(whole), "")
+    else:
+        shown.add_row("all", str(whole["n"]), f"{bounds(whole)}", "–", "")
+    console.print(shown)
+    _draw_samples(result)
+    if result["masked"]:
+        console.print(f"{result['masked']} tasks masked: their machinery failed, so nothing is known of them")
+        if not result["headline"] and whole is not None:
+            console.print(f"more than 2%, so there is no headline: {bounds(whole)} of all are right, by what they were")
+    if result.get("shots") == "oracle":
+        console.print(
+            "oracle shots: the examples tell the structure and depth of each task, so this says less of a model"
+        )
+    undeclared = result.get("undeclared")
+    if undeclared:
+        from callwright.walk.undeclared import alarm_of, sentence_of
+
+        loud = {tool: counts for tool, counts in undeclared.items() if counts["alarming"]}
+        console.print(text(f"alarm: {alarm_of(loud)}" if loud else sentence_of(undeclared)))
+
+
+def bounds(cell: Mapping[str, Any]) -> str:
+    """Between what and what the accuracy lies if the masked attempts count as wrong and as right."""
+    return f"{percent(cell['lowest'])} to {percent(cell['highest'])}"
+
+
+def _cell(cell: Mapping[str, Any]) -> tuple[str, str, str]:
+    masked = cell.get("masked")
+    beside = f"\n{masked} masked: {bounds(cell)}" if masked else ""
+    return str(cell["n"]), interval(cell) + beside, percent(cell["valid_accuracy"])
+
+
+def _draw_samples(result: Mapping[str, Any]) -> None:
+    samples, rewards = result.get("samples"), result.get("rewards")
+    if samples is not None:
+        shown = table("samples", "pass@k", "pass^k", right=(1, 2), title=f"{samples['n']} samples of each task")
+        for k, at in samples["pass@k"].items():
+            row = (interval({**one, "accuracy": one["value"], "n": one["tasks"]}) for one in (at, samples["pass^k"][k]))
+            shown.add_row(f"k = {k}", *row)
+        screen().print(shown)
+    if rewards is not None and rewards["mean"] is not None:
+        known = rewards["low"] is not None
+        said = [f"reward {rewards['mean']:.4g}" + (f" [{rewards['low']:.4g}, {rewards['high']:.4g}]" if known else "")]
+        for name, what in (("between", "between tasks"), ("within", "within a task")):
+            if rewards[name] is not None:
+                said.append(f"deviation {what} {rewards[name]:.4g}")
+        if samples is not None:
+            said.append(f"the same in every sample of {rewards['flat']} tasks of {rewards['tasks']}")
+        screen().print("; ".join(said))

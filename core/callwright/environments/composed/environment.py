@@ -1,0 +1,169 @@
+"""Composed environments: the tools of several environments, in sessions that are one.
+
+    desk = cw.compose("email", "calendar")
+    session = desk.open("typical", seed=3)
+    session.call("list_folders", {})
+
+Names of tools are those of :func:`callwright.offer`: qualified where two parts share them, as they are elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from callwright.environments.composed.briefing import written_together
+from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
+from callwright.environments.composed.session import ComposedSession
+from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.protocol import Briefs, Environment, OutOfProcess, TakesAnything, declares
+from callwright.environments.sessions import is_foreign
+from callwright.environments.stateful import NOW
+from callwright.environments.tool_names import offer
+from callwright.errors import NameClash, UsageError
+from callwright.pickling import ByName
+from callwright.tools.spec import ToolSpec
+
+#: What is found again where an environment was sent to.
+_FOUND: Final = ("routes", "_specs", "_names", "_placed")
+
+
+class ComposedEnvironment(ByName, Environment):
+    """What :func:`callwright.compose` returns: several environments, called ``email+calendar``, as one.
+
+    Parts that are composed themselves are taken apart. Raises :class:`callwright.UsageError` for fewer than two parts
+    and for one that answers whatever it is asked, and :class:`callwright.errors.NameClash` for two of one name.
+    """
+
+    def __init__(self, parts: Sequence[Environment]) -> None:
+        self.parts: tuple[Environment, ...] = tuple(
+            inner for part in parts for inner in (part.parts if isinstance(part, ComposedEnvironment) else (part,))
+        )
+        if len(self.parts) < 2:
+            raise UsageError("a composed environment has at least two parts")
+        names = [part.name for part in self.parts]
+        for part in self.parts:
+            if names.count(part.name) > 1:
+                raise NameClash(f"two parts of a composed environment are named {part.name!r}")
+            if declares(part, TakesAnything):
+                raise UsageError(
+                    f"{part.name!r} answers whatever the arguments are, so it cannot be a part of an environment that "
+                    "checks them"
+                )
+        self._find()
+
+    def _find(self) -> None:
+        numbers = {id(part): number for number, part in enumerate(self.parts)}
+        offered = offer(*self.parts)
+        #: By the name of each tool: the number of its part, and its name there.
+        self.routes: dict[str, tuple[int, str]] = {
+            name: (numbers[id(tool.environment)], tool.original) for name, tool in offered.items()
+        }
+        self._specs = {name: tool.spec for name, tool in offered.items()}
+        self._names: dict[str, dict[str, str]] = {part.name: {} for part in self.parts}
+        for name, (number, original) in self.routes.items():
+            self._names[self.parts[number].name][name] = original
+        self._placed: dict[tuple[str | None, float | None], ComposedEnvironment] = {}
+
+    def names_in(self, part: str) -> Callable[[str], str | None]:
+        """What gives the name of a tool in a part; ``None`` for tools of other parts."""
+        return self._names[part].get
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in _FOUND}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._find()
+
+    @property
+    def name(self) -> str:
+        """The names of the parts: ``email+calendar``. A registry knows the environment by it, too."""
+        return "+".join(part.name for part in self.parts)
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """The visible tools of all parts, as :func:`callwright.offer` names them."""
+        return self._specs
+
+    @property
+    def pure(self) -> bool:
+        """Whether all parts are."""
+        return all(part.pure for part in self.parts)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether code that is not part of this distribution runs here, in this process."""
+        return any(is_foreign(part) for part in self.parts)
+
+    @property
+    def blocking(self) -> bool:
+        """Whether a call may wait for something outside of this process."""
+        return any(getattr(part, "blocking", False) or declares(part, OutOfProcess) for part in self.parts)
+
+    def placed(self, isolation: str | None, time_limit: float | None) -> ComposedEnvironment:
+        """The same with its foreign parts in processes (:func:`callwright.environments.isolated.placing.place`)."""
+        key = isolation, time_limit
+        known = self._placed.get(key)
+        if known is None:
+            from callwright.environments.isolated.placing import place
+
+            parts = [place(part, isolation, time_limit) or part if is_foreign(part) else part for part in self.parts]
+            same = all(one is other for one, other in zip(parts, self.parts, strict=True))
+            known = self if same else self._of(parts)
+            self._placed[key] = known
+        return known
+
+    def _of(self, parts: Sequence[Environment]) -> ComposedEnvironment:
+        return ComposedEnvironment(parts)
+
+    # Sessions ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The names of the scenarios that all parts have which have any."""
+        return shared_scenarios(self.parts)
+
+    def open(self, scenario: str = "", seed: int = 0) -> ComposedSession:
+        """A fresh session. Its parts are opened when they are first needed.
+
+        ``scenario`` and ``seed`` are those of all parts, or ``"email=typical,calendar=sparse@3"``, in which parts that
+        are not named have their first scenario and ``@3`` is a seed of its own. All parts begin at one time: the latest
+        of those at which their scenarios begin. Time moves by the first of the parts whose scenario has a clock.
+
+        Raises :class:`callwright.errors.UnknownName` for a scenario that a part does not have.
+        """
+        return ComposedSession(self, self.opens(scenario, seed))
+
+    def opens(self, scenario: str, seed: int) -> tuple[tuple[str, int], ...]:
+        """Scenario and seed of each part. Raises as :meth:`open`."""
+        return scenario_of_each(self.parts, scenario, seed)
+
+    def begins(self, opens: Sequence[tuple[str, int]]) -> int:
+        """When sessions of these scenarios begin (seconds of the Unix clock, UTC)."""
+        times = [scenario.now for scenario in self._scenarios(opens)]
+        return max(times, default=NOW)
+
+    def clock_of(self, opens: Sequence[tuple[str, int]]) -> ClockPolicy | None:
+        """How time moves in sessions of these scenarios, unless a task says otherwise."""
+        clocks: list[ClockPolicy] = [found.clock for found in self._scenarios(opens) if found.clock is not None]
+        return clocks[0] if clocks else None
+
+    def _scenarios(self, opens: Sequence[tuple[str, int]]) -> list[Any]:
+        found = []
+        for part, (scenario, _) in zip(self.parts, opens, strict=True):
+            known = getattr(part, "scenarios", None)
+            if isinstance(known, Mapping) and known:
+                stated = known.get(scenario or next(iter(known)))
+                if hasattr(stated, "now"):
+                    found.append(stated)
+        return found
+
+    @property
+    def briefs(self) -> bool:
+        """Whether a part has anything to tell."""
+        return any(declares(part, Briefs) and part.briefs for part in self.parts)  # type: ignore[attr-defined]
+
+    def briefing(self, session: ComposedSession) -> str:
+        """What a model is told of a session as it is now: roles, who is signed in, one time, and the rules of each."""
+        return written_together(session) if self.briefs else ""

@@ -1,0 +1,58 @@
+"""Scenarios of several environments: one name and seed for all of them, or one for each.
+
+"typical"                         that one in every part
+"email=typical,calendar=sparse"   as it says; the first scenario in parts that are not named
+"email=typical@3"                 with a seed of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callwright.environments.protocol import Environment
+from callwright.errors import UnknownName, UsageError
+
+
+def scenario_of_each(parts: Sequence[Environment], scenario: str, seed: int) -> tuple[tuple[str, int], ...]:
+    """Scenario and seed of each part.
+
+    Raises :class:`callwright.errors.UnknownName` for a part or a scenario that does not exist, and
+    :class:`callwright.UsageError` for a text that says neither.
+    """
+    if not isinstance(scenario, str):
+        raise UsageError(f"the name of a scenario is a text, not {scenario!r:.80}")
+    if "=" in scenario:
+        stated, hint = _stated(parts, scenario, seed), ""
+    else:  # what has no scenarios has no other than its first one
+        stated = {part.name: ("" if getattr(part, "scenarios", None) == () else scenario, seed) for part in parts}
+        hint = f"({','.join(f'{part.name}=NAME' for part in parts)} names one for each part)"
+    for part in parts:
+        wanted = stated.get(part.name, ("", seed))[0]
+        known = getattr(part, "scenarios", None)
+        if wanted and known and wanted not in known:
+            raise UnknownName(f"scenario of {part.name!r}", wanted, known, hint=hint)
+    return tuple(stated.get(part.name, ("", seed)) for part in parts)
+
+
+def _stated(parts: Sequence[Environment], scenario: str, seed: int) -> dict[str, tuple[str, int]]:
+    names = [part.name for part in parts]
+    stated: dict[str, tuple[str, int]] = {}
+    for one in scenario.split(","):
+        name, sign, wanted = (text.strip() for text in one.partition("="))
+        if not sign:
+            raise UsageError(f"{one[:80]!r} names no part; write {names[0]}=NAME,{names[-1]}=NAME")
+        if name not in names:
+            raise UnknownName("part of the environment (in the scenario)", name, names)
+        if name in stated:
+            raise UsageError(f"the scenario of {name!r} is stated twice")
+        wanted, sign, own = wanted.partition("@")
+        if sign and not own.strip().removeprefix("-").isdecimal():
+            raise UsageError(f"the seed of {name!r} is a whole number, not {own[:40]!r}")
+        stated[name] = wanted.strip(), int(own) if sign else seed
+    return stated
+
+
+def shared_scenarios(parts: Sequence[Environment]) -> tuple[str, ...]:
+    """The names of scenarios that every part has which has names for them, in the order of the first such part."""
+    named = [tuple(found) for part in parts if (found := getattr(part, "scenarios", None))]
+    return tuple(name for name in named[0] if all(name in others for others in named)) if named else ()

@@ -1,0 +1,166 @@
+"""Rows of ``verdicts.jsonl``: everything that is known of an attempt, so that tables can be made of the rows alone.
+
+A row is also one that ``callwright score`` reads. Nothing in it hangs on the clock, so that an evaluation which was
+stopped ends in the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import asdict, fields
+
+from callwright.errors import DataError
+from callwright.language.program import plain
+from callwright.language.shortening import shortened
+from callwright.training.spending import used_by
+from callwright.training.verdicts import Verdict, difference_of, groups_of
+from callwright.walk.attempt import Attempt
+from callwright.walk.undeclared import ToolCalls
+
+if TYPE_CHECKING:
+    from callwright.language.messages import Message
+    from callwright.walk.reward import Reward
+    from callwright.walk.tasks import Task
+
+Row = dict[str, Any]
+#: Characters that are kept of a value that JSON cannot hold.
+_LONGEST: Final = 200
+
+
+def kept_row(
+    attempt: Attempt,
+    verdict: Verdict,
+    messages: Sequence[Message] = (),
+    score: Callable[[Attempt], Reward] | None = None,
+) -> Row:
+    """The row of an attempt.
+
+    ``messages`` are everything that was said; later samples of a task leave out the system message, which is the same.
+    ``score`` gives the reward whose total is kept.
+    """
+    row: Row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
+    row["completion"] = attempt.completion.text
+    if len(attempt.completions) > 1:
+        row["completions"] = [completion.text for completion in attempt.completions]
+    if messages:
+        row["messages"] = [_json(message.to_openai()) for message in _own(messages, verdict.sample)]
+    calls = ToolCalls()
+    calls.add(attempt)
+    row |= calls.to_row()
+    if trace := list(_trace(attempt)):
+        row["trace"] = trace
+    if not verdict.answer and not verdict.masked and (difference := difference_of(attempt)) is not None:
+        at, expected, found = difference
+        row |= {"at": at, "expected": _json(expected), "found": _json(found)}
+    if attempt.stop is not None:
+        row["stop"] = attempt.stop
+    if attempt.truncated:
+        row["truncated"] = True
+    if tokens := sum(len(completion.token_ids) for completion in attempt.completions):
+        row["tokens"] = tokens
+    if (usage := used_by(attempt)) is not None:
+        row["usage"] = usage
+    if score is not None:
+        row["reward"] = None if verdict.masked else score(attempt).total
+    return row
+
+
+def lost_row(task: Task, verdict: Verdict, reason: str) -> Row:
+    """The row of an attempt that cost its workers: why nothing is known of it."""
+    return {"id": task.id, **asdict(verdict), "query": task.query, "completion": "", "lost": reason}
+
+
+def _own(messages: Sequence[Message], sample: int) -> Sequence[Message]:
+    """All messages of the first sample, of others those after the system message."""
+    if sample == 0:
+        return messages
+    place = 0
+    while place < len(messages) and messages[place].role in ("system", "developer"):
+        place += 1
+    return messages[place:]
+
+
+def _trace(attempt: Attempt) -> Iterator[dict[str, Any]]:
+    """Every call that ran, in the order of writing, with its outcome and value."""
+    for number, turn in enumerate(attempt.turns):
+        if turn.trace is None:
+            continue
+        for record in turn.trace.records:
+            outcome = record.outcome
+            step = {"turn": number, "call": record.call, "tool": record.tool, "arguments": _json(record.arguments)}
+            step["kind"] = outcome.kind
+            if outcome.value is not None:
+                step["value"] = _json(outcome.value)
+            if outcome.code or outcome.message:
+                step |= {"code": _json(outcome.code), "message": _json(outcome.message)}
+            yield step
+
+
+def _json(value: Any) -> Any:
+    """A value as JSON; where it is none (NaN, half of a surrogate pair, an object), an object that says so."""
+    try:
+        made = plain(value)
+        json.dumps(made, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError, UnicodeError) as error:
+        try:
+            shown = shortened(ascii(value), _LONGEST)
+        except Exception:  # whatever a foreign object does when it is shown
+            shown = type(value).__name__
+        return {"not_json": shown, "why": type(error).__name__}
+    return made
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+#: The types of a row's values, as they are checked before anything is counted.
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "task": (str,),
+    "depth": (int,),
+    "structure": (str,),
+    "answer": (bool,),
+    "valid": (bool,),
+    "failure": (str,),
+    "masked": (bool,),
+    "thought_words": (int, type(None)),
+    "error": (str,),
+    "sample": (int,),
+    "family": (str,),
+    "groups": (dict,),
+}
+#: What rows of earlier versions do not say.
+_LATER: Final[Mapping[str, Any]] = {"thought_words": None, "error": "", "sample": 0, "family": "", "groups": {}}
+
+
+def verdict_of(row: Row, line: int, path: Path) -> Verdict:
+    """The verdict of the n-th row of a file. Raises :class:`callwright.errors.DataError` for a foreign one."""
+    known = {**_LATER, **row}  # rows of earlier versions go on
+    for name, types in _TYPES.items():
+        if name not in known:
+            raise DataError(f"{path}:{line}: the row has no {name!r}")
+        if type(known[name]) not in types:
+            expected = " or ".join("null" if one is type(None) else one.__name__ for one in types)
+            raise DataError(f"{path}:{line}: {name!r} is {type(known[name]).__name__}, expected {expected}")
+    return Verdict(**{one.name: known[one.name] for one in fields(Verdict)})
+
+
+def rewards_of(rows: Iterable[Row]) -> dict[tuple[str, int], float]:
+    """The totals that rows hold, by task and sample."""
+    return {
+        (row["task"], row.get("sample", 0)): float(row["reward"])
+        for row in rows
+        if type(row.get("reward")) in (int, float)
+    }
+
+
+def with_groups(verdict: Verdict, task: Task) -> Verdict:
+    """A verdict of an earlier version with the family and the groups that its row does not say."""
+    from attrs import evolve
+
+    if verdict.groups:
+        return verdict
+    family = task.facts.get("family")
+    return evolve(verdict, groups=groups_of(task), family=family if isinstance(family, str) else "")

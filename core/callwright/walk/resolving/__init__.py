@@ -1,1 +1,0 @@
-"""What the references in a program's calls stand for."""
