@@ -41,6 +41,7 @@ _STUCK_AFTER: Final = 3600.0
 @click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Completions of an episode, with --corpus.")
 @click.option("--by", multiple=True, metavar="KEY[,KEY]", help="A further table by these keys. May be repeated.")
 @click.option("--reward", metavar="NAME", help="Keep this reward's total, too; own: that of --recipe.")
+@click.option("--instances", is_flag=True, help="Judge in all worlds of a task, with --corpus.")
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
@@ -88,6 +89,7 @@ def evaluate(
     turns: int | None,
     by: tuple[str, ...],
     reward: str | None,
+    instances: bool,
     temperature: float,
     shots: int,
     seed: int,
@@ -133,8 +135,8 @@ def evaluate(
         raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME")
     if benchmark is not None and split is not None:
         raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")
-    if recipe is not None and (ir or data or corpus_options):
-        raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
+    if recipe is not None and (ir or data or corpus_options or instances):
+        raise click.UsageError("--ir, --data, --corpus-option, --instances go with --corpus; use --set with a recipe")
     if recipe is not None and turns is not None:
         raise click.UsageError("--turns goes with --corpus; use --set turns.assistant_turns=N with a recipe")
     if recipe is None and overrides:
@@ -160,7 +162,7 @@ def evaluate(
         overrides=overrides,
         corpus=corpus,
         benchmark=benchmark,
-        options=options.corpus_keys(data, corpus_options),
+        options={**options.corpus_keys(data, corpus_options), **({"instances": True} if instances else {})},
         ir=ir or "json",
         split=split,
         sampler=chosen,

@@ -35,7 +35,7 @@ from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import LOCK, owned
 from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.ledger.weights import weight_digests
-from callwright.training.run_folder import Run, describe_process, write_atomically
+from callwright.training.run_folder import Run, append_jsonl, describe_process, write_atomically
 from callwright.training.spending import total_of_rows
 from callwright.walk.sampling import KeepsReplies
 from callwright.walk.undeclared import ToolCalls
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
+#: How long each attempt took. A task that was attempted again after a stop stands there again; the last one counts.
+SECONDS: Final = "seconds.jsonl"
 RESULT: Final = "evaluation.json"
 MANIFEST: Final = "manifest.json"
 #: What is to be done where the budget is spent.
@@ -106,6 +108,7 @@ class Evaluation:
                 for made in self._made(executor, len(verdicts) // samples):
                     if kept:
                         kept.append(made.rows)
+                        self._keep_seconds(made)
                     verdicts += made.verdicts
                     self.asked.update(made.asked)
                     rewards |= rewards_of(made.rows)
@@ -128,6 +131,14 @@ class Evaluation:
         if self.folder:
             write_atomically(self.folder / RESULT, json.dumps(result, indent=2) + "\n")
         return result
+
+    def _keep_seconds(self, made: Judged) -> None:
+        """Write down beside the rows how long they took: in them no two evaluations would be the same."""
+        assert self.folder is not None
+        if len(made.seconds) == len(made.rows):
+            pairs = zip(made.rows, made.seconds, strict=True)
+            taken = [{"task": row["task"], "sample": row["sample"], "seconds": round(one, 6)} for row, one in pairs]
+            append_jsonl(self.folder / SECONDS, taken)
 
     def _made(self, executor: Executor, done: int) -> Iterator[Judged]:
         here, asked = self.here, self.here.asked

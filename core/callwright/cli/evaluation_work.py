@@ -51,6 +51,8 @@ class Judged:
     verdicts: list[Verdict]
     rows: list[Row]
     asked: Mapping[str, float] = {}
+    #: How long each took; empty where nobody knows.
+    seconds: Sequence[float] = ()
 
 
 @frozen
@@ -221,14 +223,16 @@ def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
     )
     score = opened.pipeline.score if asked.reward is not None else None
 
-    def kept(attempt: Attempt, verdict: Verdict, messages: Sequence[Message]) -> tuple[Verdict, Row]:
+    def kept(
+        attempt: Attempt, verdict: Verdict, messages: Sequence[Message], seconds: float
+    ) -> tuple[Verdict, Row, float]:
         if opened.benchmark is None:
-            return verdict, kept_row(attempt, verdict, messages, score)
+            return verdict, kept_row(attempt, verdict, messages, score), seconds
         verdict, judgement = verdict_by(opened.benchmark, attempt, verdict.sample)
-        return verdict, {**kept_row(attempt, verdict, messages, score), "judgement": judgement.to_json()}
+        return verdict, {**kept_row(attempt, verdict, messages, score), "judgement": judgement.to_json()}, seconds
 
     for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, kept):
-        yield Judged([verdict for verdict, _ in some], [row for _, row in some])
+        yield Judged([one[0] for one in some], [one[1] for one in some], seconds=[one[2] for one in some])
 
 
 def evaluate_batch(opened: Opened, batch: Batch) -> Judged:
@@ -257,7 +261,12 @@ def joined(parts: Sequence[Judged]) -> Judged:
     asked: Counter[str] = Counter()
     for part in parts:
         asked.update(part.asked)
-    return Judged([one for part in parts for one in part.verdicts], [row for part in parts for row in part.rows], asked)
+    return Judged(
+        [one for part in parts for one in part.verdicts],
+        [row for part in parts for row in part.rows],
+        asked,
+        [one for part in parts for one in part.seconds],
+    )
 
 
 def lost_task(opened: Opened, batch: Batch, reason: str) -> Judged:

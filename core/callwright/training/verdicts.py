@@ -13,7 +13,7 @@ from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.envelope import read_thought
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.validation import Validation
-from callwright.walk.answers import answer_collected, answers_match, first_difference, values_equal
+from callwright.walk.answers import answer_collected, answers_match, first_difference, values_equal, wrong_instance
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -37,11 +37,12 @@ _ANY_REFERENCE: Final = object()
 class Verdict:
     """How one attempt went.
 
-    ``answer``: the returned values are the expected ones, or where all results are wanted those of all turns; of a task
-    with a goal, that it was reached. ``valid``: the answer is right and every call also fits its schema and executed
-    (the stricter accuracy of TIER's released evaluator). ``failure`` is empty for a right answer, else a short stable
-    name of the first thing that went wrong; ``error`` is a finer one (see :func:`error_class`). ``masked``: the
-    machinery failed, and it hangs on what was lost whether the answer is right. ``thought_words``: see
+    ``answer``: the returned values are the expected ones, or where all results are wanted those of all turns; in every
+    world of the task, where it has several (else ``answer:other_world``); of a task with a goal, that it was reached.
+    ``valid``: the answer is right and every call also fits its schema and executed (the stricter accuracy of TIER's
+    released evaluator). ``failure`` is empty for a right answer, else a short stable name of the first thing that went
+    wrong; ``error`` is a finer one (see :func:`error_class`). ``masked``: the machinery failed, and it hangs on what
+    was lost whether the answer is right. ``thought_words``: see
     :func:`thought_words`; ``None`` for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
     ``family`` names the tasks that succeed and fail together with this one (``facts["family"]``; empty: none does);
     ``groups`` is what else tables may be made by (see :func:`groups_of`).
@@ -153,6 +154,8 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
             right = (executed and answers_match(task.answer, trace.returned)) or answer_collected(task, trace)
         else:
             right = reached
+        if right and task.instances and wrong_instance(attempt) is not None:
+            return evolve(base, failure="answer:other_world", error="answer:other_world")
         valid = right and trace.executed and not (validation.names or validation.parameters or validation.types)
     except (Abstention, InfrastructureFailure):
         return masked

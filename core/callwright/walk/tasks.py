@@ -33,6 +33,15 @@ class Answer:
 
 
 @frozen
+class Instance:
+    """Another world of a task: what a session is opened with, and the answer that the reference program gives there."""
+
+    scenario: str
+    answer: Answer = field(repr=False)
+    seed: int = 0
+
+
+@frozen
 class Task:
     """A query with the tools that are offered for it and what the right answer is.
 
@@ -43,7 +52,8 @@ class Task:
     limits that its calls meet; without them those of the scenario, which are none, unless it says otherwise. ``user``
     is who talks with the agent in an episode of several turns; without one it gets the query, and nobody answers it.
     ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against. With
-    ``tells_costs`` they say what calls cost, how long they take, and that nothing undoes them.
+    ``tells_costs`` they say what calls cost, how long they take, and that nothing undoes them. ``instances``
+    are further worlds in which a program has to be right, too.
     """
 
     id: str
@@ -65,6 +75,7 @@ class Task:
     user: UserSpec | None = None
     shown: tuple[str, ...] | None = None
     tells_costs: bool = False
+    instances: tuple[Instance, ...] = field(default=(), repr=False)
 
     @property
     def offered(self) -> dict[str, ToolSpec]:

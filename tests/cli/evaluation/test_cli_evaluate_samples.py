@@ -109,6 +109,17 @@ def test_a_row_says_what_was_called_and_where_the_answer_differs(invoke: Invoke,
         assert row["error"].startswith("answer:wrong_")
 
 
+def test_how_long_attempts_took_stands_beside_the_rows(invoke: Invoke, tmp_path: Path) -> None:
+    words = (*NOISY, "--samples", "2", "--batch", "5", "-o", tmp_path / "e")
+    assert invoke(*words).exit_code == 0
+    lines = (tmp_path / "e/seconds.jsonl").read_text().splitlines()
+    taken = [json.loads(line) for line in lines]
+    rows = rows_of(tmp_path / "e")
+    assert [(one["task"], one["sample"]) for one in taken] == [(row["task"], row["sample"]) for row in rows]
+    assert all(0 < one["seconds"] < 60 for one in taken)
+    assert "seconds" not in (tmp_path / "e/verdicts.jsonl").read_text()
+
+
 def test_a_limit_takes_as_many_of_each_depth(invoke: Invoke, tmp_path: Path) -> None:
     for limit, expected in ((3, [1, 1, 1]), (7, [3, 2, 2]), (12, [4, 4, 4]), (99, [4, 4, 4])):
         found = json.loads(invoke("evaluate", *SUMS, "--sampler", "gold", "--limit", limit, "--json").stdout)

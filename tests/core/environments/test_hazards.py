@@ -19,6 +19,7 @@ from callwright.errors import DataError, RecipeError
 from callwright.language.program import Call, Program
 from callwright.pipeline import build_pipeline
 from callwright.recipe_file import parse_recipe
+from callwright.testing import check_component
 from callwright.training.ledger.ingredients import task_digests
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Execution, execute
@@ -68,6 +69,12 @@ LIBRARY = cw.StatefulEnvironment(
         "calm": cw.Scenario(build),
         "rough": cw.Scenario(build, faults=HARD, limits=(RateLimit(40),)),
     },
+)
+ALWAYS = cw.StatefulEnvironment(
+    "always",
+    rows=[Book],
+    tools=[books, book, lend],
+    scenarios={"rough": cw.Scenario(build, faults=(*HARD, Fault("lost_reply", 0.2)), limits=(RateLimit(40),))},
 )
 SCRIPT = [
     ("books", {}),
@@ -205,6 +212,10 @@ def test_a_rate_is_a_rate() -> None:
     session = meeting(Fault("unavailable", 0.25), in_a_row=0)
     found = Counter(session.call("books", {}).kind for _ in range(2000))
     assert 400 < found["execution_error"] < 600
+
+
+def test_an_environment_that_is_never_without_them_conforms() -> None:
+    assert check_component("environment", ALWAYS) == ()
 
 
 # Limits and time ------------------------------------------------------------------------------------------------------

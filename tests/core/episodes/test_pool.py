@@ -82,6 +82,10 @@ def some_scripts(seed: int, count: int = 12) -> list[list[str]]:
 
 @pytest.mark.parametrize(("executor", "workers"), LOCAL)
 def test_episodes_are_those_of_one_thread(parts: Any, executor: str, workers: int) -> None:
+    """Also where time passes, between calls and while the user writes: after a turn that called nothing, too.
+
+    One pool for all of it, since starting its processes takes the longest.
+    """
     with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
         for seed in range(4):
             scripts = some_scripts(seed)
@@ -89,11 +93,10 @@ def test_episodes_are_those_of_one_thread(parts: Any, executor: str, workers: in
             assert play(parts, scripts, pool) == expected
             assert {stop for _, _, stop, *_ in expected} >= {"answered"}
             assert max(len(turns) for turns, *_ in expected) > 1
+        expect_time_to_pass(parts, pool)
 
 
-@pytest.mark.parametrize(("executor", "workers"), LOCAL)
-def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, workers: int) -> None:
-    """Between calls, and while the user writes: also after a turn that called nothing."""
+def expect_time_to_pass(parts: Any, pool: EpisodePool) -> None:
     wait = '[["wait", {}]]'
     scripts = [list(turns) for turns in product([wait, "[]"], repeat=3)] * 2
     conditions = {
@@ -105,8 +108,7 @@ def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, work
     expected = play(parts, scripts, **conditions)
     rang = {turn.trace.records[-1].outcome.value for turns, *_ in expected for turn in turns if turn.calls}
     assert len(rang) > 4
-    with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
-        assert play(parts, scripts, pool, **conditions) == expected
+    assert play(parts, scripts, pool, **conditions) == expected
 
 
 @pytest.mark.parametrize(("executor", "workers"), LOCAL)

@@ -20,6 +20,7 @@ from callwright.episodes.pool import EpisodePool
 from callwright.episodes.sampling import converse
 from callwright.errors import ComponentError, DataError
 from callwright.language.speech import spoken
+from callwright.testing.services.users import check_user_tools
 from callwright.training.evaluation import judge
 from callwright.training.ledger.ingredients import task_digests
 from callwright.walk import ExecutionRules, replay
@@ -91,6 +92,7 @@ def test_what_a_user_does_is_seen_by_the_agent_and_counts_in_the_state(phone: An
 
 
 def test_an_agent_has_no_tool_of_its_user(phone: Any) -> None:
+    check_user_tools(phone.PHONES)
     assert "flip" not in phone.PHONES.tools
     session = phone.PHONES.open()
     assert session.call("flip", {"on": False}).kind == "unknown_tool"

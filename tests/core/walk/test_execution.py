@@ -449,7 +449,7 @@ def test_in_the_process_of_a_session_its_own_tools_are_taken_where_none_are_sent
     )
     for sent, expected in ((None, {"rows": [5]}), (evolve(SPECS["value"], result_field="rows"), [5])):
         session: Any = world.open()
-        session.tools = SPECS
+        session.tools, session.inner = SPECS, session
         specs = {"value": sent, "hidden": None}
         before, *records = records_there(session, program, specs, STRICT, copied=False)
         assert before == session.digest()

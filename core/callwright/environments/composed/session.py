@@ -117,13 +117,15 @@ class ComposedSession(MovingTime, Session):
             session = part.session
             if session is None or part.at != self._now:
                 session = self._opened(part)
-            part.due = UNKNOWN
-            if not part.stale:
-                part.stale = True
-                self._touched.append(part)
+            reads = specs[tool].read_only
+            if not reads or not part.world_now or part.takes_time:  # worlds see to it that reading changes nothing
+                part.due = UNKNOWN
+                if not part.stale:
+                    part.stale = True
+                    self._touched.append(part)
             call: Callable[..., Outcome] = session.call if method == "call" else getattr(session, method)
             purse = self._purse
-            if purse is None or not purse.pays(part) or specs[tool].read_only:
+            if purse is None or reads or not purse.pays(part):
                 outcome = call(original, arguments)
             else:
                 outcome = purse.call(part, lambda: call(original, arguments))

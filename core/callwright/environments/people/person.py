@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _LONGEST: Final = 120
 
 
-@frozen
+@frozen(cache_hash=True)
 class Person:
     """Somebody. What is left empty of one who is introduced is made of the name, always in the same way.
 
@@ -84,7 +85,7 @@ def _persons(given: Iterable[Person]) -> tuple[Person, ...]:
     return tuple(given)
 
 
-@frozen
+@frozen(cache_hash=True)
 class People:
     """Who is signed in, and others whom they know, the closest first.
 
@@ -116,6 +117,7 @@ def whole(person: Person) -> Person:
     )
 
 
+@lru_cache(maxsize=256)
 def drawn(seed: int) -> People:
     """The people of a seed: who is signed in, and eight others."""
     rng = Random(f"people/{seed}")

@@ -56,7 +56,7 @@ def check_categories(benchmark: Benchmark) -> None:
 
 
 def check_judging_is_total(benchmark: Benchmark) -> None:
-    """Whatever was written is judged, the same each time, and nothing of it is right by accident of its form."""
+    """Whatever was written is judged, the same each time, with a score in [0, 1] that can be kept and read again."""
     parser = _parser()
     for task in _some(benchmark):
         for text in _TEXTS:
@@ -96,7 +96,7 @@ def check_tables(benchmark: Benchmark) -> None:
 
 
 def check_pickles(benchmark: Benchmark) -> None:
-    """It can be pickled, and judges the same elsewhere."""
+    """It can be pickled, and is the same benchmark elsewhere."""
     copy = elsewhere(benchmark, f"the benchmark {benchmark.name!r}")
     expect((copy.name, copy.version) == (benchmark.name, benchmark.version), "it is another one elsewhere")
     expect(dict(copy.categories) == dict(benchmark.categories), "it has other categories elsewhere")

@@ -118,6 +118,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 {name: _or_none(value) for name, value in task.facts.items()},
                 *([] if task.clock is None else [task.clock.to_json()]),
                 *([] if task.shown is None else [["shown", *task.shown]]),
+                *(["instances", one.scenario, one.seed, _or_none(list(one.answer.values))] for one in task.instances),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
                 *([] if task.user is None else [{"user": task.user.to_json()}]),
                 *([["costs", *map(in_words, task.offered.values())]] if task.tells_costs else []),

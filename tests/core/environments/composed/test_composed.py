@@ -464,6 +464,12 @@ def test_hazards_name_tools_as_the_whole_does_and_take_time_of_all_parts() -> No
     assert forked.call("roll", {}).code == "RATE_LIMITED"
     session.meet_hazards(None)
     assert session.call("shop__look", {}).executed
+    lost = opened(ALL, MOVING)
+    lost.meet_hazards(Hazards((Fault("timeout", 1.0, ("post__look",), seconds=3600),), in_a_row=0))
+    before = lost.digest()
+    assert len(lost.call("post__look", {}).notices) == 3, "letters came while nothing was answered"
+    assert lost.digest() != before
+    assert lost.part("post").world.digest() == lost.fork().part("post").world.digest()
     still = opened(ALL, None)
     still.meet_hazards(Hazards((), (RateLimit(1, 60, "roll"),)))
     assert [still.call("roll", {}).code for _ in range(2)] == ["", "RATE_LIMITED"]
