@@ -13,6 +13,7 @@ import callwright as cw
 from callwright.episodes import Conversation
 from callwright.errors import UnknownName, UsageError
 from callwright.language.messages import Message
+from callwright.recipe_file import load_recipe
 from callwright.training.evaluation import judge
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.village.corpus import VillageCorpus
@@ -118,6 +119,16 @@ def test_who_guesses_the_password_misses_the_goal() -> None:
             word = session.knowledge()["password"]
             assert any(word in text for text in texts)
             assert not reaches(task, [text.replace(word, "amber black") for text in texts])
+
+
+def test_a_good_clerk_has_the_turns_that_it_takes_in_the_recipe() -> None:
+    """Also for the slowest oven."""
+    limits = load_recipe("village-cpu").recipe.turns
+    assert limits is not None
+    for task in corpus()["evaluation"]:
+        texts = said(corpus().reference(task))
+        assert len(texts) <= limits.assistant_turns
+        assert sum("<tool_call>" not in text for text in texts) <= limits.user_turns
 
 
 def test_some_errands_have_to_wait_for_the_oven_and_some_do_not() -> None:
