@@ -187,11 +187,13 @@ def _samples(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     result: dict[str, Any] = {"n": most, "tasks": len(tasks), "pass@k": {}, "pass^k": {}}
     for k in ks_of(most):
         known = [(cluster, right, n) for cluster, right, n in counts if n >= k]
+        # A task's estimate is worth as many rows as it has samples for draws of k that do not overlap: for one, all.
+        worth = max(1, most // k)
         for name, estimate in (("pass@k", pass_at), ("pass^k", pass_hat)):
             clusters: dict[str, tuple[float, int]] = {}
             for cluster, right, n in known:
                 total, size = clusters.get(cluster, (0.0, 0))
-                clusters[cluster] = total + estimate(n, right, k), size + 1
+                clusters[cluster] = total + worth * estimate(n, right, k), size + worth
             share = clustered_share(clusters.values())
             result[name][str(k)] = {"value": share.share, "tasks": len(known), "low": share.low, "high": share.high}
     return result

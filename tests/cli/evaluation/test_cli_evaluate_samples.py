@@ -42,7 +42,11 @@ def test_samples_of_a_task_are_rows_of_their_own(invoke: Invoke, tmp_path: Path)
         for name, test in (("pass@k", any), ("pass^k", all)):
             expected = sum(sum(map(test, some)) / len(some) for some in choices) / 12
             assert samples[name][str(k)]["value"] == pytest.approx(expected, abs=1e-12)
-    assert samples["pass@k"]["1"]["value"] == pytest.approx(found["overall"])
+    assert found["masked"] == 0
+    first = samples["pass@k"]["1"]
+    assert (first["value"], first["low"], first["high"]) == pytest.approx(
+        tuple(found["all"][key] for key in ("accuracy", "low", "high"))
+    ), "pass@1 is the accuracy, interval and all"
     assert found["all"]["clusters"] == 12
     assert json.loads((tmp_path / "e/settings.json").read_text())["samples"] == 4
     refused = invoke(*NOISY, "--samples", "3", "--batch", "5", "-o", tmp_path / "e")
