@@ -4,11 +4,12 @@
 
 ``run``, ``evaluate``, ``score`` and ``rescore`` are killed with KILL, TERM, HUP and INT, half of the time the process
 alone and half of it with its group, as a terminal does; the first with the trainer ``local``, without and with a
-critic, and with ``sft``, the others in one process, in processes and as Ray actors (where Ray is installed). Then the
-same command is given again, and what it leaves is compared with what a command left that nobody touched. With every
-tenth kill (and for each command once) goes a full disk, two owners in one folder and a worker killed; and every tool of
-chaos_world.py is called once by each executor. All of it comes in a drawn order, so that with ``--minutes`` a share of
-each kind is tried; the table says how many of how many were. Counted are
+critic, and with ``sft``, the others in one process, in processes and as Ray actors (where Ray is installed); ``score``
+also where every hundredth row calls a tool that forks, dies or hangs. Then the same command is given again, and what it
+leaves is compared with what a command left that nobody touched. With every tenth kill (and for each command once) goes
+a full disk, two owners in one folder and a worker killed; and every tool of chaos_world.py is called once by each
+executor, those that a process can bear (``BORNE``) with ``--isolation none``, too. All of it comes in a drawn order, so
+that with ``--minutes`` a share of each kind is tried; the table says how many of how many were. Counted are
 
 - rows lost, and rows twice: against the untouched output, as multisets;
 - orphans: processes of the command that live on after it;
@@ -271,10 +272,10 @@ def last(text: str) -> str:
     return lines[-1][:200] if lines else "(nothing said)"
 
 
-def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
+def mischief(chaos: Chaos, tool: str, executor: str, isolation: str = "auto") -> Findings:
     """Rows of sums, and one in their middle that calls ``tool``: what becomes of the others, how the command ends."""
     chaos.number += 1
-    folder, found = chaos.output / f"{chaos.number:03d}-tool-{tool}-{executor}", Findings(trials=1)
+    folder, found = chaos.output / f"{chaos.number:03d}-tool-{tool}-{executor}-{isolation}", Findings(trials=1)
     folder.mkdir(parents=True)
     tasks = chaos_world.Corpus()["train"]
     rows = [{"id": task.id, "task": task.id, "completion": written(task)} for task in tasks]
@@ -282,6 +283,7 @@ def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
     middle = len(rows) // 2
     lines = {"good": rows, "bad": [*rows[:middle], bad, *rows[middle:]]}
     many = [] if executor == "serial" else ["--workers", "2", "--executor", executor, "--stuck-after", "20"]
+    many += ["--isolation", isolation]
     for name, chosen in lines.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in chosen), encoding="utf-8")
     outputs = {}
@@ -293,7 +295,7 @@ def mischief(chaos: Chaos, tool: str, executor: str) -> Findings:
             status is None
             or status > (name == "bad")
             or "Traceback" in process.said
-            or b"shouted" in read(process.results)
+            or (isolation == "auto" and b"shouted" in read(process.results))
         ):
             ended = "had to be killed" if status is None else f"ended with {status}"
             found.wrong(f"score of {name} rows {ended}: {last(process.said)}")
@@ -346,11 +348,14 @@ def trials(chaos: Chaos, works: list[Workload], given: argparse.Namespace) -> li
         for index in range(max(len(among), given.kills // 10) if kind in given.kinds and among else 0):
             work = among[index % len(among)]
             made.append((f"{work.title}: {words[kind]}", partial(trial, work)))
-    executors = dict.fromkeys(work.executor for work in works if work.name == "score")
+    executors = dict.fromkeys(work.executor for work in works if work.like == "score")
     for executor in executors if "tools" in given.kinds else ():
         for tool in chaos_world.MISCHIEF:
             if not given.tool or tool in given.tool:
                 made.append((f"score, {executor}: a bad tool", partial(mischief, chaos, tool, executor)))
+                if executor == "serial" and tool in chaos_world.BORNE:
+                    borne = partial(mischief, chaos, tool, executor, "none")
+                    made.append(("score, serial, in its own process: a bad tool", borne))
     chaos.rng.shuffle(made)
     return made
 
@@ -377,6 +382,16 @@ def prepare(base: Path) -> None:
         if process.finish(3600):
             raise SystemExit(f"what the trials start from could not be made; see {process.log}")
     rows = [json.loads(row) for row in (base / "evaluation" / "verdicts.jsonl").read_bytes().splitlines()]
+    sums, bad = chaos_world.Corpus()["train"] * 30, ("fork", "die", "hang")
+    with (base / "mischief.jsonl").open("w", encoding="utf-8") as file:
+        for index, task in enumerate(sums):
+            met = bad[index // 100 % len(bad)] if index % 100 == 50 else ""
+            chosen = {
+                "id": index,
+                "task": task.id,
+                "completion": chaos_world.mischievous(met) if met else written(task),
+            }
+            file.write(json.dumps(chosen) + "\n")
     with (base / "rows.jsonl").open("w", encoding="utf-8") as file:
         for index in range(SCORED_ROWS):
             row = rows[index % len(rows)]

@@ -99,7 +99,12 @@ def workloads(base: Path) -> list[Workload]:
             Workload("score", executor, score, ("rewards.jsonl",), share, "score"),
             Workload("rescore", executor, rescore, ("rewards.jsonl",), share, "rescore"),
         ]
-    return made
+
+    def survive(out: Path) -> list[str]:
+        what = [str(base / "mischief.jsonl"), "--corpus", "chaos-v1", "--time-limit", "1"]
+        return ["-p", "chaos_world", "score", *what, "-o", str(out / "rewards.jsonl")]
+
+    return [*made, Workload("score", "bad tools", survive, ("rewards.jsonl",), 1, "mischief")]
 
 
 class Process:

@@ -141,6 +141,8 @@ def hoard(a: int) -> int:
 
 #: What a completion calls to meet each of them: one call, or for ``wide`` nine that feed each other.
 MISCHIEF = ("hang", "spin", "die", "fork", "interrupt", "leave", "wander", "shout", "digits", "wide", "hoard")
+#: Those of them that a process bears in which they are called: it is not ended, not filled and not kept for ever.
+BORNE = ("fork", "interrupt", "leave", "wander", "shout", "digits", "wide")
 TOOLS = [add, hang, spin, die, fork, interrupt, leave, wander, shout, digits, wide, hoard]
 ENVIRONMENT = cw.environment("chaos-v1", tools=TOOLS)
 

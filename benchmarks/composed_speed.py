@@ -4,9 +4,9 @@
     python benchmarks/composed_speed.py email+calendar banking+food_delivery
 
 The call mixes of the parts (environment_scripts.txt) run in turn, in one session of the whole and in a session of each
-part. Printed are CPU microseconds a call with the digest asked for after each, as episodes do, the best of many rounds
-in turn, and their ratio; with ``--moving`` the clock moves in both. Then what opening, the first digest, forking and
-resetting cost, where one part or all were touched.
+part, with people and money of their own. Printed are CPU microseconds a call with the digest asked for after each, as
+episodes do, the best of many rounds in turn, and their ratio; with ``--moving`` the clock moves in both. Then the same
+with one person and one account, and what opening, the first digest, forking and resetting cost.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def best(works: list[Callable[[], Any]], rounds: int) -> list[float]:
 
 
 def measure(name: str, moving: bool, rounds: int) -> None:
-    environment: Any = cw.environment(name)
+    environment: Any = cw.environment(name, people="own", money="own")  # as in sessions of the parts
     parts: dict[str, Any] = {part.name: part for part in environment.parts}
     public = {(environment.parts[number].name, tool): named for named, (number, tool) in environment.routes.items()}
     mixes = {part: calls for part, (calls, _) in scripts().items() if part in parts}
@@ -55,9 +55,11 @@ def measure(name: str, moving: bool, rounds: int) -> None:
 
     begins = environment.open("typical", 0).now
 
-    def apart() -> None:
+    def apart(people: Any = None) -> None:
         for part, calls in mixes.items():
             session = parts[part].open("typical", 0)
+            if people is not None:
+                session.introduce(people)
             session.wait_until(begins)  # as all parts do: at another time they do other things
             session.keep_time(clock)
             session.digest()
@@ -67,16 +69,25 @@ def measure(name: str, moving: bool, rounds: int) -> None:
 
     named = [(public[part, tool], arguments) for part, tool, arguments in turns]
 
-    def together() -> None:
-        session = environment.open("typical", 0)
+    def together(of: Any = environment) -> None:
+        session = of.open("typical", 0)
         session.keep_time(clock)
         session.digest()
         for tool, arguments in named:
             session.call(tool, arguments)
             session.digest()
 
-    alone, whole = (found / len(turns) for found in best([apart, together], rounds))
+    shared: Any = cw.environment(name)
+    begun = time.process_time()
+    for part in parts:
+        shared.open("typical", 0).part(part)
+    built = (time.process_time() - begun) * 1000
+    people = shared.people_of(0)
+    works = [apart, together, lambda: apart(people), lambda: together(shared)]
+    alone, whole, theirs, one = (found / len(turns) for found in best(works, rounds))
     print(f"{name:.60}: {alone:.1f} us a call apart, {whole:.1f} together: {whole / alone:.2f}", flush=True)
+    print(f"    with one person {theirs:.1f} us apart, and with one account {one:.1f} together: {one / theirs:.2f}")
+    print(f"    introducing the people, once for a seed: {built:.0f} ms")
 
     first_tool, first_arguments = named[0]
 
@@ -93,7 +104,7 @@ def measure(name: str, moving: bool, rounds: int) -> None:
     one = touched([(first_tool, first_arguments)])
     full = touched(named)
     many = 200
-    works: dict[str, Callable[[], Any]] = {
+    sessions: dict[str, Callable[[], Any]] = {
         "open": lambda: [environment.open("typical", 0) for _ in range(many)],
         "open and digest": lambda: [environment.open("typical", 0).digest() for _ in range(many)],
         "fork, one part touched": lambda: [one.fork() for _ in range(many)],
@@ -101,7 +112,7 @@ def measure(name: str, moving: bool, rounds: int) -> None:
         "digest, nothing new": lambda: [full.digest() for _ in range(many)],
         "reset": lambda: [every[0].reset() for _ in range(many)],
     }
-    for what, found in zip(works, best(list(works.values()), rounds), strict=True):
+    for what, found in zip(sessions, best(list(sessions.values()), rounds), strict=True):
         print(f"    {what}: {found / many:.1f} us")
 
 

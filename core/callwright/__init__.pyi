@@ -43,6 +43,7 @@ from callwright.shortcuts import reward as reward
 from callwright.shortcuts import sampler as sampler
 from callwright.shortcuts import train as train
 from callwright.shortcuts import user as user
+from callwright.shortcuts import with_distractors as with_distractors
 from callwright.tools.spec import ToolError as ToolError
 from callwright.tools.spec import ToolSpec as ToolSpec
 from callwright.tools.spec import tool as tool

@@ -90,7 +90,7 @@ def callwright_corpora() -> Iterable[Lazy]:
 
 @hookspec
 def callwright_benchmarks() -> Iterable[Lazy]:
-    """Register corpora with an official metric."""
+    """Register tasks with an official metric. Factories return a :class:`callwright.measuring.benchmark.Benchmark`."""
     return ()
 
 

@@ -10,9 +10,9 @@ own, so scoring may run anywhere. It needs no file:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from attrs import evolve, field, frozen
 
@@ -22,12 +22,9 @@ from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.token_episode import Codec, TokenEpisode
 from callwright.errors import (
-    CallwrightError,
     DataError,
     InfrastructureFailure,
     PluginError,
-    RecipeError,
-    SeveralMistakes,
     UsageError,
 )
 from callwright.language.messages import Message
@@ -35,22 +32,22 @@ from callwright.language.parser import Parser
 from callwright.language.program import Call
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
+from callwright.recipe_parts import Together, create_part
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits
+from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits, limits_of
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
-from callwright.walk.users.kinds import kinds_of
+from callwright.walk.users.kinds import kinds_of, kinds_with
+from callwright.walk.users.said import Said
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from callwright.episodes.pool import EpisodePool
     from callwright.training.algorithm import Algorithm
-
-_Part = TypeVar("_Part")
 
 
 @frozen(init=False)
@@ -144,13 +141,21 @@ class Pipeline:
         return build_messages(task, self.parser, self.registry, shots, native=native, limits=limits)
 
     def attempt(
-        self, task: Task, completion: Completion | str | Sequence[Completion | str], progress: Progress | None = None
+        self,
+        task: Task,
+        completion: Completion | str | Sequence[Completion | str],
+        progress: Progress | None = None,
+        *,
+        said: Sequence[Said | None] = (),
     ) -> Attempt:
-        """Completion -> attempt, which parses, validates and executes when it is asked to; several are its turns."""
+        """Completion -> attempt, which parses, validates and executes when it is asked to; several are its turns.
+
+        ``said`` is what the task's user said and did after each.
+        """
         conditions = self._heard(None)
         if progress is not None:
             conditions = evolve(conditions, progress=progress)
-        return Attempt(task, completion, self.parser, conditions)
+        return Attempt(task, completion, self.parser, conditions, said=said)
 
     def token_episode(
         self,
@@ -349,7 +354,7 @@ def build_pipeline(
     together = Together()
 
     def part(kind: str, key: str, choice: Choice) -> Any:
-        return together.made(lambda: _create(loaded, registry, kind, key, choice))
+        return together.made(lambda: create_part(loaded, registry, kind, key, choice))
 
     if environment is None and recipe.environment is not None:
         environment = part("environment", "environment", recipe.environment)
@@ -369,6 +374,7 @@ def build_pipeline(
             scored = under_algorithm(scored, algorithm)
         except UsageError as error:
             together.mistakes.append(loaded.error(str(error), "reward", "truncated"))
+    users = together.made(lambda: kinds_with(registry, loaded)) if recipe.user is not None else None
     together.check()
     assert scored is not None
     assert chosen is not None
@@ -379,7 +385,7 @@ def build_pipeline(
         parser=parser,
         algorithm=algorithm,
         environment=environment,
-        conditions=conditions_of(loaded),
+        conditions=evolve(conditions_of(loaded, limits_of(chosen)), users=users),
         train=recipe.corpus.train,
         evaluation=recipe.corpus.evaluation,
         registry=registry,
@@ -387,10 +393,10 @@ def build_pipeline(
     )
 
 
-def conditions_of(loaded: LoadedRecipe) -> Conditions:
-    """The conditions that a recipe states."""
+def conditions_of(loaded: LoadedRecipe, usual: TurnLimits = SINGLE_TURN) -> Conditions:
+    """The conditions that a recipe states; ``usual`` are the limits of one that states none."""
     recipe = loaded.recipe
-    limits = SINGLE_TURN if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
+    limits = usual if recipe.turns is None else TurnLimits(**recipe.turns.model_dump())
     return Conditions(
         seed=recipe.seed,
         time_limit=recipe.time_limit,
@@ -418,65 +424,10 @@ def open_pipeline(
     registry = registry or default_registry()
     if corpus is not None:
         reward = str(recipe) if isinstance(recipe, Path) else recipe
-        return Pipeline(corpus, reward, ir, conditions=Conditions(seed=seed, isolation="auto"), registry=registry)
+        conditions = Conditions(seed=seed, isolation="auto", limits=limits_of(corpus))
+        return Pipeline(corpus, reward, ir, conditions=conditions, registry=registry)
     if isinstance(recipe, RewardRecipe):
         raise UsageError(f"the reward recipe {recipe.name!r} needs a corpus: pass corpus='…' with it")
     if str(recipe) in registry.names("reward recipe"):
         raise UsageError(f"{recipe!r} is a reward recipe; pass corpus='…' with it, or name a pipeline recipe")
     return build_pipeline(load_recipe(recipe), registry, with_algorithm=False)
-
-
-def create_trainer(loaded: LoadedRecipe, registry: Registry) -> Any:
-    """The trainer of a recipe."""
-    return _create(loaded, registry, "trainer", "trainer", loaded.recipe.trainer)
-
-
-def _create(loaded: LoadedRecipe, registry: Registry, kind: str, key: str, choice: Choice) -> Any:
-    try:
-        return registry.create(kind, choice.name, **choice.options)
-    except RecipeError:
-        raise
-    except UsageError as error:
-        each = error.each if isinstance(error, SeveralMistakes) else (error,)
-        raise RecipeError("\n".join(_located(loaded, key, choice, mistake) for mistake in each)) from error
-    except CallwrightError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise loaded.error(f"{kind} {choice.name!r}: {error}", key) from error
-
-
-def _located(loaded: LoadedRecipe, key: str, choice: Choice, mistake: UsageError) -> str:
-    """A mistake with the line of the option that it is about."""
-    path = getattr(mistake, "path", ())
-    if not path or path[0] not in choice.options:
-        named = getattr(mistake, "name", None)  # what an UnknownName is about; its message also mentions known names
-        mentioned = (name for name in choice.options if f"{name!r}" in str(mistake))
-        path = (named if named in choice.options else next(mentioned, "name"),)
-    return str(loaded.error(str(mistake), key, *path))
-
-
-class Together:
-    """Makes the parts of a recipe one after another, and raises what is wrong with any of them at once."""
-
-    def __init__(self) -> None:
-        self.mistakes: list[UsageError] = []
-        self._others: list[CallwrightError] = []
-
-    def made(self, make: Callable[[], _Part]) -> _Part | None:
-        """What it makes, or ``None`` for a mistake."""
-        try:
-            return make()
-        except UsageError as error:
-            self.mistakes.append(error)
-        except CallwrightError as error:  # a missing extra, a broken plugin: said where nothing is the user's mistake
-            self._others.append(error)
-        return None
-
-    def check(self) -> None:
-        """Raise what was wrong, one line for each mistake."""
-        if len(self.mistakes) == 1:
-            raise self.mistakes[0]
-        if self.mistakes:
-            raise RecipeError("\n".join(dict.fromkeys(map(str, self.mistakes)))) from self.mistakes[0]
-        if self._others:
-            raise self._others[0]

@@ -313,9 +313,11 @@ class Registry:
         return sorted(self._components.get(kind, {}))
 
     def knows(self, kind: str, name: str) -> bool:
-        """Whether there is such a component, or an environment that is composed of such ones."""
-        names = name.split("+") if kind == "environment" else [name]
-        return name in self._components.get(kind, {}) or set(names) <= set(self.names(kind))
+        """Whether there is such a component, or all those of which it is composed: ``email+calendar``."""
+        if name in self._components.get(kind, {}):
+            return True
+        first, *others = name.split("+")
+        return bool(others) and self.knows(kind, first) and all(self.knows("environment", one) for one in others)
 
     def components(self) -> Iterator[tuple[str, Lazy]]:
         """Every component as ``(kind, spec)``, in a stable order."""
@@ -331,6 +333,10 @@ class Registry:
             from callwright.environments.composed.registered import composed
 
             return composed(name, lambda part: self.spec(kind, part), functools.partial(self.create, kind))
+        if name not in known and kind == "corpus" and "+" in name:
+            from callwright.environments.composed.registered import among_tools
+
+            return among_tools(name, self.spec)
         if name not in known:
             broken = [info for info in self._plugins.values() if info.error]
             blocked = [info.name for info in self._plugins.values() if info.blocked]

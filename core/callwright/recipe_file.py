@@ -179,6 +179,9 @@ class PipelineRecipe(BaseModel):
         default=None, description="Executes the programs in place of the corpus' own environment: a recording, say."
     )
     sampler: Choice | None = Field(default=None, description="For evaluation without training.")
+    user: Choice | None = Field(
+        default=None, description="Options of users of this name, in place of those that their tasks state."
+    )
     model: dict[str, Any] = Field(default_factory=dict, description="The policy; its keys belong to the trainer.")
     time_limit: float | None = Field(default=None, gt=0, description="Seconds for each thing asked of a session.")
     isolation: Literal["auto", "process", "none"] = Field(

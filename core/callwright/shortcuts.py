@@ -71,11 +71,21 @@ def environment(
     return isolated(made)
 
 
-def compose(*parts: str | Environment, registry: Registry | None = None, **options: Any) -> ComposedEnvironment:
+def compose(
+    *parts: str | Environment,
+    people: Any = None,
+    money: str | None = None,
+    registry: Registry | None = None,
+    **options: Any,
+) -> ComposedEnvironment:
     """Several environments as one: ``compose("email", "calendar")``. One session has the tools, rows and rules of all.
 
-    ``parts`` are registered names or environments. ``options`` are those of the parts that are named, by part:
-    ``email={"scale": 2}``; ``scale=2`` is that of all. Names alone give the registered environment ``email+calendar``.
+    ``parts`` are registered names or environments. ``people`` are those of all parts, the first of them signed in:
+    persons (:class:`callwright.environments.people.person.Person`) or objects such as ``{"name": "Ada Berg"}``; left
+    out, they are drawn from the seed, and with ``"own"`` each part has those of its scenario. ``money`` is the name of
+    the part that is the bank to which other parts post what they charge: by default the first that is one, ``"own"``
+    for none. ``options`` are those of the parts that are named, by part: ``email={"scale": 2}``; ``scale=2`` is that of
+    all. Names alone give the registered environment ``email+calendar``.
 
     Raises :class:`callwright.UsageError` for fewer than two parts and :class:`callwright.errors.NameClash` for two of
     one name.
@@ -83,15 +93,38 @@ def compose(*parts: str | Environment, registry: Registry | None = None, **optio
     from callwright.environments.composed.environment import ComposedEnvironment
 
     if len(parts) > 1 and all(isinstance(part, str) for part in parts):
-        made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, options)
+        whole = {"people": people, "money": money}
+        given = {**options, **{name: value for name, value in whole.items() if value is not None}}
+        made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, given)
         return made
     scale = {"scale": options.pop("scale")} if "scale" in options else {}
     of_each = {part: {**scale, **options.pop(part, {})} for part in parts if isinstance(part, str)}
     if options:
         raise UsageError(f"options are those of parts that are given by name; {next(iter(options))!r} is none of them")
     return ComposedEnvironment(
-        [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts]
+        [_create("environment", part, registry, of_each[part]) if isinstance(part, str) else part for part in parts],
+        people=people,
+        money=money,
     )
+
+
+def with_distractors(
+    corpus: str | Corpus,
+    *environments: str | Environment,
+    tools: int = 8,
+    seed: int = 0,
+    registry: Registry | None = None,
+) -> Corpus:
+    """A corpus whose tasks are offered ``tools`` tools of other environments, too, which run and have effects.
+
+    A registry knows it by name: ``corpus("toolworld-mini-v1+email")``. Raises :class:`callwright.UsageError` without
+    environments.
+    """
+    from callwright.walk.distractors.corpus import DistractedCorpus
+
+    inner: Corpus = _create("corpus", corpus, registry, {}) if isinstance(corpus, str) else corpus
+    others = [_create("environment", one, registry, {}) if isinstance(one, str) else one for one in environments]
+    return DistractedCorpus(inner, others, tools=tools, seed=seed)
 
 
 def parser(name: str, *, registry: Registry | None = None, **options: Any) -> Parser:

@@ -51,7 +51,7 @@ STORY = Story(
     query="The shipping of invoice I00395 took weeks, and the customer complains. Give half of it back.",
     agent=agent,
     user={
-        "knows": {"address": "tomas.silva4@example.com"},
+        "knows": {"address": "ugo.whitlock@example.com"},
         "tells": {"address": "Write to {address}."},
         "confirms": {"words": ["shall i"], "say": "Yes, do."},
         "then": ["It is two hours later. Is the money there? Then tell the customer."],

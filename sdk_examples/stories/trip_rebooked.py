@@ -50,7 +50,7 @@ STORY = Story(
     query="We cannot take our flight on the 10th (BF00002, VAL to VAC). Is there one a day later?",
     agent=agent,
     user={
-        "knows": {"whom": "chiara.yilmaz1@example.com"},
+        "knows": {"whom": "filip.selby@example.com"},
         "asked": {"whom": ["to whom"]},
         "tells": {"whom": "To {whom}."},
         "confirms": {"words": ["shall i?"], "say": "Yes, please."},

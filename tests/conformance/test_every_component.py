@@ -107,7 +107,7 @@ def test_a_component_has_its_registered_name(kind: str, name: str, make: Any) ->
         assert component.name == name
 
 
-CORPORA = [(kind, name) for kind, name in NAMED if kind in ("corpus", "benchmark")]
+CORPORA = [(kind, name) for kind, name in NAMED if kind == "corpus"]
 
 
 @pytest.mark.parametrize(("kind", "name"), CORPORA)

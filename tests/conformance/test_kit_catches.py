@@ -1159,6 +1159,43 @@ class KnowsEverybody(Knowing):
         return {"pin": "4711"}
 
 
+class ServedVisit(Visit):
+    """A session in which the user has a tool, too."""
+
+    def user_call(self, tool: str, arguments: dict[str, Any]) -> cw.Outcome:
+        return cw.Outcome("ok" if tool in self.world.known else "unknown_tool", 1)
+
+
+class Served(World):
+    """A sound environment whose user has a tool, to be broken in one place at a time."""
+
+    user_tools: Mapping[str, cw.ToolSpec] = {"flip": next(iter(SHOP.tools.values()))}
+    known: Mapping[str, Any] = {"flip": None}
+
+    def session(self, inner: Any) -> Any:
+        return ServedVisit(self, inner)
+
+
+@case("environment", "check_user_tools", "is offered to agents, too")
+def tools_of_users_for_agents() -> Any:
+    return type("Changed", (Served,), {"user_tools": SHOP.tools})()
+
+
+@case("environment", "check_user_tools", "sessions have no user_call")
+def tools_of_users_that_nobody_runs() -> Any:
+    return type("Changed", (Served,), {"session": lambda self, inner: Visit(self, inner)})()
+
+
+@case("environment", "check_user_tools", "an agent that calls the user's tool 'flip' gets ok")
+def tools_of_users_that_agents_can_call() -> Any:
+    return type("Changed", (Served,), {"answer": lambda self, inner, tool, arguments: cw.Outcome("ok", 1)})()
+
+
+@case("environment", "check_user_tools", "the user's call of 'flip' gets")
+def tools_of_users_that_users_cannot_call() -> Any:
+    return type("Changed", (Served,), {"known": {}})()
+
+
 @case("environment", "check_pickles_before_use", "pickling the environment raised")
 class HoldsACallback(World):
     def __init__(self) -> None:
@@ -1867,6 +1904,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("reward recipe", sound_recipe),
     ("environment", World),
     ("environment", Forks),
+    ("environment", Served),
     ("environment", lambda: SHOP),
     ("corpus", Tasks),
     ("benchmark", Tasks),

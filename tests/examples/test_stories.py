@@ -24,7 +24,7 @@ NEWS = {
     "limit_order.py": "to buy NIAO is filled; 20 shares traded",
     "car_charged.py": "The car is charged and unplugged",
     "subscription_cancelled.py": "The token of customer C00019 has expired",
-    "trip_rebooked.py": "To chiara.yilmaz1@example.com.",
+    "trip_rebooked.py": "To filip.selby@example.com.",
     "complaint_refunded.py": "The refund R00043 of 31589 cents for P00331 is with the customer.",
     "meeting_moved.py": "Say it in #design.",
     "dinner_budgeted.py": "has delivered your order O00025 from Royal Oven",

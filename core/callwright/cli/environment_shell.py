@@ -16,6 +16,7 @@ from callwright.cli.environments import (
     draw_diff,
     draw_outcome,
     environment_options,
+    hazards_option,
     make_environment,
     open_in_time,
     read_arguments,
@@ -47,6 +48,7 @@ _REMEMBERED: Final = 2000
 @click.argument("name", metavar="ENV")
 @session_options
 @clock_option
+@hazards_option
 @environment_options
 @click.pass_obj
 def shell(
@@ -55,6 +57,7 @@ def shell(
     scenario: str,
     seed: int,
     clock: str | None,
+    hazards: str | None,
     settings: tuple[str, ...],
     toolsets: tuple[str, ...],
     scale: float | None,
@@ -64,7 +67,7 @@ def shell(
     After each call the shell shows what it changed. Input that is not a terminal is read as a script.
     """
     environment = make_environment(app.registry, name, settings, toolsets, scale)
-    reading = Shell(environment, open_in_time(environment, scenario, seed, clock))
+    reading = Shell(environment, open_in_time(environment, scenario, seed, clock, hazards))
     interactive = sys.stdin.isatty()
     if interactive:
         _install_completion(reading)

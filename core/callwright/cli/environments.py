@@ -40,16 +40,22 @@ clock_option = click.option(
     help="Let time move: on, or call=20,user_turn=180 (seconds). As the scenario says if left out.",
 )
 
+hazards_option = click.option(
+    "--hazards",
+    metavar="HOW",
+    help="Let calls fail: off, or unavailable=0.1,limit=20/60. As the scenario says if left out.",
+)
 
-def open_in_time(environment: Environment, scenario: str, seed: int, clock: str | None) -> Any:
-    """A session whose time moves as the option says."""
-    from callwright.environments.living.asking import keep_time
+
+def open_in_time(environment: Environment, scenario: str, seed: int, clock: str | None, hazards: str | None) -> Any:
+    """A session whose time moves, and whose calls meet hazards, as the options say."""
+    from callwright.environments.hazards.policy import read_hazards
+    from callwright.environments.living.opening import prepare
     from callwright.environments.living.policy import read_policy
 
-    policy = read_policy(clock)
+    policy, met = read_policy(clock), None if hazards is None else read_hazards(hazards)
     session = environment.open(scenario, seed)
-    if policy is not None:
-        keep_time(session, policy, environment.name)
+    prepare(session, policy, met, environment.name)
     return session
 
 
@@ -208,6 +214,7 @@ def draw_tool(spec: ToolSpec) -> None:
 @click.option("--arguments", "document", metavar="JSON", help="All arguments as one JSON object.")
 @session_options
 @clock_option
+@hazards_option
 @environment_options
 @click.option(
     "--state", metavar="FILE", help="Begin in the state of this file, if it exists, and write the new state into it."
@@ -223,6 +230,7 @@ def call(
     scenario: str,
     seed: int,
     clock: str | None,
+    hazards: str | None,
     settings: tuple[str, ...],
     toolsets: tuple[str, ...],
     scale: float | None,
@@ -237,7 +245,7 @@ def call(
 
     environment = make_environment(app.registry, name, settings, toolsets, scale)
     arguments = read_arguments(environment.tools.get(tool), pairs, document)
-    session = open_in_time(environment, scenario, seed, clock)
+    session = open_in_time(environment, scenario, seed, clock, hazards)
     try:
         if state is not None:
             load_state(session, Path(state))

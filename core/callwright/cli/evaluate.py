@@ -25,6 +25,9 @@ _STUCK_AFTER: Final = 3600.0
 @click.option("--recipe", metavar="RECIPE", help="A pipeline recipe: its corpus, form and sampler are used.")
 @click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
 @click.option("--corpus", metavar="NAME", help="The corpus, instead of a recipe.")
+@click.option(
+    "--benchmark", metavar="NAME[:VERSION]", help="A benchmark with its official metric, instead of a corpus."
+)
 @options.data_option
 @options.corpus_settings
 @click.option("--ir", metavar="NAME", help="The form of the completions, with --corpus. Default: json.")
@@ -38,6 +41,7 @@ _STUCK_AFTER: Final = 3600.0
 @click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Completions of an episode, with --corpus.")
 @click.option("--by", multiple=True, metavar="KEY[,KEY]", help="A further table by these keys. May be repeated.")
 @click.option("--reward", metavar="NAME", help="Keep this reward's total, too; own: that of --recipe.")
+@click.option("--instances", is_flag=True, help="Judge in all worlds of a task, with --corpus.")
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
@@ -73,6 +77,7 @@ def evaluate(
     recipe: str | None,
     overrides: tuple[str, ...],
     corpus: str | None,
+    benchmark: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
     ir: str | None,
@@ -84,6 +89,7 @@ def evaluate(
     turns: int | None,
     by: tuple[str, ...],
     reward: str | None,
+    instances: bool,
     temperature: float,
     shots: int,
     seed: int,
@@ -107,6 +113,7 @@ def evaluate(
     A sampler that asks a server is asked for a task when another one ends, as many at a time as its 'concurrency'.
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
+    from callwright.cli.benchmarks import draw_values
     from callwright.cli.evaluation_folder import GO_ON, Evaluation
     from callwright.cli.evaluation_tables import draw_accuracies
     from callwright.cli.evaluation_work import MOST, OWN, EvaluationRequest
@@ -124,10 +131,12 @@ def evaluate(
     from callwright.walk.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
-    if (recipe is None) == (corpus is None):
-        raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME")
-    if recipe is not None and (ir or data or corpus_options):
-        raise click.UsageError("--ir, --data and --corpus-option go with --corpus; use --set with a recipe")
+    if sum(one is not None for one in (recipe, corpus, benchmark)) != 1:
+        raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME")
+    if benchmark is not None and split is not None:
+        raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")
+    if recipe is not None and (ir or data or corpus_options or instances):
+        raise click.UsageError("--ir, --data, --corpus-option, --instances go with --corpus; use --set with a recipe")
     if recipe is not None and turns is not None:
         raise click.UsageError("--turns goes with --corpus; use --set turns.assistant_turns=N with a recipe")
     if recipe is None and overrides:
@@ -152,7 +161,8 @@ def evaluate(
         recipe=recipe,
         overrides=overrides,
         corpus=corpus,
-        options=options.corpus_keys(data, corpus_options),
+        benchmark=benchmark,
+        options={**options.corpus_keys(data, corpus_options), **({"instances": True} if instances else {})},
         ir=ir or "json",
         split=split,
         sampler=chosen,
@@ -220,5 +230,7 @@ def evaluate(
     else:
         marked = ", oracle shots" if result.get("shots") == "oracle" else ""
         draw_accuracies(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
+        if here.benchmark is not None:
+            draw_values(result)
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")

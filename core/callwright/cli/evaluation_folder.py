@@ -27,6 +27,7 @@ from callwright.cli.evaluation_work import (
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, RunError
 from callwright.machines.chunk_work import ChunkWork, Salvage
+from callwright.measuring.benchmark import about, judged_of
 from callwright.measuring.rows import Row, rewards_of, verdict_of, with_groups
 from callwright.training.evaluation import Verdict, asked_one_by_one, summarise
 from callwright.training.ledger.account import settle
@@ -34,7 +35,7 @@ from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import LOCK, owned
 from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.ledger.weights import weight_digests
-from callwright.training.run_folder import Run, describe_process, write_atomically
+from callwright.training.run_folder import Run, append_jsonl, describe_process, write_atomically
 from callwright.training.spending import total_of_rows
 from callwright.walk.sampling import KeepsReplies
 from callwright.walk.undeclared import ToolCalls
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 SETTINGS: Final = "settings.json"
 VERDICTS: Final = "verdicts.jsonl"
+#: How long each attempt took. A task that was attempted again after a stop stands there again; the last one counts.
+SECONDS: Final = "seconds.jsonl"
 RESULT: Final = "evaluation.json"
 MANIFEST: Final = "manifest.json"
 #: What is to be done where the budget is spent.
@@ -95,6 +98,7 @@ class Evaluation:
             verdicts.append(with_groups(verdict_of(row, line, Path(VERDICTS)), tasks[(line - 1) // samples]))
             calls.add_row(row)
         rewards |= rewards_of(rows)
+        judged = list(map(judged_of, rows))
         reporter.start("evaluation", len(tasks) * samples, len(verdicts))
         try:
             if self.folder and len(rows) < len(tasks) * samples:
@@ -104,9 +108,11 @@ class Evaluation:
                 for made in self._made(executor, len(verdicts) // samples):
                     if kept:
                         kept.append(made.rows)
+                        self._keep_seconds(made)
                     verdicts += made.verdicts
                     self.asked.update(made.asked)
                     rewards |= rewards_of(made.rows)
+                    judged += map(judged_of, made.rows)
                     for row in made.rows:
                         calls.add_row(row)
                         usages.append(_only_usage(row))
@@ -115,6 +121,9 @@ class Evaluation:
             self._close_replies()
         reporter.finish()
         result = self.here.shot_marks() | summarise(verdicts, self.by, rewards)
+        if (benchmark := self.here.benchmark) is not None:
+            known = [one for one in judged if one is not None]
+            result |= {"benchmark": about(benchmark), "values": dict(benchmark.aggregate(known))}
         if calls.undeclared:
             result["undeclared"] = calls.to_json()
         if (usage := total_of_rows(usages)) is not None:
@@ -122,6 +131,14 @@ class Evaluation:
         if self.folder:
             write_atomically(self.folder / RESULT, json.dumps(result, indent=2) + "\n")
         return result
+
+    def _keep_seconds(self, made: Judged) -> None:
+        """Write down beside the rows how long they took: in them no two evaluations would be the same."""
+        assert self.folder is not None
+        if len(made.seconds) == len(made.rows):
+            pairs = zip(made.rows, made.seconds, strict=True)
+            taken = [{"task": row["task"], "sample": row["sample"], "seconds": round(one, 6)} for row, one in pairs]
+            append_jsonl(self.folder / SECONDS, taken)
 
     def _made(self, executor: Executor, done: int) -> Iterator[Judged]:
         here, asked = self.here, self.here.asked

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve, frozen
 
-from callwright.commands.pipelines import make_pipeline, make_sampler
+from callwright.commands.pipelines import benchmark_pipeline, make_benchmark, make_pipeline, make_sampler
 from callwright.commands.safe_text import say
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.language.teaching import TeachesWhatIsAllowed
+from callwright.measuring.benchmark import verdict_by
 from callwright.measuring.drawing import even_draw
 from callwright.measuring.rows import Row, kept_row, lost_row
 from callwright.pipeline import build_pipeline
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
     from callwright.language.messages import Message
     from callwright.machines.model_server.reply_cache import ReplyCache
+    from callwright.measuring.benchmark import Benchmark
     from callwright.pipeline import Pipeline
     from callwright.walk.attempt import Attempt
     from callwright.walk.sampling import Sampler
@@ -49,6 +51,8 @@ class Judged:
     verdicts: list[Verdict]
     rows: list[Row]
     asked: Mapping[str, float] = {}
+    #: How long each took; empty where nobody knows.
+    seconds: Sequence[float] = ()
 
 
 @frozen
@@ -75,6 +79,8 @@ class EvaluationRequest:
     samples: int = 1
     #: Completions of an episode, with ``corpus``; a recipe has limits of its own.
     turns: int | None = None
+    #: In place of a corpus: a benchmark, as NAME[:VERSION], with the ``options``.
+    benchmark: str | None = None
     #: The reward recipe whose totals are kept, too: a name, or :data:`OWN`.
     reward: str | None = None
     #: How many do the work at the same time: they share what one may ask of a server at a time.
@@ -88,19 +94,24 @@ class EvaluationRequest:
             return made
         registry = registry or self.plugins.load()
         name, given, split = self.sampler, dict(self.sampler_options), self.split
+        benchmark: Benchmark | None = None
         if self.recipe is not None:
             loaded = load_recipe(self.recipe, self.overrides)
             pipeline = build_pipeline(loaded, registry, with_algorithm=False)
             split = split or loaded.recipe.corpus.evaluation
             if name is None and loaded.recipe.sampler is not None:
                 name, given = loaded.recipe.sampler.name, {**loaded.recipe.sampler.options, **given}
+        elif self.benchmark is not None:
+            benchmark = make_benchmark(registry, self.benchmark, self.options)
+            pipeline = benchmark_pipeline(registry, benchmark, ir=self.ir, seed=self.seed)
+            split = benchmark.version
         else:
             assert self.corpus is not None
             pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
             split = split or "validation"
-            if self.turns is not None:
-                limits = TurnLimits(assistant_turns=self.turns)
-                pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, limits=limits))
+        if self.turns is not None:
+            limits = TurnLimits(assistant_turns=self.turns)
+            pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, limits=limits))
         if self.reward is not None and self.reward != OWN:
             pipeline = evolve(pipeline, reward=registry.create("reward recipe", self.reward))
         if self.time_limit is not None:
@@ -109,14 +120,15 @@ class EvaluationRequest:
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, isolation=self.isolation))
         if name is None:
             raise click.UsageError("name what makes the completions: --sampler NAME")
-        if split not in pipeline.corpus.splits:
+        if benchmark is None and split not in pipeline.corpus.splits:
             known = ", ".join(pipeline.corpus.splits)
             raise UsageError(
                 f"corpus {pipeline.corpus.name!r} has no split {split!r}; choose one with --split: {known}"
             )
-        tasks = _tasks(pipeline, split, self.limit)
+        every = benchmark.tasks() if benchmark is not None else pipeline.corpus[split]
+        tasks = _tasks(pipeline, every, self.limit)
         sampler = make_sampler(registry, name, given, ir=pipeline.parser.name)
-        return Opened(self, pipeline, tasks, split, name, given, sampler).keeping(self.replies)
+        return Opened(self, pipeline, tasks, split, name, given, sampler, benchmark).keeping(self.replies)
 
 
 @frozen(eq=False)
@@ -130,12 +142,15 @@ class Opened:
     sampler_name: str
     sampler_options: dict[str, Any]
     sampler: Sampler
+    benchmark: Benchmark | None = None
 
     def corpus_settings(self) -> dict[str, Any]:
         """The corpus as a recipe would name it, for those who go on."""
         from callwright.recipe_file import CorpusChoice
 
         made, asked = self.pipeline, self.asked
+        if self.benchmark is not None:
+            return {**asked.options, "name": self.benchmark.name}
         if made.source is not None:
             return made.source.recipe.corpus.model_dump(mode="json")
         stated = {"name": asked.corpus, "train": made.train, "evaluation": made.evaluation}
@@ -180,7 +195,9 @@ class Opened:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""
         asked, turns = self.asked, self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
         stated = turns.model_dump() if turns is not None else {"assistant_turns": asked.turns} if asked.turns else None
+        benchmark = self.benchmark
         return {
+            **({} if benchmark is None else {"benchmark": f"{benchmark.name}:{benchmark.version}"}),
             **({} if stated is None else {"turns": stated}),
             **({} if asked.samples == 1 else {"samples": asked.samples}),
             **({} if asked.reward is None else {"reward": asked.reward}),
@@ -188,11 +205,9 @@ class Opened:
         }
 
 
-def _tasks(pipeline: Pipeline, split: str, limit: int | None) -> list[Task]:
-    if limit is None:
-        return list(pipeline.tasks(split))
-    every = pipeline.corpus[split]
-    return [pipeline.placed(every[place]) for place in even_draw(every, limit)]
+def _tasks(pipeline: Pipeline, every: Sequence[Task], limit: int | None) -> list[Task]:
+    chosen = every if limit is None else [every[place] for place in even_draw(every, limit)]
+    return [pipeline.placed(task) for task in chosen]
 
 
 def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
@@ -208,11 +223,16 @@ def evaluate_tasks(opened: Opened, batch: Batch) -> Iterator[Judged]:
     )
     score = opened.pipeline.score if asked.reward is not None else None
 
-    def kept(attempt: Attempt, verdict: Verdict, messages: Sequence[Message]) -> tuple[Verdict, Row]:
-        return verdict, kept_row(attempt, verdict, messages, score)
+    def kept(
+        attempt: Attempt, verdict: Verdict, messages: Sequence[Message], seconds: float
+    ) -> tuple[Verdict, Row, float]:
+        if opened.benchmark is None:
+            return verdict, kept_row(attempt, verdict, messages, score), seconds
+        verdict, judgement = verdict_by(opened.benchmark, attempt, verdict.sample)
+        return verdict, {**kept_row(attempt, verdict, messages, score), "judgement": judgement.to_json()}, seconds
 
     for some in evaluated(opened.pipeline, opened.tasks[slice(*batch)], opened.sampler, plan, kept):
-        yield Judged([verdict for verdict, _ in some], [row for _, row in some])
+        yield Judged([one[0] for one in some], [one[1] for one in some], seconds=[one[2] for one in some])
 
 
 def evaluate_batch(opened: Opened, batch: Batch) -> Judged:
@@ -241,7 +261,12 @@ def joined(parts: Sequence[Judged]) -> Judged:
     asked: Counter[str] = Counter()
     for part in parts:
         asked.update(part.asked)
-    return Judged([one for part in parts for one in part.verdicts], [row for part in parts for row in part.rows], asked)
+    return Judged(
+        [one for part in parts for one in part.verdicts],
+        [row for part in parts for row in part.rows],
+        asked,
+        [one for part in parts for one in part.seconds],
+    )
 
 
 def lost_task(opened: Opened, batch: Batch, reason: str) -> Judged:

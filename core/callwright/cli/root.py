@@ -25,6 +25,10 @@ CORE: Final = (
     Lazy("run", f"{_HERE}.run:run", "train by a pipeline recipe, or go on with a run"),
     Lazy("score", f"{_HERE}.score:score", "score a file of completions"),
     Lazy("evaluate", f"{_HERE}.evaluate:evaluate", "accuracy of a sampler on a corpus, by depth and structure"),
+    Lazy("benchmark list", f"{_HERE}.benchmarks:list_", "the installed benchmarks"),
+    Lazy("benchmark show", f"{_HERE}.benchmarks:show", "what a benchmark holds and needs"),
+    Lazy("benchmark judge", f"{_HERE}.benchmarks:judge", "judge answers without a model"),
+    Lazy("benchmark export", f"{_HERE}.benchmarks:export", "write the tasks for whoever answers them elsewhere"),
     Lazy("env list", f"{_HERE}.environments:list_", "the registered environments"),
     Lazy("env tools", f"{_HERE}.environments:tools", "the tools of an environment"),
     Lazy("env call", f"{_HERE}.environments:call", "one call in a fresh session"),
@@ -40,6 +44,7 @@ CORE: Final = (
 #: What groups are for, where no command of the group's own name says it.
 GROUPS: Final = {
     "plugins": "list, show and check plugins",
+    "benchmark": "tasks with an official metric",
     "env": "work with environments",
     "corpus": "work with corpora",
 }

@@ -26,6 +26,7 @@ from callwright.commands.pace import Pace
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
+from callwright.commands.row_files.episodes import episode_of
 from callwright.commands.row_files.remarks import RowRemarks
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import EVIDENCE, EvidenceKept, RewardWriter
@@ -289,10 +290,13 @@ class Scorer:
             if isinstance(row, str):
                 raise BadRow(row)
             row_id, task, completion, progress = _read(pipeline, self.tasks, row)
-        except BadRow as bad:
+            episode = episode_of(row) if "completions" in row or "turns" in row else None
+        except (BadRow, DataError) as bad:
             found.tally.bad += 1
             found.complaints.append((number, str(bad)))
             return None
+        if episode is not None:
+            return row_id, pipeline.attempt(task, episode.completions, progress, said=episode.said)
         return row_id, pipeline.attempt(task, completion, progress)
 
     def keep(self, found: Scored, row_id: str | int, attempt: Attempt, reward: Reward) -> None:
@@ -438,6 +442,7 @@ def _known_keys() -> set[str]:
     return {
         "group",
         "completions",
+        "said",
         *(key for name in ("score-input", "rollouts", "verdicts") for key in schema_of(name)["properties"]),
     }
 

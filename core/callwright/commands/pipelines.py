@@ -13,6 +13,7 @@ from callwright.walk.reward import RewardRecipe
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
+    from callwright.measuring.benchmark import Benchmark
     from callwright.pipeline import Pipeline
     from callwright.plugins import Registry
     from callwright.walk.sampling import Sampler
@@ -46,12 +47,39 @@ def make_pipeline(
     """
     from callwright.pipeline import Pipeline
     from callwright.walk.conditions import Conditions
+    from callwright.walk.limits import limits_of
 
     made: Corpus = registry.create("corpus", corpus, **options)
     first = next(iter(made.splits), "train")
-    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation or "auto")
+    conditions = Conditions(seed=seed, time_limit=time_limit, isolation=isolation or "auto", limits=limits_of(made))
     scored = registry.create("reward recipe", reward, **(reward_options or {})) if reward else NO_REWARD
     return Pipeline(made, scored, ir, conditions=conditions, train=first, evaluation=first, registry=registry)
+
+
+def make_benchmark(registry: Registry, text: str, options: Mapping[str, Any]) -> Benchmark:
+    """The benchmark of ``NAME[:VERSION]`` with these options.
+
+    Raises :class:`callwright.errors.UnknownName` for a name or an option that is not there and
+    :class:`callwright.UsageError` for a version that it does not have.
+    """
+    from callwright.measuring.benchmark import named_version
+
+    name, version = named_version(text)
+    stated = {} if version is None else {"version": version}
+    made: Benchmark = registry.create("benchmark", name, **stated, **options)
+    return made
+
+
+def benchmark_pipeline(registry: Registry, benchmark: Benchmark, *, ir: str, seed: int = 0) -> Pipeline:
+    """A pipeline over the corpus of a benchmark, which judges and does not score."""
+    from callwright.pipeline import Pipeline
+    from callwright.walk.conditions import Conditions
+
+    conditions = Conditions(seed=seed, isolation="auto")
+    first = next(iter(benchmark.corpus.splits), "train")
+    return Pipeline(
+        benchmark.corpus, NO_REWARD, ir, conditions=conditions, train=first, evaluation=first, registry=registry
+    )
 
 
 def find_task(pipeline: Pipeline, task_id: str) -> Task:

@@ -33,6 +33,7 @@ SCORED: Final[Mapping[str, str]] = {
     "ir": "parser",
     "reward": "reward recipe",
     "environment": "environment",
+    "user": "user",
 }
 TRAINED: Final[Mapping[str, str]] = {**SCORED, "algorithm": "algorithm", "trainer": "trainer"}
 SAMPLED: Final[Mapping[str, str]] = {**SCORED, "sampler": "sampler"}

@@ -77,7 +77,8 @@ class Outcome:
 class Session(Protocol):
     """One isolated world, opened from a scenario and a seed.
 
-    A failed call leaves it unchanged, but for what a ``refused`` one counts. A session is for one thread at a time.
+    A failed call leaves it unchanged, but for what a ``refused`` one counts, and what one did whose reply a hazard
+    lost. A session is for one thread at a time.
     """
 
     __slots__ = ()

@@ -49,6 +49,9 @@ from callwright.environments.living.called_by_users import CalledByUsers
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.money.charges import Bank, Charges
+from callwright.environments.people.introducing import introduced
+from callwright.environments.people.person import People
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.rows import table_of
 from callwright.environments.undeclared import account_of, holds_foreign
@@ -106,6 +109,7 @@ class StatefulEnvironment(ByName, Environment):
     (:meth:`StatefulSession.knowledge`). ``events`` are the kinds of events that time brings, in the order in
     which they happen at one moment; they happen in sessions whose clock moves (:meth:`StatefulSession.keep_time`).
     ``user_tools`` are for the user of an episode (:mod:`callwright.walk.users`); agents are never offered them.
+    ``people(world)`` is whom rows name, ``charges`` what is paid by them, ``bank`` how: for environments of several.
     Raises :class:`callwright.errors.NameClash` for two tools, tables or kinds of events of one name.
     """
 
@@ -123,6 +127,9 @@ class StatefulEnvironment(ByName, Environment):
         knowledge: Callable[[World, str], Mapping[str, Any] | None] | None = None,
         events: Sequence[EventKind] = (),
         user_tools: Sequence[FunctionTool] = (),
+        people: Callable[[World], People] | None = None,
+        charges: Charges | None = None,
+        bank: Bank | None = None,
     ) -> None:
         if not scenarios:
             raise UsageError(f"environment {name!r} has no scenario")
@@ -130,7 +137,8 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
-        self.policy, self.person, self.knowledge = policy, person, knowledge
+        self.policy, self.person, self.knowledge, self.people = policy, person, knowledge, people
+        self.charges, self.bank = charges, bank
         self.scale = float(scale)
         self.scenarios = dict(scenarios)
         self.kinds = tuple(rows)
@@ -158,7 +166,7 @@ class StatefulEnvironment(ByName, Environment):
     def __getstate__(self) -> dict[str, Any]:
         for name, scenario in self.scenarios.items():
             need_name(scenario.build, f"scenario {name!r} of environment {self._name!r}")
-        for what, given in (("person", self.person), ("knowledge", self.knowledge)):
+        for what, given in (("person", self.person), ("knowledge", self.knowledge), ("people", self.people)):
             if given is not None:
                 need_name(given, f"{what} of environment {self._name!r}")
         return {key: value for key, value in self.__dict__.items() if key not in _MADE_AGAIN}
@@ -179,7 +187,9 @@ class StatefulEnvironment(ByName, Environment):
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
         entries[added.spec.name] = _ready(added)
 
-    def _build(self, scenario: str, seed: int) -> Base:
+    def _build(self, scenario: str, seed: int, people: People | None = None) -> Base:
+        if people is not None:
+            return introduced(self.base(scenario, seed), self.people, people)
         made = self.scenarios[scenario]
         rows = made.build(Random(f"{self._name}/{scenario}/{seed}"), self.scale)
         base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
@@ -249,9 +259,9 @@ class StatefulEnvironment(ByName, Environment):
         return scenario
 
 
-def _base_of(environment: StatefulEnvironment, scenario: str, seed: int) -> Base:
+def _base_of(environment: StatefulEnvironment, *made: Any) -> Base:
     """The base of a session that was sent to this process: built once, and shared."""
-    return environment.base(scenario, seed)
+    return environment.base(*made)
 
 
 class StatefulSession(MovingTime, CalledByUsers, Session):
@@ -351,7 +361,8 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
             base = self.environment.base(name, base.seed if seed is None else seed)
         self.world = World(base)
         self._faults, self._notices, self._user_turns = None, (), 0
-        self.meet_hazards(self.hazards)
+        if self._exposure is not None:
+            self.meet_hazards(self._exposure.hazards)
 
     def enter(self, world: World) -> None:
         """Go on in another world, as helpers do. Nothing of the one that was left is told."""

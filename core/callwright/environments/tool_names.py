@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from callwright.environments.protocol import Environment
 from callwright.tools.costing import telling_costs
+from callwright.tools.descriptions import said_once, without_codes
 from callwright.tools.spec import ToolSpec
 
 #: What OpenAI-compatible servers accept as the name of a function.
@@ -58,7 +59,12 @@ def offer(*environments: Environment, costs: bool = False) -> Mapping[str, Offer
 def openai_tools(*environments: Environment, compact: bool = False, costs: bool = False) -> list[dict[str, Any]]:
     """The visible tools as OpenAI function definitions, under the names that :func:`offer` gives them.
 
-    ``compact`` leaves out of the parameters what only checks need to know: a listing is then a fifth smaller. With
-    ``costs`` descriptions say what calls cost.
+    ``compact`` leaves out of the parameters what only checks need to know, of descriptions the codes of failures, which
+    outcomes tell, and what the listing has said of a parameter of the same name before: it is then a third smaller. A
+    part of a compact listing may lack what another part says. With ``costs`` descriptions say what calls cost.
     """
-    return [tool.spec.to_openai(compact=compact) for tool in offer(*environments, costs=costs).values()]
+    listed = [tool.spec.to_openai(compact=compact) for tool in offer(*environments, costs=costs).values()]
+    if not compact:
+        return listed
+    functions = [{**one["function"], "description": without_codes(one["function"]["description"])} for one in listed]
+    return [{"type": "function", "function": one} for one in said_once(functions)]

@@ -24,6 +24,7 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.language.speech import spoken
 from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.calls.handles import room_of, shows_handles, with_handles
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
@@ -167,6 +168,11 @@ class Conversation:
         return self.attempt.masked
 
     @property
+    def waits(self) -> bool:
+        """Whether the user waits for a server when it is asked, so that others may be asked meanwhile."""
+        return self._talk is not None and self._talk.waits
+
+    @property
     def awaits_results(self) -> bool:
         """Whether what follows the last turn are results of its calls, and not a message of the user."""
         return bool(self._turns) and bool(self._turns[-1].calls)
@@ -192,7 +198,8 @@ class Conversation:
             return ()
         self._history.append((self.messages, completion))
         if self._there is None:
-            part = parsed(self.parser, completion, self.task)
+            read = parsed(self.parser, completion, self.task)
+            part = with_handles(read, self.task, self.parser, self._execution.earlier.count)
             trace = self._execution.run(part) if isinstance(part, Program) else None
         else:
             try:
@@ -226,7 +233,10 @@ class Conversation:
         if len(self._turns) >= self.conditions.limits.assistant_turns:
             self.finish("assistant_turns")
             return ()
-        observed = observation_messages(self.parser, self._turns[-1])
+        first = None
+        if shows_handles(self.task, self.parser):
+            first = sum(room_of(turn.parsed) for turn in self._turns[:-1])
+        observed = observation_messages(self.parser, self._turns[-1], first)
         return observed if self._observation_role == "tool" else as_user_message(observed)
 
     def _after_answer(self, answer: Program, completion: Completion) -> tuple[Message, ...]:

@@ -8,8 +8,9 @@ is begun again up to ``retries`` times, then left masked.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import ComponentError, InfrastructureFailure
@@ -18,7 +19,12 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.limits import StopReason
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from callwright.episodes.pool import EpisodePool
+
+#: Threads in which users are asked that wait for a server.
+MOST_WAITING: Final = 32
 
 
 class Episode(Protocol):
@@ -131,8 +137,9 @@ def drive(
     """Drive episodes to their end, each turn of all that are live in one batch, in their order.
 
     With ``at_once`` an engine is asked for so many at a time. A ``pool`` takes the answers: what they call is executed
-    there, while the engine is asked for the next of the turn. ``ended`` is told of each episode that is over for good,
-    as soon as it is, from within the pool.
+    there, while the engine is asked for the next of the turn. Without one this thread takes them, but for episodes
+    whose user waits for a server: up to :data:`MOST_WAITING` threads do, so that the users of a turn are asked
+    together. ``ended`` is told of each episode that is over for good, as soon as it is, from within the pool or thread.
 
     A failure of the whole batch counts for every episode in it. Raises :class:`callwright.errors.ComponentError` for
     another number of answers.
@@ -141,21 +148,51 @@ def drive(
         for episode in episodes:
             pool.adopt(episode)
     live = [episode for episode in episodes if goes_on(episode, retries)]
+    with ExitStack() as stack:
+        here = pool is None or not pool.parallel
+        lanes = stack.enter_context(_lanes()) if here and any(map(_waits, live)) else None
+        _drive(live, ask, retries, None if here else pool, at_once, ended, lanes)
+
+
+def _drive(
+    live: list[E],
+    ask: Ask[E],
+    retries: int,
+    pool: EpisodePool | None,
+    at_once: int | None,
+    ended: Callable[[E], object] | None,
+    lanes: ThreadPoolExecutor | None,
+) -> None:
     while live:
-        begun = []
+        begun: list[Any] = []
+        waited: list[Any] = []
         size = at_once or len(live)
         for start in range(0, len(live), size):
             some = live[start : start + size]
             for episode, answer in zip(some, _answers(ask, some), strict=True):
                 take = partial(_take, episode, answer, retries, ended)
-                if pool is None or not pool.parallel:
-                    take()
-                else:
+                if pool is not None:
                     begun.append(pool.begin(episode, take))
+                elif lanes is not None and _waits(episode):
+                    waited.append(lanes.submit(take))
+                else:
+                    take()
+        for job in waited:
+            job.result()
         for job in begun:
             assert pool is not None
             pool.wait(job)
         live = [episode for episode in live if not episode.over]
+
+
+def _waits(episode: Episode) -> bool:
+    return getattr(episode, "waits", False) is True
+
+
+def _lanes() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(MOST_WAITING, thread_name_prefix="callwright users")
 
 
 def _answers(ask: Ask[E], live: list[E]) -> Sequence[Any]:

@@ -11,6 +11,7 @@ from callwright.environments.telling import printable, tell
 from callwright.errors import ComponentError, DataError
 from callwright.language.messages import Message
 from callwright.language.parser import Parser
+from callwright.language.program import handle_of
 from callwright.walk.trace import CallRecord
 from callwright.walk.turn import Turn
 
@@ -18,13 +19,14 @@ from callwright.walk.turn import Turn
 LEFT_OUT: Final = "[the results of these calls are too long and were left out]"
 
 
-def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
+def observation_messages(parser: Parser, turn: Turn, first: int | None = None) -> tuple[Message, ...]:
     """The messages that follow a turn with calls.
 
     A parser may offer a method ``observe(turn)`` that returns a text, for one message of the role ``tool``, or a list
     of messages, as :class:`callwright.Message` or in the wire format. Without it there is one message of the role
     ``tool`` for each call: compact JSON with the id and name of the call and its ``result`` (of a partial one with a
-    ``warning``), or an ``error`` with code and message.
+    ``warning``), or an ``error`` with code and message. With ``first``, results have handles, which begin with that
+    number (:mod:`callwright.walk.calls.handles`).
 
     Raises :class:`callwright.errors.ComponentError` if ``observe`` raises or returns something else: a bug of the
     parser.
@@ -32,7 +34,7 @@ def observation_messages(parser: Parser, turn: Turn) -> tuple[Message, ...]:
     observe = getattr(parser, "observe", None)
     if observe is None:
         steps = turn.trace.records if turn.trace is not None else ()
-        return tuple(Message.tool(describe_step(step)) for step in steps)
+        return tuple(Message.tool(describe_step(step, first)) for step in steps)
     try:
         made = observe(turn)
     except Exception as error:
@@ -57,9 +59,13 @@ def _printable(message: Message) -> Message:
     return evolve(message, content=shown[0] if isinstance(said, str) else shown)
 
 
-def describe_step(step: CallRecord) -> str:
-    """One call's outcome as compact JSON: its id and name, and what :func:`callwright.environments.tell` tells."""
-    return tell(step.outcome, id=step.call, name=step.tool)
+def describe_step(step: CallRecord, first: int | None = None) -> str:
+    """One call's outcome as compact JSON: its id and name, and what :func:`callwright.environments.tell` tells.
+
+    With ``first``, the number of its turn's first result, a call that executed has a ``handle`` beside them.
+    """
+    handle = {} if first is None or not step.outcome.executed else {"handle": handle_of(first + step.call)}
+    return tell(step.outcome, id=step.call, name=step.tool, **handle)
 
 
 def as_user_message(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -107,7 +107,7 @@ def converse(
     role = role_of(sampler)
     groups = [
         [
-            pipeline.conversation(request.task, request.messages, _of_copy(conditions, request.task, copy), role)
+            pipeline.conversation(request.task, request.messages, of_copy(conditions, request.task, copy), role)
             for copy in range(n)
         ]
         for request in requests
@@ -131,9 +131,15 @@ def converse(
     return groups
 
 
-def _of_copy(conditions: Conditions, task: Task, copy: int) -> Conditions:
-    """The conditions of one sample of a task: its user draws from their seed, as an episode of token ids does."""
-    return conditions if task.user is None else evolve(conditions, seed=draw_seed(conditions.seed, task.id, copy))
+def of_copy(conditions: Conditions, task: Task, copy: int, step: int = 0) -> Conditions:
+    """The conditions of one sample of a task, which its user draws from: the samples of a prompt differ.
+
+    ``step`` is that of a training, for engines whose conditions know none in their seed.
+    """
+    if task.user is None:
+        return conditions
+    seed = turn_seed(conditions.seed, step) if step else conditions.seed
+    return evolve(conditions, seed=draw_seed(seed, task.id, copy))
 
 
 def _ask(
@@ -146,13 +152,20 @@ def _ask(
 ) -> None:
     if not groups:
         return
-    requests = [SamplingRequest(one.messages, one.task, one.turns, one.parser) for one, *_ in groups]
+    requests = [
+        SamplingRequest(one.messages, one.task, one.turns, one.parser, one.conditions.limits) for one, *_ in groups
+    ]
     sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
     if [len(completions) for completions in sampled] != [n] * len(groups):
         raise _another_number(sampler.name, n, len(groups))
     for group, completions in zip(groups, sampled, strict=True):
         for conversation, completion in zip(group, completions, strict=True):
             answers[id(conversation)] = completion
+
+
+def _following(one: Conversation) -> SamplingRequest:
+    """What a sampler of texts is asked for next."""
+    return SamplingRequest(one.messages, one.task, one.turns, one.parser, one.conditions.limits)
 
 
 def _another_number(sampler: str, n: int, requests: int) -> ComponentError:
@@ -194,12 +207,12 @@ async def aconverse(
     conditions = pipeline.conditions if conditions is None else conditions
     open_gate = gate if gate is not None else contextlib.nullcontext()
     group = [
-        await do(pipeline.conversation, request.task, request.messages, _of_copy(conditions, request.task, copy), role)
+        await do(pipeline.conversation, request.task, request.messages, of_copy(conditions, request.task, copy), role)
         for copy in range(n)
     ]
 
     async def ask(one: Conversation, copy: int, count: int, seed: int) -> list[Completion]:
-        following = SamplingRequest(one.messages, one.task, one.turns, one.parser)
+        following = _following(one)
         async with open_gate:
             with asking(f"{one.task.id}\n{copy}/{len(one.history)}"):
                 found = await asked.sample_one(following, n=count, seed=seed, temperature=temperature)

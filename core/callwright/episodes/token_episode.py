@@ -182,6 +182,11 @@ class TokenEpisode:
         return self._conversation.retried
 
     @property
+    def waits(self) -> bool:
+        """Whether its user waits for a server when it is asked."""
+        return self._conversation.waits
+
+    @property
     def masked(self) -> str | None:
         """Why this sample must not become a number; ``None`` if nothing failed but the model."""
         return self._conversation.masked

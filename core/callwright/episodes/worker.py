@@ -16,6 +16,7 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.machines.chunk_work import Salvage
 from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.calls.handles import with_handles
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Caller, Execution, ExecutionRules, never_begun
@@ -168,6 +169,8 @@ class Worker:
         except InfrastructureFailure as error:
             trace = never_begun(part, error)
         else:
+            part = with_handles(part, past.task, self.parser, execution.earlier.count)
+            assert isinstance(part, Program)
             trace = execution.run(part)
             self.sessions[past.session] = execution
         if request.last or trace.infrastructure is not None:
@@ -195,7 +198,8 @@ class Worker:
         state = ""
         try:
             for text, acts in zip(past.texts, past.acts, strict=True):
-                part = parsed(self.parser, Completion(text), task)
+                read = parsed(self.parser, Completion(text), task)
+                part = with_handles(read, task, self.parser, execution.earlier.count)
                 trace = execution.run(part) if isinstance(part, Program) else None
                 if trace is not None and trace.records:
                     state = trace.records[-1].state

@@ -128,6 +128,11 @@ class Enveloped:
 
     __slots__ = ()
 
+    #: How a model talks with the user of its task, for prompts.
+    speaking: Final = (
+        "There is a user, who answers you. To ask or tell it something, make no call: write the <tool_call> block that "
+        "makes none, and after it what you say. The user reads nothing else."
+    )
     second_block = staticmethod(second_block)
     stray_text = staticmethod(stray_text)
 

@@ -67,6 +67,15 @@ class Parser(Protocol):
 
 
 @runtime_checkable
+class TakesHandles(Protocol):
+    """What a form adds that has no references: a later turn may name earlier results (:mod:`callwright.walk`)."""
+
+    @property
+    def takes_handles(self) -> bool:
+        """Whether texts that are handles of earlier results stand for these."""
+
+
+@runtime_checkable
 class OneBlock(Protocol):
     """What a parser adds whose completion is one tool-call block: where a text holds more than that.
 

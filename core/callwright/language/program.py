@@ -20,6 +20,8 @@ Structure = Literal["none", "single", "parallel", "linear", "funnel", "tree", "c
 PREFIX = "API_RESPONSE_"
 #: The ``call`` of a reference that is spelt so that it names no call.
 NO_CALL: Final = -1
+#: In a turn, references from here on are to results of earlier turns, numbered over all of them: no id is as large.
+EARLIER: Final = 10**9
 #: ``API_RESPONSE_3``, ``API_RESPONSE_3.field``, ``API_RESPONSE_3.items[0].sku``
 _REFERENCE = re.compile(r"API_RESPONSE_([0-9]{1,9})((?:\.[^.\[\]]+|\[[0-9]{1,9}\])*)", re.DOTALL)
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
@@ -74,10 +76,15 @@ class Reference:
     def __str__(self) -> str:
         if self.call == NO_CALL:
             return PREFIX + "".join(map(str, self.path))
-        if not self.path:  # nearly all
+        if not self.path and self.call < EARLIER:  # nearly all
             return f"{PREFIX}{self.call}"
         tail = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
-        return f"{PREFIX}{self.call}{tail}"
+        return f"{PREFIX}{self.call}{tail}" if self.call < EARLIER else f"{handle_of(self.call - EARLIER)}{tail}"
+
+
+def handle_of(number: int) -> str:
+    """The handle of a result, by its number over all turns."""
+    return f"result_{number}"
 
 
 #: A reference and the path at which it stands.
@@ -151,6 +158,17 @@ class Program:
         for earlier, later in self.edges:  # sorted by the earlier end, so each prefix is final when it is used
             longest[later] = max(longest[later], longest[earlier] + 1)
         return max(longest, default=0)
+
+    @cached
+    def waves(self) -> tuple[tuple[Call, ...], ...]:
+        """The calls by the length of the longest chain that leads to each: none needs another one of its wave."""
+        depth = [0] * len(self.calls)
+        for earlier, later in self.edges:
+            depth[later] = max(depth[later], depth[earlier] + 1)
+        return tuple(
+            tuple(call for call, one in zip(self.calls, depth, strict=True) if one == wave)
+            for wave in range(max(depth, default=-1) + 1)
+        )
 
     @cached
     def dangling(self) -> tuple[tuple[int, str, Reference], ...]:

@@ -6,13 +6,14 @@ The rule: what the model thinks is nobody's but its own, and tags of a form are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from callwright.language.envelope import split_thought
 from callwright.language.program import Program
 from callwright.language.thoughts import begins_inside
 
 if TYPE_CHECKING:
+    from callwright.language.parser import Parser
     from callwright.walk.completion import Completion
 
 
@@ -27,6 +28,15 @@ def spoken(program: Program, completion: Completion) -> str:
     if program.text is not None:
         return program.text.strip()
     return _without_thought(completion.text)
+
+
+#: What a form that says nothing of it is taken to do with words to the user.
+_USUAL: Final = "What you write in an answer without a call, your thought aside, is read by the user, who answers."
+
+
+def speaking(parser: Parser) -> str:
+    """How a model talks with the user of its task in a form: its attribute ``speaking``, where it has one."""
+    return str(getattr(parser, "speaking", _USUAL))
 
 
 def _without_thought(text: str) -> str:

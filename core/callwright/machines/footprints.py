@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 from typing import Any, Final
@@ -23,7 +24,32 @@ def _note_fork() -> None:
     _forks[here] = _forks.get(here, 0) + 1
 
 
-os.register_at_fork(after_in_parent=_note_fork) if hasattr(os, "register_at_fork") else None
+#: Threads in which a tool runs now.
+_at_work: Final[set[int]] = set()
+#: prctl(PR_SET_PDEATHSIG): a signal for this process when the thread that made it ends.
+_PARENT_DEATH_SIGNAL: Final = 1
+
+
+def _end_with_the_parent() -> None:
+    """In a copy of the process that a tool has made: it may hang, on a lock of a thread that it was not given too."""
+    if _prctl is not None and threading.get_ident() in _at_work:
+        _prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_parent=_note_fork, after_in_child=_end_with_the_parent)
+
+_prctl: Any = None
+
+
+def _prepare() -> None:
+    """Have what a copy needs at hand: in one nothing can be imported safely."""
+    global _prctl
+    if _prctl is None and sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            _prctl = ctypes.CDLL(None).prctl
 
 
 class Footprint:
@@ -35,18 +61,23 @@ class Footprint:
     __slots__ = ("_folder", "_forks", "_process", "_variables")
 
     def __init__(self, *, alone: bool = True) -> None:
+        _prepare()
+        here = threading.get_ident()
+        _at_work.add(here)
         self._process = os.getpid()
-        self._forks = _forks.get(threading.get_ident(), 0)
+        self._forks = _forks.get(here, 0)
         self._folder = _folder() if alone else None
         self._variables = _variables().copy() if alone else None
 
     def undone(self) -> tuple[str, str] | None:
         """Put back what can be put back; a code and words for the first thing that was not as before, if any.
 
-        In a copy of the process that a tool has made, this does not return: it ends the copy.
+        In a copy of the process that a tool has made, this does not return: it ends the copy. A copy that never comes
+        here ends with the thread that made it (on Linux).
         """
         if os.getpid() != self._process:
             os._exit(_FORKED)
+        _at_work.discard(threading.get_ident())
         found = None
         if _forks.get(threading.get_ident(), 0) != self._forks:
             found = "forked", "started a copy of its process (fork)"

@@ -44,8 +44,10 @@ def kept_row(
     """
     row: Row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
     row["completion"] = attempt.completion.text
-    if len(attempt.completions) > 1:
+    if len(attempt.completions) > 1 or attempt.said:
         row["completions"] = [completion.text for completion in attempt.completions]
+    if attempt.said:
+        row["said"] = [None if one is None else _json(one.to_json()) for one in attempt.said]
     if messages:
         row["messages"] = [_json(message.to_openai()) for message in _own(messages, verdict.sample)]
     calls = ToolCalls()

@@ -27,7 +27,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "algorithm": "callwright.testing.algorithms:ALGORITHM_CHECKS",
     "trainer": "callwright.testing.others:TRAINER_CHECKS",
     "corpus": "callwright.testing.corpora:CORPUS_CHECKS",
-    "benchmark": "callwright.testing.corpora:CORPUS_CHECKS",
+    "benchmark": "callwright.testing.measuring.benchmarks:BENCHMARK_CHECKS",
     "synthesizer": "callwright.testing.others:SYNTHESIZER_CHECKS",
     "teacher": "callwright.testing.services.teachers:TEACHER_CHECKS",
     "user": "callwright.testing.services.users:USER_CHECKS",

@@ -103,7 +103,13 @@ def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:
         wrong = (*found.names, *found.parameters, *found.types)
         expect(not wrong, f"{about} does not fit its tools: {wrong[0] if wrong else ''}")
         trace = execute(
-            program, task.environment, task.tools, scenario=task.scenario, clock=task.clock, hazards=Hazards()
+            program,
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            clock=task.clock,
+            hazards=Hazards(),
         )
         if trace.masked is not None:  # a recording without these calls, a server that is not there
             continue

@@ -25,6 +25,7 @@ from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_an
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.outcomes import check_kinds, check_results, check_schema_errors, check_threads
 from callwright.testing.pickling import elsewhere, refuses
+from callwright.testing.services.users import check_user_tools
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import ExecutionRules, copy_json, execute
@@ -211,7 +212,11 @@ def check_failed_calls(environment: Environment, scenarios: Sequence[str] = ("",
             before = session.digest()
             outcome = ask(session, tool, arguments)
             expect(
-                outcome is None or outcome.executed or outcome.kind == "refused" or session.digest() == before,
+                outcome is None
+                or outcome.executed
+                or outcome.kind == "refused"
+                or outcome.injected == "lost_reply"
+                or session.digest() == before,
                 f"{tool}({shown(arguments)}) came to {shown(outcome)}, but changed the state: check everything before "
                 "the first change, or restore what was there",
             )
@@ -479,6 +484,7 @@ ENVIRONMENT_CHECKS: Final = (
     check_reset,
     check_goal_states,
     check_knowledge,
+    check_user_tools,
     check_pickles_before_use,
     check_pickles_after_use,
 )

@@ -52,9 +52,14 @@ class CompiledTool:
     agreed: set[tuple[Path, CompiledTool, Path]] = field(factory=set, repr=False)
 
     @cached_property
+    def takes_results(self) -> bool:
+        """Whether a parameter wants a table, which only the result of an earlier call can be."""
+        return holds_mark(self.parameters, TABLE)
+
+    @cached_property
     def received(self) -> Checker:
         """For arguments as the tool receives them: an earlier result stands where the schema wants a table."""
-        if not holds_mark(self.parameters, TABLE):
+        if not self.takes_results:
             return self.literal
         schema = _close(_with_tables(self.parameters), top=True)
         return Checker(_compile(schema, f"the parameters of tool {self.name!r}"), schema)

@@ -29,7 +29,7 @@ def check_costs(spec: ToolSpec) -> None:
     cost, latency = spec.cost, spec.latency
     if not (type(cost) is int and cost >= 0) and not (type(cost) is str and cost):
         raise UsageError(
-            f"tool {spec.name!r}: cost must be whole cents from 0 on, or the member of the result that tells them, not "
+            f"tool {spec.name!r}: cost must be whole cents from 0 on, or members of the result that tell them, not "
             f"{cost!r:.60}"
         )
     if type(latency) is not int or not 0 <= latency <= MOST_LATENCY:
@@ -44,7 +44,11 @@ def cost_of(spec: ToolSpec, value: Any) -> int:
     """What a call cost that returned ``value``, in cents: 0 where the result does not tell it in whole cents."""
     if type(spec.cost) is int:
         return spec.cost
-    for name in str(spec.cost).split("."):
+    return sum(_told(path.strip(), value) for path in str(spec.cost).split("+"))
+
+
+def _told(path: str, value: Any) -> int:
+    for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value if type(value) is int and value > 0 else 0
 
@@ -53,7 +57,7 @@ def in_words(spec: ToolSpec) -> str:
     """What a call of a tool costs, in a sentence or two; an empty text if it is free, immediate and can be undone."""
     said = []
     if type(spec.cost) is str:
-        said.append(f"Costs what {spec.cost} of the result tells.")
+        said.append(f"Costs {spec.cost} of the result.")
     elif spec.cost:
         said.append(f"Costs {spec.cost} cents a call.")
     if spec.latency:

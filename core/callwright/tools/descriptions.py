@@ -14,6 +14,12 @@ _CODE: Final = re.compile(r"``(.+?)``")
 #: What a compact schema leaves out: it says what is checked, and nothing of what a call means.
 _CHECKED_ANYWAY: Final = frozenset({"additionalProperties", "minLength", "maxLength", "uniqueItems"})
 
+#: A code such as NOT_FOUND, and texts that are about nothing else.
+_CODE_NAME: Final = r"(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{5,})"
+_ABOUT_FAILURES: Final = re.compile(rf"(?:It )?[Ff]ails\b|{_CODE_NAME}\b")
+_BESIDE_A_RULE: Final = re.compile(rf" \({_CODE_NAME}\)")
+_SENTENCES: Final = re.compile(r"(?<=[.;])\s+(?=[A-Z])")
+
 
 def flowing(text: str) -> str:
     """A docstring as running text: single spaces, no line breaks but an empty line between paragraphs."""
@@ -38,6 +44,41 @@ def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
     fits this one and not that one is told by the ``schema_error``.
     """
     small: dict[str, Any] = _mapped(schema, _compact_one, named=False)
+    return small
+
+
+def without_codes(description: str) -> str:
+    """The description of a tool without what it says of codes of failures, which outcomes tell when they come.
+
+    Sentences that begin with a code or with "Fails" are left out, and codes in brackets behind a rule; rules stay.
+    """
+    kept = []
+    for paragraph in description.split("\n\n"):
+        said = [one for one in _SENTENCES.split(paragraph) if not _ABOUT_FAILURES.match(one)]
+        if said:
+            text = _BESIDE_A_RULE.sub("", " ".join(said))
+            kept.append(f"{text[:-1]}." if text.endswith(";") else text)
+    return "\n\n".join(kept) or description
+
+
+def said_once(functions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A listing whose parameters are described where they first come: one of the same name, described in the same
+    words, is not described again in the tools behind it.
+    """
+    heard: set[tuple[str, str]] = set()
+    small = []
+    for one in functions:
+        parameters = dict(one["parameters"])
+        shorter = {}
+        for name, schema in (parameters.get("properties") or {}).items():
+            words = (name, str(schema.get("description")))
+            if "description" in schema and words in heard:
+                schema = {key: value for key, value in schema.items() if key != "description"}
+            heard.add(words)
+            shorter[name] = schema
+        if shorter:
+            parameters["properties"] = shorter
+        small.append({**one, "parameters": parameters})
     return small
 
 

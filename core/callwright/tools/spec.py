@@ -32,11 +32,13 @@ class ToolSpec:
     without further effect; ``discovery`` tools list what exists; ``sensitive`` ones take a secret (a parameter marked
     ``"x-sensitive": true``); ``hidden`` ones are never offered to an agent.
 
-    ``cost`` is what a call itself costs, apart from what is bought or sent with it: cents, or the member of the result
-    that tells them (``"fee_cents"``, with dots for inner ones). ``latency`` is how long a call takes, in whole seconds,
-    where time moves. ``irreversible`` tools do what no tool can take back. By default a call is free, immediate, and
-    can be undone; models are told of it only where they are asked to be (:mod:`callwright.tools.costing`). Raises
-    :class:`callwright.UsageError` for a cost or latency that is none, and for a read-only tool that is irreversible.
+    ``cost`` is what a call itself costs, apart from what is bought or sent with it: cents, or the members of the result
+    that tell them (``"fee_cents"``, ``"bill.delivery_cents + bill.service_cents"``). ``latency`` is how long a call
+    takes, in whole seconds, where time moves. ``irreversible`` is a tool whose calls, or some of them, do what no tool
+    takes back and nobody can leave out of account: money that is gone, words that others have, data that is lost. By
+    default a call is free, immediate, and can be undone; models are told of it only where they are asked to be
+    (:mod:`callwright.tools.costing`). Raises :class:`callwright.UsageError` for a cost or latency that is none, and for
+    a read-only tool that is irreversible.
     """
 
     name: str

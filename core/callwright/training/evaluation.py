@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
@@ -69,7 +70,7 @@ def evaluate(
         temperature=temperature, seed=seed, batch=batch, shots=shots, limits=limits, retries=retries, samples=samples
     )
     verdicts: list[Verdict] = []
-    for some in evaluated(pipeline, tasks, sampler, plan, lambda attempt, verdict, messages: (attempt, verdict)):
+    for some in evaluated(pipeline, tasks, sampler, plan, lambda attempt, verdict, *_: (attempt, verdict)):
         for attempt, verdict in some:
             verdicts.append(verdict)
             if keep is not None:
@@ -99,8 +100,12 @@ class Plan:
 class Then(Protocol[R_co]):
     """What is made of an attempt."""
 
-    def __call__(self, attempt: Attempt, verdict: Verdict, messages: Sequence[Message], /) -> R_co:
-        """``messages`` are everything that was said, from the system message on."""
+    def __call__(self, attempt: Attempt, verdict: Verdict, messages: Sequence[Message], seconds: float, /) -> R_co:
+        """``messages`` are everything that was said, from the system message on.
+
+        ``seconds`` is how long the task took, from its prompt to the end of its last episode; of tasks that a sampler
+        is asked for together, each has its share.
+        """
 
 
 def evaluated(
@@ -126,6 +131,7 @@ def evaluated(
         return
     conditions, native = _conditions(pipeline, plan), offers_tools(sampler)
     for start in range(0, len(tasks), plan.batch):
+        begun = time.perf_counter()
         requests = [_request(pipeline, task, plan, native) for task in tasks[start : start + plan.batch]]
         made = converse(
             pipeline,
@@ -136,7 +142,8 @@ def evaluated(
             temperature=plan.temperature,
             retries=plan.retries,
         )
-        yield [_judged(one, sample, then) for group in made for sample, one in enumerate(group)]
+        each = (time.perf_counter() - begun) / max(len(requests), 1)
+        yield [_judged(one, sample, then, each) for group in made for sample, one in enumerate(group)]
 
 
 class _Waits(Sampler, Protocol):
@@ -183,9 +190,11 @@ def _in_window(
 
         async def work(task: Task) -> list[T]:
             with lanes.one() as lane:
+                begun = time.perf_counter()
                 request = await lane.do(_request, pipeline, task, plan, native)
                 made = await converse_one(request, lane.do)
-                return [await lane.do(_judged, one, sample, then) for sample, one in enumerate(made)]
+                took = time.perf_counter() - begun
+                return [await lane.do(_judged, one, sample, then, took) for sample, one in enumerate(made)]
 
         async def converse_one(request: SamplingRequest, do: Do) -> Sequence[Episode]:
             how: Any = {"n": plan.samples, "temperature": plan.temperature, "retries": plan.retries}
@@ -215,6 +224,6 @@ def _request(pipeline: Pipeline, task: Task, plan: Plan, native: bool) -> Sampli
     return SamplingRequest(pipeline.messages(task, shots, native=native, limits=plan.limits), task)
 
 
-def _judged(episode: Episode, sample: int, then: Then[T]) -> T:
+def _judged(episode: Episode, sample: int, then: Then[T], seconds: float) -> T:
     attempt = episode.attempt
-    return then(attempt, judge(attempt, sample), episode.messages)
+    return then(attempt, judge(attempt, sample), episode.messages, seconds)

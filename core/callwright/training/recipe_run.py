@@ -11,9 +11,10 @@ from attrs import evolve
 
 from callwright.errors import UsageError
 from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
-from callwright.pipeline import Pipeline, Together, build_pipeline, create_trainer
+from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, load_recipe, write_toml
+from callwright.recipe_parts import Together, create_trainer
 from callwright.training.algorithm import GroupBaseline
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients

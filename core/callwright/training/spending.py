@@ -19,8 +19,11 @@ _DECIMALS: Final = 9
 
 
 def used_by(attempt: Attempt) -> dict[str, float] | None:
-    """What the answers behind an attempt took, over its turns; ``None`` where no sampler said anything of it."""
+    """What the answers behind an attempt took, over its turns and those of its user; ``None`` where nobody said
+    anything of it.
+    """
     said = [*(one.usage for one in attempt.completions), attempt.usage_outside]
+    said += [one.usage for one in attempt.said if one is not None]
     found = [usage for usage in said if usage is not None]
     return total(found) if found else None
 

@@ -135,9 +135,17 @@ def value_of(verdict: Verdict, key: str) -> Any:
 def check_keys(tables: Iterable[Sequence[str]], tasks: Sequence[Task]) -> None:
     """Raises :class:`callwright.UsageError` for a key of a table that no task has."""
     keys = [key for table in tables for key in table]
-    if not keys:
-        return
-    known = {"depth", "structure", "family"}.union(*(groups_of(task) for task in tasks))
+    if keys:
+        _check(keys, {name for task in tasks for name in groups_of(task)})
+
+
+def check_groups(tables: Iterable[Sequence[str]], verdicts: Iterable[Verdict]) -> None:
+    """Raises :class:`callwright.UsageError` for a key of a table that no verdict has."""
+    _check([key for table in tables for key in table], {name for verdict in verdicts for name in verdict.groups})
+
+
+def _check(keys: Sequence[str], named: set[str]) -> None:
+    known = named | {"depth", "structure", "family"}
     for key in keys:
         if key not in known:
             near = get_close_matches(key, known, n=1)
@@ -146,8 +154,13 @@ def check_keys(tables: Iterable[Sequence[str]], tasks: Sequence[Task]) -> None:
 
 
 def _by_keys(verdicts: Sequence[Verdict], keys: Sequence[str]) -> dict[str, Any]:
-    groups = _grouped(verdicts, lambda verdict: tuple(_sortable(value_of(verdict, key)) for key in keys))
+    groups = _grouped(verdicts, lambda verdict: group_name(verdict, keys))
     return {", ".join(shown for _, _, shown in names): cell for names, cell in _cells(groups)}
+
+
+def group_name(verdict: Verdict, keys: Sequence[str]) -> tuple[tuple[int, float, str], ...]:
+    """The group of a verdict by some keys, such that groups sort; the last part of each is how it is shown."""
+    return tuple(_sortable(value_of(verdict, key)) for key in keys)
 
 
 def _sortable(value: Any) -> tuple[int, float, str]:
@@ -174,11 +187,13 @@ def _samples(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     result: dict[str, Any] = {"n": most, "tasks": len(tasks), "pass@k": {}, "pass^k": {}}
     for k in ks_of(most):
         known = [(cluster, right, n) for cluster, right, n in counts if n >= k]
+        # A task's estimate is worth as many rows as it has samples for draws of k that do not overlap: for one, all.
+        worth = max(1, most // k)
         for name, estimate in (("pass@k", pass_at), ("pass^k", pass_hat)):
             clusters: dict[str, tuple[float, int]] = {}
             for cluster, right, n in known:
                 total, size = clusters.get(cluster, (0.0, 0))
-                clusters[cluster] = total + estimate(n, right, k), size + 1
+                clusters[cluster] = total + worth * estimate(n, right, k), size + worth
             share = clustered_share(clusters.values())
             result[name][str(k)] = {"value": share.share, "tasks": len(known), "low": share.low, "high": share.high}
     return result

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import Abstention
+from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.envelope import read_thought
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.validation import Validation
-from callwright.walk.answers import answers_match, first_difference, values_equal
+from callwright.walk.answers import answer_collected, answers_match, first_difference, values_equal, wrong_instance
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
 
+#: The fact of a task that holds its goal, as JSON.
+GOAL: Final = "goal"
 #: Characters of a fact that may still be the name of a group.
 _LONGEST_NAME: Final = 64
 #: What a call's arguments did not fit, by the code of its outcome.
@@ -34,10 +37,12 @@ _ANY_REFERENCE: Final = object()
 class Verdict:
     """How one attempt went.
 
-    ``answer``: the returned values are the expected ones. ``valid``: the answer is right and every call also fits its
-    schema and executed (the stricter accuracy of TIER's released evaluator). ``failure`` is empty for a right answer,
-    else a short stable name of the first thing that went wrong; ``error`` is a finer one (see :func:`error_class`).
-    ``masked``: the machinery failed, and it hangs on what was lost whether the answer is right. ``thought_words``: see
+    ``answer``: the returned values are the expected ones, or where all results are wanted those of all turns; in every
+    world of the task, where it has several (else ``answer:other_world``); of a task with a goal, that it was reached.
+    ``valid``: the answer is right and every call also fits its schema and executed (the stricter accuracy of TIER's
+    released evaluator). ``failure`` is empty for a right answer, else a short stable name of the first thing that went
+    wrong; ``error`` is a finer one (see :func:`error_class`). ``masked``: the machinery failed, and it hangs on what
+    was lost whether the answer is right. ``thought_words``: see
     :func:`thought_words`; ``None`` for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
     ``family`` names the tasks that succeed and fail together with this one (``facts["family"]``; empty: none does);
     ``groups`` is what else tables may be made by (see :func:`groups_of`).
@@ -144,9 +149,15 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
         return evolve(base, failure=certain, error=certain) if certain else masked
     try:
         executed = trace.answer_executed
-        right = executed and answers_match(task.answer, trace.returned)
+        reached = goal_reached(attempt)
+        if reached is None:
+            right = (executed and answers_match(task.answer, trace.returned)) or answer_collected(task, trace)
+        else:
+            right = reached
+        if right and task.instances and wrong_instance(attempt) is not None:
+            return evolve(base, failure="answer:other_world", error="answer:other_world")
         valid = right and trace.executed and not (validation.names or validation.parameters or validation.types)
-    except Abstention:
+    except (Abstention, InfrastructureFailure):
         return masked
     if right:
         return evolve(base, answer=True, valid=valid)
@@ -159,6 +170,8 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     elif not executed:
         failed = trace.failures[0].outcome
         failure = f"execution:{failed.code or failed.kind}"
+    elif reached is False:
+        failure = "goal:missed"
     elif not program.calls:
         failure = "answer:abstained"
     elif task.answer.is_no_call:
@@ -168,14 +181,43 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     return evolve(base, failure=failure, error=_finer(failure, task, program, validation, trace))
 
 
+def goal_reached(attempt: Attempt) -> bool | None:
+    """Whether what an attempt has left is the goal of its task, which stands in the fact ``goal``.
+
+    Everything is done again in a fresh session, what the user did in its place. ``None`` where there is no goal, nobody
+    knows what was left (an attempt of somebody else) or sessions check none: then the answer counts.
+
+    Raises :class:`callwright.InfrastructureFailure` if the machinery fails, and :class:`callwright.errors.DataError`
+    for a goal that is not of the task's environment.
+    """
+    task = attempt.task
+    if GOAL not in task.facts or attempt.is_told:
+        return None
+    execution = attempt.conditions.execution(task)
+    try:
+        for part, said in zip_longest(attempt.parts, attempt.said):
+            masked = execution.run(part).masked if isinstance(part, Program) else None
+            if masked is None and said is not None:
+                masked = execution.act(said.calls).masked
+            if masked is not None:
+                raise InfrastructureFailure(masked)
+        found = execution.look("check_goal", task.facts[GOAL])
+    except DataError as error:
+        raise DataError(f"task {task.id!r}: {error}") from error
+    finally:
+        execution.close()
+    return None if found is None else bool(found.equal)
+
+
 def _certain_failure(attempt: Attempt, program: Program, validation: Validation, trace: Trace) -> str:
     """What makes a masked attempt wrong whatever its lost calls would have come to; empty if that hangs on them.
 
     A call of a tool that is not offered never executes, nor one whose arguments do not fit, one that refers to no
     earlier call, or one that failed before the machinery did; and a program that returns fewer or more values than are
-    expected is not right. Of several turns nothing is said: a later one may put an earlier one right.
+    expected is not right. Of several turns nothing is said: a later one may put an earlier one right. Nor is anything
+    of a task with a goal.
     """
-    if len(attempt.parts) > 1:
+    if len(attempt.parts) > 1 or GOAL in attempt.task.facts:
         return ""
     if validation.names:
         return "schema:unknown_tool"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from callwright.walk.tasks import Answer
+from callwright.errors import Abstention
+from callwright.walk.tasks import Answer, Instance, Task
+from callwright.walk.trace import Trace
+
+if TYPE_CHECKING:
+    from callwright.walk.attempt import Attempt
 
 
 @frozen
@@ -70,6 +75,47 @@ def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Toleranc
         return _same_multiset(answer.values, returned, tolerance)
     except RecursionError:  # results nested in results; no expected answer is nested like that
         return False
+
+
+def answer_collected(task: Task, trace: Trace) -> bool:
+    """Whether a task that wants all results has them from several turns, each of which called some of what it needs.
+
+    Raises :class:`callwright.errors.Abstention` as :attr:`callwright.walk.Trace.collected` does.
+    """
+    collected = trace.collected if task.returns == "all" else None
+    return collected is not None and answers_match(task.answer, collected)
+
+
+def wrong_instance(attempt: Attempt) -> Instance | None:
+    """The first further world of the task in which the attempt's program does not reach the answer there.
+
+    Only a program that is written at once can be right in several worlds: what is called in later turns was chosen by
+    what the first world returned, so that ``None`` is all that is said of these. Raises
+    :class:`callwright.errors.Abstention` where the machinery failed in another world.
+    """
+    task, program = attempt.task, attempt.program
+    if not task.instances or program is None or len(attempt.parts) > 1 or attempt.is_told:
+        return None
+    from callwright.walk.conditions import rules_under
+    from callwright.walk.execution import STRICT, execute
+
+    conditions = attempt.conditions
+    rules = rules_under(STRICT, conditions.time_limit, conditions.isolation)
+    for instance in task.instances:
+        trace = execute(
+            program,
+            task.environment,
+            task.tools,
+            scenario=instance.scenario,
+            seed=instance.seed,
+            rules=rules,
+            clock=task.clock or conditions.clock,
+        )
+        if trace.masked is not None:
+            raise Abstention(f"in the world {instance.scenario!r}: {trace.masked}")
+        if not (trace.answer_executed and answers_match(instance.answer, trace.returned)):
+            return instance
+    return None
 
 
 def _same_multiset(expected_values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:

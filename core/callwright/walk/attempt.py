@@ -23,6 +23,7 @@ from callwright.language.parser import OneBlock, ParseFailure, Parser, Span
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
+from callwright.walk.calls.handles import all_with_handles
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress, rules_under
 from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
@@ -181,7 +182,8 @@ class Attempt:
             if len(self._completions) == 1:
                 parts = (self.parsed,)
             else:
-                parts = tuple(parsed(self.parser, one, self.task) for one in self._completions)
+                read = [parsed(self.parser, one, self.task) for one in self._completions]
+                parts = all_with_handles(read, self.task, self.parser)
             self._parts = parts
         return parts
 

@@ -28,6 +28,7 @@ from callwright.environments.sizes import TooLarge, bounds, check_result
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.handles import Earlier, Needed
 from callwright.walk.calls.references import FEW_COPIES, Unresolved, check_arguments, copies_held, with_results
 from callwright.walk.calls.references import copy_json as copy_json
 from callwright.walk.calls.references import resolved_arguments as resolved_arguments
@@ -74,6 +75,7 @@ class Execution:
         "_there",
         "_tools",
         "_user_turns",
+        "earlier",
     )
 
     def __init__(
@@ -94,6 +96,8 @@ class Execution:
         self._session: Session | None = None
         self._there: IsolatedEnvironment | None = None
         self._closed = False
+        #: What the turns so far came to, as later ones refer to it.
+        self.earlier = Earlier()
 
     def run(self, program: Program) -> Trace:
         """Run every call of a program. Raises :class:`callwright.UsageError` for calls after :meth:`close`."""
@@ -103,13 +107,19 @@ class Execution:
         try:
             session = self._opened()
             environment = self._environment
+            earlier = self.earlier.needed(program) if self.earlier.count else None
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
                 given = _given(program, self._tools, environment, self._rules)
-                return _gathered(program, there.stream(_named(program), records_there, *given))
-            return _run(program, session, self._tools, self._rules, self._caller, not environment.pure)
+                if earlier is not None:
+                    given = *given, None, None, earlier
+                trace = _gathered(program, there.stream(_named(program), records_there, *given))
+            else:
+                trace = _run(program, session, self._tools, self._rules, self._caller, not environment.pure, earlier)
         except InfrastructureFailure as error:
             return never_begun(program, error)
+        self.earlier.add(program, trace.records, self._tools)
+        return trace
 
     def look(self, question: str, *given: Any) -> Any:
         """What the user asks of the session (:mod:`callwright.walk.users.world`), now that its turn has passed.
@@ -240,13 +250,14 @@ def _run(
     rules: ExecutionRules,
     caller: Caller,
     copied: bool,
+    earlier: Needed | None = None,
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
     next_turn(session)
     before = session.digest()
     if type(session) is TimedSession:
         caller = session.caller(caller)
-    return Trace(tuple(_records(program, session, tools, rules, caller, copied)), program.returns, before)
+    return Trace(tuple(_records(program, session, tools, rules, caller, copied, earlier)), program.returns, before)
 
 
 def _records(
@@ -256,11 +267,17 @@ def _records(
     rules: ExecutionRules,
     caller: Caller,
     copied: bool,
+    earlier: Needed | None = None,
 ) -> Iterator[CallRecord]:
     digest, ask = session.digest, session.call if caller is call_session else None
     results: dict[int, Outcome] = {}
     specs: dict[int, ToolSpec] = {}
     held: dict[int, int] = {}
+    few = 1 if copied else FEW_COPIES
+    if earlier is not None:  # each turn may hand on more than once what the last one returned
+        results.update(earlier[0])
+        specs.update(earlier[1])
+        few = 0
     bounded = not copied and declares(session.inner if type(session) is TimedSession else session, BoundsResults)
     results_size = 0
     for call in program.calls:
@@ -273,7 +290,7 @@ def _records(
             if located:
                 holding = copies_held(located, held)
                 arguments = with_results(call.arguments, located, results, specs, rules)
-                if holding > (1 if copied else FEW_COPIES):  # one result is within its own bound
+                if holding > few:  # one result is within its own bound
                     check_arguments(arguments)
             else:
                 arguments = dict(call.arguments)
@@ -338,18 +355,19 @@ def records_there(
     copied: bool,
     clock: ClockPolicy | None = None,
     hazards: Hazards | None = None,
+    earlier: Needed | None = None,
 ) -> Iterator[Any]:
     """In the process of a session: the digest before the first call, then the record of every call.
 
     ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` and
-    ``hazards`` are for a session that was opened for this program.
+    ``hazards`` are for a session that was opened for this program, ``earlier`` are results that it refers to.
     """
     if clock is not None or hazards is not None:
         prepare(session.inner, clock, hazards, session.environment.name)
     next_turn(session.inner)
     yield session.digest()
     tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
-    yield from _records(program, session, tools, rules, _call_watched, copied)
+    yield from _records(program, session, tools, rules, _call_watched, copied, earlier)
 
 
 def _call_watched(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:

@@ -85,3 +85,12 @@ class TurnLimits:
 
 #: One completion, and nothing after it.
 SINGLE_TURN = TurnLimits(assistant_turns=1, user_turns=1)
+
+
+def limits_of(corpus: object) -> TurnLimits:
+    """The limits of a corpus of conversations, its attribute ``limits``; a single turn for every other one.
+
+    They hold where nobody states any.
+    """
+    stated = getattr(corpus, "limits", None)
+    return stated if isinstance(stated, TurnLimits) else SINGLE_TURN

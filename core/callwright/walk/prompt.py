@@ -12,14 +12,18 @@ from callwright.environments.telling import tell
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import Parser
-from callwright.language.program import plain
+from callwright.language.program import Call, handle_of, plain
+from callwright.language.speech import speaking
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
+from callwright.walk.calls.handles import TOLD as HANDLES
+from callwright.walk.calls.handles import handed_on, shows_handles
 from callwright.walk.execution import execute
 from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Corpus, Task
+from callwright.walk.trace import CallRecord
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
@@ -38,6 +42,7 @@ def build_messages(
 
     What an environment tells of its world (:class:`callwright.environments.protocol.Briefs`) stands between the two,
     under a title of its own; environments that tell nothing, as those of the papers' corpora, leave no trace of it.
+    For a task with a user the form says how to speak to it.
 
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
@@ -56,10 +61,13 @@ def build_messages(
     :class:`callwright.errors.ComponentError` where a plugin left something else than messages.
     """
     if native:
-        return _heard(_native_messages(task, shots, limits), task, registry)
+        return _heard(_native_messages(task, parser, shots, limits), task, registry)
     offered, briefing = _offered(task), _briefing(task)
     told = f"# World\n{briefing}\n\n" if briefing else ""
-    messages = [Message.system(f"{_instructions(parser, limits)}\n\n{told}# Tools\n{offered}\n")]
+    answered = task.user is not None and (limits is None or limits.user_turns > 1)
+    spoken = f"# The user\n{speaking(parser)}\n\n" if answered else ""
+    taught = _instructions(parser, limits) + _of_handles(task, parser, limits)
+    messages = [Message.system(f"{taught}\n\n{told}{spoken}# Tools\n{offered}\n")]
     for shot in shots:
         if shot.program is None:
             raise DataError(f"task {shot.id!r} cannot be an example in a prompt: it has no reference program")
@@ -80,16 +88,24 @@ def _instructions(parser: Parser, limits: TurnLimits | None) -> str:
     return parser.instructions_within(steps=not limits.single, requests=limits.user_turns > 1)
 
 
-def _native_messages(task: Task, shots: Sequence[Task], limits: TurnLimits | None) -> list[Message]:
+def _of_handles(task: Task, parser: Parser, limits: TurnLimits | None) -> str:
+    """What is told of handles, where there are several turns and results have them."""
+    several = limits is not None and not limits.single
+    return f"\n\n{HANDLES}" if several and shows_handles(task, parser) else ""
+
+
+def _native_messages(task: Task, parser: Parser, shots: Sequence[Task], limits: TurnLimits | None) -> list[Message]:
     briefing = _briefing(task)
     told = f"\n\n# World\n{briefing}\n" if briefing else ""
-    messages = [Message.system(native_instructions(steps=limits is None or not limits.single) + told)]
+    handles = _of_handles(task, parser, limits)
+    messages = [Message.system(native_instructions(steps=limits is None or not limits.single) + handles + told)]
     for shot in shots:
-        messages += [Message.user(_other_world(shot, briefing) + shot.query), *_native_example(shot)]
+        messages.append(Message.user(_other_world(shot, briefing) + shot.query))
+        messages += _native_example(shot, handles=handles != "")
     return [*messages, Message.user(task.query)]
 
 
-def _native_example(shot: Task) -> Iterator[Message]:
+def _native_example(shot: Task, *, handles: bool) -> Iterator[Message]:
     """The reference program as calls with their results: all at once, or one by one where one needs another's."""
     program = shot.program
     if program is None:
@@ -108,14 +124,23 @@ def _native_example(shot: Task) -> Iterator[Message]:
     )
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
-    records = list(trace.records)
+    pairs = list(zip(program.calls, trace.records, strict=True))
     chained = any(call.located for call in program.calls)
-    for some in [[record] for record in records] if chained else [records]:
-        calls = [ToolCall("", record.tool, json.dumps(plain(record.arguments), ensure_ascii=False)) for record in some]
+    for some in [[pair] for pair in pairs] if chained else [pairs]:
+        written = [_written(call, record, handles=handles) for call, record in some]
+        calls = [ToolCall("", record.tool, text) for (_, record), text in zip(some, written, strict=True)]
         yield Message.assistant("", calls)
-        for record in some:
-            yield Message.tool(tell(record.outcome, id=record.call, name=record.tool))
+        for call, record in some:
+            handle = {"handle": handle_of(call.id)} if handles else {}
+            yield Message.tool(tell(record.outcome, id=record.call, name=record.tool, **handle))
     yield Message.assistant(SETTLED)
+
+
+def _written(call: Call, record: CallRecord, *, handles: bool) -> str:
+    """The arguments of a call, as a model writes them that has seen the results before it."""
+    given = plain(record.arguments)
+    made = {key: handed_on(value, given[key]) for key, value in call.arguments.items()} if handles else given
+    return json.dumps(made, ensure_ascii=False)
 
 
 def _heard(messages: Sequence[Message], task: Task, registry: Registry | None) -> tuple[Message, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from callwright.language.messages import Message
     from callwright.language.parser import Parser
     from callwright.machines.model_server.reply_cache import ReplyCache
+    from callwright.walk.limits import TurnLimits
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
 
@@ -23,14 +24,15 @@ class SamplingRequest:
     """A prompt, and the task it was made of (scripted samplers answer from the task, models from the messages).
 
     In an episode of several turns, ``messages`` go on to what the model is to answer next, and ``turns`` are those that
-    it has had, with what their calls came to. ``parser`` is the form in which completions are read, where it is
-    known.
+    it has had, with what their calls came to. ``parser`` is the form in which completions are read, and
+    ``limits`` say how many turns there may be, where they are known.
     """
 
     messages: tuple[Message, ...]
     task: Task
     turns: tuple[Turn, ...] = field(default=(), repr=False)
     parser: Parser | None = field(default=None, repr=False, eq=False)
+    limits: TurnLimits | None = field(default=None, repr=False)
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
 from callwright.language.program import Program
+from callwright.tools.costing import telling_costs
 from callwright.tools.spec import ToolSpec
 from callwright.walk.users.said import UserSpec
 
@@ -32,6 +33,15 @@ class Answer:
 
 
 @frozen
+class Instance:
+    """Another world of a task: what a session is opened with, and the answer that the reference program gives there."""
+
+    scenario: str
+    answer: Answer = field(repr=False)
+    seed: int = 0
+
+
+@frozen
 class Task:
     """A query with the tools that are offered for it and what the right answer is.
 
@@ -41,7 +51,9 @@ class Task:
     without it as the scenario says, which is: not at all, unless it says otherwise. ``hazards`` are the faults and
     limits that its calls meet; without them those of the scenario, which are none, unless it says otherwise. ``user``
     is who talks with the agent in an episode of several turns; without one it gets the query, and nobody answers it.
-    ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against.
+    ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against. With
+    ``tells_costs`` they say what calls cost, how long they take, and that nothing undoes them. ``instances``
+    are further worlds in which a program has to be right, too.
     """
 
     id: str
@@ -62,13 +74,15 @@ class Task:
     hazards: Hazards | None = None
     user: UserSpec | None = None
     shown: tuple[str, ...] | None = None
+    tells_costs: bool = False
+    instances: tuple[Instance, ...] = field(default=(), repr=False)
 
     @property
     def offered(self) -> dict[str, ToolSpec]:
         """The tools that a model is shown, by name, in the order in which they are listed: never a hidden one."""
-        if self.shown is None:
-            return {name: spec for name, spec in self.tools.items() if not spec.hidden}
-        return {name: self.tools[name] for name in self.shown if not self.tools[name].hidden}
+        shown = self.tools if self.shown is None else self.shown
+        offered = {name: self.tools[name] for name in shown if not self.tools[name].hidden}
+        return {name: telling_costs(spec) for name, spec in offered.items()} if self.tells_costs else offered
 
 
 @runtime_checkable

@@ -112,6 +112,20 @@ class Trace:
         return tuple(values)
 
     @property
+    def collected(self) -> tuple[Any, ...] | None:
+        """The values of every call that executed, over all turns; ``None`` unless several turns called something.
+
+        A call that failed returned nothing, and was put right by a later one if the answer is right. Raises
+        :class:`callwright.errors.Abstention` where one of the values is not known.
+        """
+        if self.last is None or self.last == len(self.records):
+            return None
+        for record in self.records:
+            if record.outcome.kind == "unknown":
+                raise Abstention(_not_known(record))
+        return tuple(record.outcome.value for record in self.records if record.outcome.executed)
+
+    @property
     def handed(self) -> tuple[CallRecord, ...]:
         """The calls whose values are the answer: the last (``one``) or all (``all``) of the last turn that called."""
         return self._answering if self.returns == "all" else self.records[-1:]

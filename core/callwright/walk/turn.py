@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from callwright.environments.protocol import Outcome
 from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
-from callwright.language.program import NO_CALL, Call, Program, Reference
+from callwright.language.program import EARLIER, NO_CALL, Call, Program, Reference
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.references import resolved_arguments
 from callwright.walk.completion import Completion
@@ -151,6 +151,8 @@ def _renumbered(call: Call, offset: int) -> Call:
 
 def _moved(value: Any, offset: int) -> Any:
     if isinstance(value, Reference):
+        if value.call >= EARLIER:  # which is numbered over all turns already
+            return Reference(value.call - EARLIER, value.path)
         return value if value.call == NO_CALL else Reference(value.call + offset, value.path)
     if isinstance(value, dict):
         return {key: _moved(inner, offset) for key, inner in value.items()}

@@ -38,6 +38,7 @@ class HermesParser:
     limits: ParseLimits = DEFAULT_LIMITS
     teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "hermes"
+    takes_handles: ClassVar[bool] = True
 
     def parse(self, text: str) -> Program | ParseFailure:
         """Read a completion.

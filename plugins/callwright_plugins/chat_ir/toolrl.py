@@ -43,6 +43,11 @@ class ToolRLParser:
     limits: ParseLimits = DEFAULT_LIMITS
     teaches: Taught = field(default="allowed", alias="instructions", validator=check_taught, kw_only=True)
     name: ClassVar[str] = "toolrl"
+    speaking: ClassVar[str] = (
+        "There is a user, who answers you. To ask or tell it something, make no call: write a <response> block. The "
+        "user reads nothing else."
+    )
+    takes_handles: ClassVar[bool] = True
 
     def parse(self, text: str) -> Program | ParseFailure:
         """Read a completion.

@@ -31,6 +31,16 @@ def callwright_corpora() -> Iterable[Lazy]:
 
 
 @hookimpl
+def callwright_benchmarks() -> Iterable[Lazy]:
+    """Register the benchmark."""
+    yield Lazy(
+        NAME,
+        "callwright_plugins.depthbench.benchmark:DepthBenchV1",
+        summary="the 766 validation tasks, by depth",
+    )
+
+
+@hookimpl
 def callwright_commands() -> Iterable[Lazy]:
     """Register the commands."""
     yield Lazy("corpus export", "callwright_plugins.depthbench.command:export", summary="write a corpus to a file")

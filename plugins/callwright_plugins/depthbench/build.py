@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from callwright.language.program import Program, plain
-from callwright_plugins.depthbench.corpus import FILE
+from callwright_plugins.depthbench.corpus import FILE, read_task
+from callwright_plugins.depthbench.environment import DepthBench
+from callwright_plugins.depthbench.instances import FILE as INSTANCES
+from callwright_plugins.depthbench.instances import build as build_instances
 from callwright_plugins.depthbench.specifications import FILE as SPECIFICATIONS
 from callwright_plugins.depthbench.specifications import derive, text_of
 
@@ -66,7 +69,7 @@ def corpus_text(report: Callable[[str], object] = lambda text: None) -> str:
 
 
 def build(folder: Path = DATA, *, check: bool = False, report: Callable[[str], object] = lambda text: None) -> bool:
-    """Write both files, or (``check``) compare them with those that are there. Returns whether they are the same."""
+    """Write all files, or (``check``) compare them with those that are there. Returns whether they are the same."""
     same = True
     specifications = text_of(derive())
     path = folder / SPECIFICATIONS
@@ -79,6 +82,8 @@ def build(folder: Path = DATA, *, check: bool = False, report: Callable[[str], o
     same &= path.exists() and gzip.decompress(path.read_bytes()) == text
     if not check:
         path.write_bytes(gzip.compress(text, 9, mtime=0))
+    tasks = [read_task(json.loads(line), DepthBench()) for line in text.splitlines()]
+    same &= build_instances(tasks, folder / INSTANCES, report, check=check)
     report(f"{len(text.splitlines())} tasks, {len(text)} bytes, sha256 {hashlib.sha256(text).hexdigest()}")
     return same
 

@@ -10,13 +10,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, overload
 
+from attrs import evolve
+
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.program import Call, Program, revive
 from callwright.pickling import made_again, made_by
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
+from callwright_plugins.depthbench.arguable import ARGUABLE
 from callwright_plugins.depthbench.environment import DepthBench
 from callwright_plugins.depthbench.examples import fixed_examples, oracle_examples
+from callwright_plugins.depthbench.instances import FILE as INSTANCES
+from callwright_plugins.depthbench.instances import MOST_FRESH, fresh_tasks, instances_of
 
 FILE: Final = "corpus.jsonl.gz"
 SPLITS: Final = ("train", "validation")
@@ -29,16 +34,33 @@ class DepthBenchCorpus(Corpus):
     ``shots`` are the worked examples of prompts: ``fixed``, the same for every task (:mod:`.examples`), or ``oracle``,
     drawn by the structure and depth of the task itself, which tells a model what its answer looks like.
 
+    ``instances``: a program has to be right in the further worlds of :mod:`.instances`, too. ``fresh``: after the tasks
+    of training come so many of each in other worlds, tasks with ids and answers of their own
+    (:func:`.instances.fresh_tasks`).
+
     Raises :class:`callwright.errors.DataError` for a file that cannot be read, :class:`callwright.UsageError` for other
     ``shots``.
     """
 
-    def __init__(self, file: str | Path | None = None, shots: Literal["fixed", "oracle"] = "fixed") -> None:
+    def __init__(
+        self,
+        file: str | Path | None = None,
+        shots: Literal["fixed", "oracle"] = "fixed",
+        instances: bool = False,
+        fresh: int = 0,
+    ) -> None:
         if shots not in ("fixed", "oracle"):
             raise UsageError(f"shots is 'fixed' or 'oracle', not {shots!r}")
+        if type(instances) is not bool:
+            raise UsageError(f"instances is true or false, not {instances!r}")
+        if type(fresh) is not int or not 0 <= fresh <= MOST_FRESH:
+            raise UsageError(f"fresh is a whole number from 0 to {MOST_FRESH}, not {fresh!r}")
+        self._instances, self._fresh = instances, fresh
         self._environment: DepthBench = made_again(DepthBench, ())
         lines = _lines(file)
         self._splits = {split: _Split(self, split, rows) for split, rows in lines.items()}
+        self._other_worlds: Mapping[str, Sequence[str]] = _scenarios() if instances else {}
+        self._renewed: dict[str, Task] | None = None
         self._place: dict[str, tuple[str, int]] | None = None
         self._shapes: list[tuple[str, int]] | None = None
         self._draws = shots
@@ -46,7 +68,7 @@ class DepthBenchCorpus(Corpus):
 
     def __reduce__(self) -> Any:
         """As the file that it reads, which must be where it is unpickled."""
-        return made_by(self, DepthBenchCorpus, self._file, self._draws)
+        return made_by(self, DepthBenchCorpus, self._file, self._draws, self._instances, self._fresh)
 
     @property
     def name(self) -> str:
@@ -61,13 +83,23 @@ class DepthBenchCorpus(Corpus):
     @property
     def splits(self) -> Mapping[str, int]:
         """``train`` and ``validation`` with their sizes."""
-        return {name: len(split) for name, split in self._splits.items()}
+        return {name: len(split) + len(self._fresh_tasks(name)) for name, split in self._splits.items()}
 
     def __getitem__(self, split: str) -> Sequence[Task]:
         """The tasks of a split, by depth. Raises :class:`callwright.errors.UnknownName`."""
         if split not in self._splits:
             raise UnknownName(f"split of {NAME}", split, self._splits)
-        return self._splits[split]
+        fresh = self._fresh_tasks(split)
+        return (*self._splits[split], *fresh) if fresh else self._splits[split]
+
+    def _fresh_tasks(self, split: str) -> Sequence[Task]:
+        """Tasks of training in other worlds, as many of each as asked for."""
+        if not self._fresh or split != "train":
+            return ()
+        if self._renewed is None:
+            made = (one for task in self._splits["train"] for one in fresh_tasks(task, self._fresh))
+            self._renewed = {task.id: task for task in made}
+        return tuple(self._renewed.values())
 
     def task(self, task_id: str) -> Task:
         """The task with this id (``train-0017``, ``validation-0003``).
@@ -81,9 +113,18 @@ class DepthBenchCorpus(Corpus):
                 for index, line in enumerate(split.lines)
             }
         found = self._place.get(task_id)
+        if found is None and "@" in task_id:
+            self._fresh_tasks("train")
+            if task_id in (self._renewed or {}):
+                return (self._renewed or {})[task_id]
         if found is None:
             raise UnknownName(f"task of {NAME}", task_id, self._place)
         return self._splits[found[0]][found[1]]
+
+    def in_all_worlds(self, task: Task) -> Task:
+        """The task with its instances, where the corpus has them."""
+        scenarios = self._other_worlds.get(task.id, ())
+        return evolve(task, instances=instances_of(task, scenarios)) if scenarios else task
 
     @property
     def oracle_shots(self) -> bool:
@@ -136,7 +177,8 @@ class _Split(Sequence[Task]):
         position = range(len(self.lines))[index]
         task = self._made.get(position)
         if task is None:
-            task = self._made[position] = read_task(json.loads(self.lines[position]), self._corpus.environment)
+            task = self._corpus.in_all_worlds(read_task(json.loads(self.lines[position]), self._corpus.environment))
+            self._made[position] = task
         return task
 
 
@@ -162,6 +204,13 @@ def _lines(file: str | Path | None) -> dict[str, list[bytes]]:
                 except (ValueError, KeyError, TypeError) as error:
                     raise DataError(f"{file}: row {number} is not a task of {NAME}") from error
             found[split].append(line)
+    return found
+
+
+def _scenarios() -> Mapping[str, Sequence[str]]:
+    """The scenarios of instances by the id of their task."""
+    text = resources.files("callwright_plugins.depthbench").joinpath("data", INSTANCES).read_text(encoding="utf-8")
+    found: dict[str, list[str]] = json.loads(text)
     return found
 
 
@@ -199,7 +248,8 @@ def read_task(row: Mapping[str, Any], environment: DepthBench) -> Task:
                 key: row[key]
                 for key in ("target_tools", "distractors", "family", "kind", "compound", "would")
                 if key in row
-            },
+            }
+            | ({"arguable": ARGUABLE[row["id"]]} if row["id"] in ARGUABLE else {}),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(

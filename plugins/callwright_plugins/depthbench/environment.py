@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.specifications import specifications
-from callwright_plugins.depthbench.world import CONTEXTS, Context, context
+from callwright_plugins.depthbench.world import CONTEXTS, FIRST, WORLDS, Context, World, context, within, world
 
 _ready: dict[str, ReadyTool] = {}
 _TAKEN: Final = frozenset({"context"})
@@ -34,17 +35,20 @@ def _prepare(tool: str) -> None:
 class DepthBenchSession(Session):
     """One user's view of the world. No tool changes anything, so the state is the context."""
 
-    __slots__ = ("_context",)
+    __slots__ = ("_context", "_world")
     bounds_results = True
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, world: World = FIRST) -> None:
+        self._context, self._world = context, world
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Run one tool; the codes of ``execution_error`` are :data:`.toolkit.CODES`."""
         if tool not in _ready:
             _prepare(tool)
-        return call_tool(_ready, tool, arguments, self._context)
+        if self._world is FIRST:  # nearly always
+            return call_tool(_ready, tool, arguments, self._context)
+        with within(self._world):
+            return call_tool(_ready, tool, arguments, self._context)
 
     def digest(self) -> str:
         """SHA-256 of the world's name and the context's key."""
@@ -65,7 +69,7 @@ class DepthBench(Environment):
     """The environment ``depthbench-v1``. Its data are made once per process, when first asked for, and shared."""
 
     def __init__(self) -> None:
-        self._contexts: dict[str, Context] = {}
+        self._contexts: dict[str, tuple[Context, int]] = {}
 
     def __reduce__(self) -> Any:
         return made_by(self, DepthBench)
@@ -88,6 +92,9 @@ class DepthBench(Environment):
     def open(self, scenario: str = "", seed: int = 0) -> DepthBenchSession:
         """A session of ``user-0000`` to ``user-1023``; without a scenario the seed chooses.
 
+        ``user-0042@7`` is user 42 of world 7 (:class:`.world.World`), whose data are others of the same kinds; without
+        a number it is world 0, in which the tasks of the corpus play.
+
         What a user's place, day and habits are is not to be read off the scenario: the tools tell. Raises
         :class:`callwright.UsageError` for another text.
         """
@@ -96,11 +103,22 @@ class DepthBench(Environment):
             if not scenario:
                 return DepthBenchSession(context(seed % CONTEXTS))
             found = self._contexts[scenario] = _read(scenario)
-        return DepthBenchSession(found)
+        known, number = found
+        return DepthBenchSession(known, world(number))
 
 
-def _read(scenario: str) -> Context:
-    number = scenario.removeprefix("user-")
-    if len(scenario) == 9 and len(number) == 4 and number.isascii() and number.isdigit() and int(number) < CONTEXTS:
-        return context(int(number))
-    raise UsageError(f"{scenario[:80]!r} is no scenario of {NAME}; they are user-0000 to user-{CONTEXTS - 1:04d}")
+_SCENARIO: Final = re.compile("user-([0-9]{4})(?:@([1-9][0-9]{0,4}))?", re.ASCII)
+
+
+def _read(scenario: str) -> tuple[Context, int]:
+    """The context of a scenario and the number of its world."""
+    found = _SCENARIO.fullmatch(scenario)
+    if found is None or int(found[1]) >= CONTEXTS:
+        last = f"user-{CONTEXTS - 1:04d}"
+        raise UsageError(
+            f"{scenario[:80]!r} is no scenario of {NAME}; they are user-0000 to {last}, and in other worlds "
+            f"user-0000@1 to {last}@{WORLDS - 1}"
+        )
+    number = int(found[2] or 0)
+    with within(world(number)):
+        return context(int(found[1])), number

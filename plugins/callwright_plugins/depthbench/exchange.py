@@ -15,9 +15,11 @@ from typing import Any, Final
 
 from callwright.errors import DataError, MissingExtra, UsageError
 from callwright.language.messages import Message, ToolCall
-from callwright.language.program import plain
+from callwright.language.program import Call, plain
 from callwright.tools.validation import TABLE
+from callwright.walk.execution import execute
 from callwright.walk.tasks import Corpus, Task
+from callwright.walk.trace import CallRecord
 
 FORMATS: Final = ("jsonl", "official", "parquet", "openai")
 QUERIES: Final = "queries.json"
@@ -104,20 +106,53 @@ def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def openai_row(task: Task) -> dict[str, Any]:
     """A chat row: the query, the assistant's calls, and the offered tools as function definitions.
 
-    References stay texts such as ``API_RESPONSE_0``. A task without calls has an assistant that says so.
+    Calls that need one another's results are made one after the other: those that need nothing in the assistant's first
+    message, what they returned in messages of the role ``tool``, and so on; arguments are the values that the tools
+    get. The last message is the assistant's. A task without calls has an assistant that says so. Raises
+    :class:`callwright.errors.DataError` for a program with references that does not execute.
     """
-    calls = task.program.calls if task.program is not None else ()
-    native = [
-        ToolCall(f"call_{call.id}", call.tool, json.dumps(plain(call.arguments), ensure_ascii=False)) for call in calls
-    ]
-    assistant = Message.assistant("" if calls else "None of the available tools can do this.", native)
+    waves = task.program.waves if task.program is not None else ()
+    said: list[Message] = [Message.user(task.query)]
+    if not waves:
+        said.append(Message.assistant("None of the available tools can do this."))
+    made = _executed(task) if len(waves) > 1 else {}
+    before: tuple[Call, ...] = ()
+    for wave in waves:
+        if before:
+            said += [Message.tool(json_of(made[call.id].outcome.value), f"call_{call.id}") for call in before]
+        arguments = [plain(made[call.id].arguments if made else call.arguments) for call in wave]
+        named = zip(wave, arguments, strict=True)
+        said.append(
+            Message.assistant("", [ToolCall(f"call_{call.id}", call.tool, json_of(given)) for call, given in named])
+        )
+        before = wave
     return {
         "id": task.id,
         "split": task.split,
-        "messages": [Message.user(task.query).to_openai(), assistant.to_openai()],
-        "tools": [spec.to_openai() for spec in task.tools.values()],
-        "parallel_tool_calls": len(calls) > 1,
+        "messages": [message.to_openai() for message in said],
+        "tools": [spec.to_openai() for spec in task.offered.values()],
+        "parallel_tool_calls": any(len(wave) > 1 for wave in waves),
     }
+
+
+def json_of(value: Any) -> str:
+    """A value as the text of a message."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _executed(task: Task) -> dict[int, CallRecord]:
+    """What came of each call of the reference program, by its id."""
+    assert task.program is not None
+    trace = execute(
+        task.program, task.environment, task.tools, scenario=task.scenario, seed=task.seed, clock=task.clock
+    )
+    if not trace.executed:
+        failed = trace.failures[0]
+        raise DataError(
+            f"the reference program of task {task.id!r} does not execute: call {failed.call} {failed.tool}: "
+            f"{failed.outcome.code}: {failed.outcome.message}"
+        )
+    return {record.call: record for record in trace.records}
 
 
 def _write_official(folder: Path, rows: Sequence[dict[str, Any]], corpus: Corpus) -> int:

@@ -4,26 +4,94 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, timedelta
-from functools import cache, lru_cache
-from typing import Final, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, Final, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 SEED: Final = "depthbench-v1"
 T = TypeVar("T")
 
 
-@lru_cache(maxsize=8192)
+@frozen(eq=False)
+class World:
+    """A world by its number: 0 is that of DepthBench v1, the others have other data of the same kinds.
+
+    Cities, currencies, makes and the like are the same in all; what is drawn differs. ``kept`` remembers what was made
+    of its data, by the functions that make it.
+    """
+
+    number: int
+    seed: str = field(init=False)
+    kept: dict[Callable[..., Any], Callable[..., Any]] = field(factory=dict, init=False, repr=False)
+
+    @seed.default
+    def _seed_of_number(self) -> str:
+        return f"{SEED}/world-{self.number}" if self.number else SEED
+
+
+#: Numbers of worlds are below this.
+WORLDS: Final = 100_000
+FIRST: Final = World(0)
+#: The world whose session is being called: in each thread its own.
+_at_hand: Final = ContextVar("depthbench_world", default=FIRST)
+
+
+@lru_cache(maxsize=48)
+def world(number: int) -> World:
+    """The world of a number; its data are made when they are first asked for."""
+    return World(number) if number else FIRST
+
+
+@contextmanager
+def within(chosen: World) -> Iterator[None]:
+    """Draw from this world, in this thread."""
+    before = _at_hand.set(chosen)
+    try:
+        yield
+    finally:
+        _at_hand.reset(before)
+
+
+def per_world(most: int | None = None) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Remember what a function of this world's data gives, in each world for itself; the ``most`` recent if stated."""
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        first = lru_cache(maxsize=most)(function)
+
+        @wraps(function)
+        def remembered(*arguments: Any) -> T:
+            at_hand = _at_hand.get()
+            if at_hand is FIRST:
+                return first(*arguments)
+            found = at_hand.kept.get(function)
+            if found is None:
+                found = at_hand.kept[function] = lru_cache(maxsize=most)(function)
+            made: T = found(*arguments)
+            return made
+
+        return remembered
+
+    return decorate
+
+
 def roll(key: str, sides: int) -> int:
-    """A number in ``[0, sides)`` that depends on nothing but the key. About a microsecond."""
-    return int.from_bytes(hashlib.blake2b(f"{SEED}/{key}".encode(), digest_size=8).digest(), "big") % sides
+    """A number in ``[0, sides)`` that depends on nothing but the world and the key. About a microsecond."""
+    return _roll(_at_hand.get().seed, key, sides)
+
+
+@lru_cache(maxsize=8192)
+def _roll(seed: str, key: str, sides: int) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=8).digest(), "big") % sides
 
 
 def stream(key: str) -> random.Random:
-    """A generator of its own for a key."""
-    return random.Random(f"{SEED}/{key}")
+    """A generator of its own for a key of the world at hand."""
+    return random.Random(f"{_at_hand.get().seed}/{key}")
 
 
 def pick(rng: random.Random, options: Sequence[T]) -> T:
@@ -198,7 +266,7 @@ LANGUAGES: Final = ("English", "French", "German", "Italian", "Spanish")
 CONTEXTS: Final = 1024
 
 
-@cache
+@per_world()
 def context(number: int) -> Context:
     """The context of a number; its key says nothing about what is in it."""
     rng = stream(f"context/{number}")
@@ -206,7 +274,7 @@ def context(number: int) -> Context:
     today = date(2026, 1, 5) + timedelta(days=int(rng.random() * 340))
     currency, account = shuffled(rng, tuple(RATES))[:2]
     return Context(
-        key=f"user-{number:04d}",
+        key=f"user-{number:04d}" + (f"@{_at_hand.get().number}" if _at_hand.get() is not FIRST else ""),
         user=f"{pick(rng, FIRST_NAMES)} {pick(rng, LAST_NAMES)}",
         city=city,
         home=home,

@@ -112,7 +112,8 @@ def grid(
 def _check(app: App, plan: Plan) -> None:
     """Make the components of every setting once, so that what is wrong is said before anything is trained."""
     from callwright.errors import RecipeError
-    from callwright.pipeline import build_pipeline, create_trainer
+    from callwright.pipeline import build_pipeline
+    from callwright.recipe_parts import create_trainer
     from callwright.training.recipe_run import check_tasks
 
     corpora: list[tuple[Any, Any]] = []

@@ -11,6 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from callwright.commands.jsonl import BadRow, RowFile
 from callwright.commands.pipelines import find_task, make_pipeline
+from callwright.commands.row_files.episodes import episode_of
 from callwright.commands.trust import SCORED, allow
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
@@ -79,7 +80,15 @@ class Source:
         if group is None:
             group = row.get("step")
         key = (name, group) if isinstance(group, str | int | None) else (name, repr(group))
-        return Sample(row_id, self.pipeline.attempt(task, text, progress), key, row)
+        try:
+            episode = episode_of(row)
+        except DataError as error:
+            raise BadRow(str(error)) from error
+        if episode is not None:
+            attempt = self.pipeline.attempt(task, episode.completions, progress, said=episode.said)
+        else:
+            attempt = self.pipeline.attempt(task, text, progress)
+        return Sample(row_id, attempt, key, row)
 
     def under(self, time_limit: float | None, isolation: Isolation | None) -> None:
         """Execute under these limits, where they are stated, in place of the recipe's."""

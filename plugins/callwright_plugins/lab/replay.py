@@ -80,8 +80,8 @@ class Replay:
 
     def _verdict(self, row_id: str | int, row: Mapping[str, Any], attempt: Attempt) -> None:
         """Whether it was right, and why not: that hangs on no recipe."""
-        if ("answered" not in row and "failure" not in row) or "turns" in row:
-            return  # an episode of several turns is judged by all of them, and the row is replayed by its last
+        if "answered" not in row and "failure" not in row:
+            return
         self.verdicts += 1
         verdict = judge(attempt)
         for key, now in (("answered", verdict.answer), ("failure", verdict.failure)):

@@ -13,6 +13,7 @@ import os
 import socket
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import asdict, evolve
 
 from callwright.episodes.driving import drive_one
+from callwright.episodes.sampling import of_copy
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, RunError
 from callwright.training.evaluation import Verdict, judge
@@ -62,6 +64,7 @@ class Agent:
         self._splits = {self.pipeline.train, self.pipeline.evaluation}
         self._codec: Codec | None = None
         self._groups = Groups()
+        self._begun: Counter[str] = Counter()
         self._masked_in_a_row = 0
         reward = self.pipeline.reward
         self._step = grid_step(self.configuration.group, max(abs(reward.low), abs(reward.high)))
@@ -119,6 +122,8 @@ class Agent:
             limits=evolve(limits, context_tokens=room),
             progress=read_progress(self.folder, self.configuration.steps),
         )
+        self._begun[task.id] += 1  # the samples of a prompt come to the same object, and their users differ
+        conditions = of_copy(conditions, task, self._begun[task.id])
         rollout = self.pipeline.token_episode(task, self._codec_of(tokenizer), conditions=conditions)
         if digest_of_ids(rollout.prompt_ids) != row["prompt"]:
             rollout.close()
@@ -274,6 +279,7 @@ class Agent:
                 "calls": len(turn.calls),
                 "tokens": end - start,
                 "observation": self._written(response[end:after]),
+                **({} if turn.user is None else {"user": turn.user.said.to_json()}),
             }
             for turn, (start, end), after in zip(rollout.attempt.turns, ranges, following, strict=True)
         ]

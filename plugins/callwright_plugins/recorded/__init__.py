@@ -32,6 +32,16 @@ def callwright_corpora() -> Iterator[Lazy]:
 
 
 @hookimpl
+def callwright_benchmarks() -> Iterator[Lazy]:
+    """The released DepthBench as a benchmark."""
+    yield Lazy(
+        "depthbench-official",
+        f"{_HERE}.benchmark:DepthBenchOfficialBenchmark",
+        "TIER's released queries against a recording of their backend, by depth (data=DIR)",
+    )
+
+
+@hookimpl
 def callwright_commands() -> Iterator[Lazy]:
     """``callwright env record``."""
     yield Lazy("env record", f"{_HERE}.command:record", "record what an environment answers, for training offline")

@@ -22,9 +22,14 @@ def callwright_run_finished(run: Run) -> None:
 
 @hookimpl
 def callwright_commands() -> Iterable[Lazy]:
-    """``callwright report``."""
+    """``callwright report`` and ``callwright compare``."""
     yield Lazy(
         "report",
         "callwright_plugins.report.command:report",
         "write the report of a run or an evaluation, finished or not",
+    )
+    yield Lazy(
+        "compare",
+        "callwright_plugins.report.comparing.command:compare",
+        "compare evaluations of the same tasks: paired differences, and the tasks that flipped",
     )

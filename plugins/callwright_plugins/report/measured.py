@@ -174,6 +174,8 @@ def _notices(data: RunData) -> str:
             "The examples in the prompts are oracle shots: they have the structure and depth of the task itself, which "
             "tells a model whether to call, how often and in what shape. This accuracy is no few-shot accuracy."
         )
+    why = table(data.after.get("benchmark")).get("why")
+    remarks += [f"Not official: {reason}." for reason in why] if isinstance(why, list) else []
     if raised := undeclared([data.after.get("undeclared")]):
         remarks.append(raised)
     if data.evaluation.get("finished") is not True:
@@ -199,11 +201,39 @@ def _accuracy(data: RunData) -> Iterator[str]:
         valid = {label: number(table(cell).get("valid_accuracy")) for label, cell in table(cells).items()}
         further = [(one, valid[one.label]) for one in compared({}, table(cells))]
         content += f"<h3>By {safe(named)}</h3>{_table(named, further)}"
+    content += _masked(data.after)
     content += _samples(table(data.after.get("samples")))
+    if values := table(data.after.get("values")):
+        rows_of = "".join(
+            f'<tr><th scope="row">{safe(name)}</th><td class="n">{percent(number(value))}</td></tr>'
+            for name, value in values.items()
+        )
+        content += f'<h3>As the benchmark adds it up</h3><table class="plain"><tbody>{rows_of}</tbody></table>'
     wrong = failures(table(data.after.get("failures")))
     if wrong:
         content += f"<h3>Commonest failures by depth</h3>{wrong}"
     yield section("Accuracy", content, lead=_LEAD, key="accuracy")
+
+
+def _masked(result: dict[str, Any]) -> str:
+    """Every group with masked attempts, and between what its accuracy would lie with them; empty without any."""
+    tables = {"": {"all": result.get("all")}, "depth": table(result.get("by_depth"))}
+    tables |= {"structure": table(result.get("by_structure")), **table(result.get("by"))}
+    body = ""
+    for keys, cells in tables.items():
+        for label, cell in table(cells).items():
+            count, low, high = (number(table(cell).get(key)) for key in ("masked", "lowest", "highest"))
+            if count:
+                named = f"{keys}: {label}" if keys else label
+                bounds = f'<td class="n">{percent(low)}</td><td class="n">{percent(high)}</td>'
+                body += f'<tr><th scope="row">{safe(named)}</th><td class="n">{count:,.0f}</td>{bounds}</tr>'
+    if not body:
+        return ""
+    heads = "".join(f'<th scope="col" class="n">{name}</th>' for name in ("Masked", "If all wrong", "If all right"))
+    return (
+        "<h3>Masked attempts, and the accuracy if they were wrong or right</h3>"
+        f'<table class="plain"><thead><tr><th scope="col"></th>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    )
 
 
 def _samples(samples: dict[str, Any]) -> str:

@@ -51,17 +51,16 @@ def render(data: RunData) -> str:
         )
         if part
     )
-    return _document(f"{data.name} – Callwright run", body, _footer(data, "run"))
+    return document(f"{data.name} – Callwright run", body, _footer(data, "run"))
 
 
 def render_evaluation(data: RunData) -> str:
     """The whole page of an evaluation."""
-    return _document(
-        f"{measured.title(data)} – Callwright evaluation", measured.body(data), _footer(data, "evaluation")
-    )
+    return document(f"{measured.title(data)} – Callwright evaluation", measured.body(data), _footer(data, "evaluation"))
 
 
-def _document(title: str, body: str, footer: str) -> str:
+def document(title: str, body: str, footer: str) -> str:
+    """A whole page around its body; ``body`` and ``footer`` are HTML."""
     script = _asset("script.js")
     # The policy names this script by its hash: should text of a model ever slip through unescaped, it would not run.
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

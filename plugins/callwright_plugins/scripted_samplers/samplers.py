@@ -8,24 +8,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from attrs import evolve
 
 from callwright.errors import DataError, UsageError
-from callwright.language.parser import Parser
+from callwright.language.parser import Parser, TakesHandles
 from callwright.language.program import Call, Program
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.walk.answers import answers_match
-from callwright.walk.attempt import Attempt
+from callwright.walk.calls.handles import shows_handles
 from callwright.walk.completion import Completion
+from callwright.walk.execution import execute
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
+from callwright_plugins.scripted_samplers.native import next_wave
+from callwright_plugins.scripted_samplers.references import (
+    GOLD,
+    SETTLED,
+    next_turn,
+    writes_references,
+)
 from callwright_plugins.scripted_samplers.values import NoValue, another_value, random_arguments
-
-#: What is written once the calls of an episode were made.
-_SETTLED: Final = Program((), "one", "The request is settled.")
 
 
 class Scripted(ABC):
@@ -49,8 +54,11 @@ class Scripted(ABC):
         ]
 
     def _completion(self, request: SamplingRequest, seed: str) -> Completion:
-        program = _SETTLED if request.turns else self.program(request.task, Random(seed))
-        return Completion(self.parser.render(program))
+        return Completion(self.parser.render(self.turn(request, Random(seed))))
+
+    def turn(self, request: SamplingRequest, rng: Random) -> Program:
+        """The program of the next turn of an episode: all calls in the first one."""
+        return SETTLED if request.turns else self.program(request.task, rng)
 
     @abstractmethod
     def program(self, task: Task, rng: Random) -> Program:
@@ -58,9 +66,33 @@ class Scripted(ABC):
 
 
 class Gold(Scripted):
-    """The reference program, every time."""
+    """The reference program, every time.
+
+    Of a task whose fact ``gold`` states its reference turn by turn (objects with ``say``, a text to the user, or
+    ``calls``), a turn at a time; in a form that cannot write references a call that takes a result comes after it. Any
+    other reference is written over the turns of an episode in such a form, each call when what it needs is there.
+    """
 
     name = "gold"
+
+    def __init__(self, registry: Registry, ir: str = "json") -> None:
+        super().__init__(registry, ir)
+        self._whole = writes_references(self.parser)
+
+    def turn(self, request: SamplingRequest, rng: Random) -> Program:
+        """The next turn of the reference; once it is used up the user hears that everything is settled."""
+        if GOLD not in request.task.facts:
+            return super().turn(request, rng)
+        return next_turn(request.task, request.turns, whole=self._whole)
+
+    def _completion(self, request: SamplingRequest, seed: str) -> Completion:
+        gold, parser = request.task.program, self.parser
+        if gold is None or GOLD in request.task.facts or not _in_turns(request, parser):
+            return super()._completion(request, seed)
+        written = self.program(request.task, Random(seed))
+        handles = shows_handles(request.task, parser)
+        wave = next_wave(written, gold, request.turns, request.task.tools, handles=handles)
+        return Completion(parser.render(wave or SETTLED))
 
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
@@ -96,6 +128,15 @@ class NoisyGold(Gold):
         super().__init__(registry, ir)
         self.p = float(p)
 
+    def turn(self, request: SamplingRequest, rng: Random) -> Program:
+        """The next turn. Of a reference that is stated turn by turn each call may be spoiled, whatever it comes to."""
+        turn = super().turn(request, rng)
+        if GOLD not in request.task.facts:
+            return turn
+        rng = Random(f"{rng.random()}/{len(request.turns)}")
+        calls = (call if rng.random() < self.p else _spoil(call, request.task, rng) for call in turn.calls)
+        return evolve(turn, calls=tuple(calls))
+
     def program(self, task: Task, rng: Random) -> Program:
         """The reference, spoiled."""
         gold = super().program(task, rng)
@@ -111,8 +152,9 @@ class NoisyGold(Gold):
         return program
 
     def _answers(self, task: Task, program: Program) -> bool:
-        trace = Attempt(task, self.parser.render(program), self.parser).trace
-        return trace is not None and trace.executed and answers_match(task.answer, trace.returned)
+        world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock}
+        trace = execute(program, task.environment, task.tools, **world)
+        return trace.executed and answers_match(task.answer, trace.returned)
 
 
 class RandomValid(Scripted):
@@ -141,6 +183,11 @@ class RandomValid(Scripted):
             except NoValue:
                 offered.remove(spec)
         return Program(tuple(calls), thought="Any tool will do.")
+
+
+def _in_turns(request: SamplingRequest, parser: Parser) -> bool:
+    several = request.limits is not None and not request.limits.single
+    return several and isinstance(parser, TakesHandles) and parser.takes_handles
 
 
 def _offered(task: Task) -> list[ToolSpec]:

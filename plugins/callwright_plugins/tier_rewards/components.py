@@ -14,7 +14,7 @@ from callwright.language.parser import ParseFailure, Span
 from callwright.language.program import Program
 from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
-from callwright.walk.answers import answers_match, first_difference
+from callwright.walk.answers import answer_collected, answers_match, first_difference, wrong_instance
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Deferred, Evidence, RewardComponent, Score
 from callwright.walk.tasks import Answer
@@ -212,8 +212,19 @@ class RightAnswer(RewardComponent):
                 if not record.outcome.executed:  # what stands in place of its value is no answer, whatever it is
                     reason = f"call {record.call} {record.tool} did not execute, so that it returned nothing"
                     return Score(0.0, evidence=(Evidence("failed_call", reason, record.call, expected="a result"),))
+            return _in_all_worlds(attempt)
+        if answer_collected(attempt.task, trace):
             return FULL
         return Score(0.0, evidence=(wrong_answer(answer, trace),))
+
+
+def _in_all_worlds(attempt: Attempt) -> Score:
+    """Full for an answer that is also right in the further worlds of its task, if it has any."""
+    lost = wrong_instance(attempt) if attempt.task.instances else None
+    if lost is None:
+        return FULL
+    reason = f"it is right in the task's world, but not in {lost.scenario!r}: something is written that was to be asked"
+    return Score(0.0, evidence=(Evidence("other_world", reason),))
 
 
 class Abstention(RewardComponent):

@@ -20,6 +20,7 @@ from callwright.walk.execution import Execution
 from callwright.walk.reward import RewardRecipe
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright.walk.turn import Turn
+from callwright.walk.users.said import need_no_user
 from callwright_plugins.trl_bridge.signatures import tool_method
 
 #: What no answer can be known for: a session of an environment without a corpus.
@@ -54,6 +55,7 @@ class ToolEnvironment:
         if self._execution is not None:
             self._execution.close()
         task = self._task_of(row)
+        need_no_user(task, "TRL", "sample with trl_bridge.rollout_func(…)")
         self._task, self._turns = task, []
         self._conditions = Conditions(caller=event_caller(self._registry), isolation=_ISOLATION)
         self._execution = self._conditions.execution(task)
@@ -132,7 +134,7 @@ def make_environment(
 
 def _find(given: str | Corpus | Environment, registry: Registry) -> tuple[Corpus | None, Environment]:
     if isinstance(given, str):
-        if given in registry.names("corpus"):
+        if registry.knows("corpus", given):
             corpus: Corpus = registry.create("corpus", given)
             return corpus, corpus.environment
         if registry.knows("environment", given):

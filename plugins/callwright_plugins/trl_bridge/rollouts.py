@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from attrs import evolve
 from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.driving import drive_batch
 from callwright.episodes.pool import EpisodePool
+from callwright.episodes.sampling import of_copy
 from callwright.episodes.token_episode import Codec, describe_episodes
 from callwright.errors import DataError
 from callwright.language.messages import Message
@@ -61,13 +63,16 @@ class RolloutFunction:
         tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
         codecs: dict[bool, Codec] = {}
         rollouts = []
+        copies: Counter[str] = Counter()
         for prompt in prompts:
             plain = isinstance(prompt, str)
             if plain not in codecs:
                 codecs[plain] = self._codec(plain, tokenizer, trainer)
             task = self._tasks_by_text[prompt] if plain and prompt in self._tasks_by_text else self._task(prompt)
             messages = None if plain else [_message(one) for one in prompt]
-            rollouts.append(self.pipeline.token_episode(task, codecs[plain], messages=messages, conditions=conditions))
+            drawn = of_copy(conditions, task, copies[task.id], trainer.state.global_step) if task.user else conditions
+            copies[task.id] += 1
+            rollouts.append(self.pipeline.token_episode(task, codecs[plain], messages=messages, conditions=drawn))
         drive_batch(rollouts, TrainerEngine(trainer), retries=self.retries, pool=self.pool)
         self.described = describe_episodes(rollouts)
         filler = _filler(trainer, tokenizer)
@@ -126,12 +131,13 @@ def _message(one: Mapping[str, Any]) -> Message:
 
 
 def _alike(one: Task, other: Task) -> bool:
-    return (one.query, one.scenario, one.seed, one.answer, one.program) == (
+    return (one.query, one.scenario, one.seed, one.answer, one.program, one.user) == (
         other.query,
         other.scenario,
         other.seed,
         other.answer,
         other.program,
+        other.user,
     )
 
 

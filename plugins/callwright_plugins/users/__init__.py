@@ -18,4 +18,11 @@ def callwright_users() -> Iterable[Lazy]:
         f"{_HERE}.scripted:Scripted",
         "tells what it knows when it is asked, and is done when its goal is reached",
     )
+    yield Lazy(
+        "model",
+        f"{_HERE}.model:ModelUser",
+        "a model, by any sampler, that is told who it is, what it wants and what it knows",
+        reaches=f"{_HERE}.reaching:reaches",
+        stand_in=f"{_HERE}.stand_in:stand_in",
+    )
     yield Lazy("replayed", f"{_HERE}.replayed:Replayed", "says the same lines, whatever the agent says")

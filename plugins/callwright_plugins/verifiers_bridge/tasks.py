@@ -17,6 +17,7 @@ from callwright.walk.limits import TruncationPolicy
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Task
+from callwright.walk.users.said import need_no_user
 from callwright_plugins.verifiers_bridge.scoring import attempt_of, make_corpus, make_reward
 from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
 
@@ -135,6 +136,7 @@ class Loading:
         parser = registry.create("parser", NATIVE_FORM if native else config.ir)
         tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
         for task in tasks if config.limit is None else tasks[: config.limit]:
+            need_no_user(task, "verifiers", "train on it by another bridge, or evaluate with callwright evaluate")
             system = build_messages(task, parser, registry, native=native)[0].text
             data = CallwrightData(
                 id=task.id,

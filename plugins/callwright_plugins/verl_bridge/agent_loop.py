@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 from attrs import asdict, evolve
@@ -12,6 +13,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetr
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive_one
+from callwright.episodes.sampling import of_copy
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
@@ -19,6 +21,9 @@ from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy, TurnLimits
 from callwright_plugins.verl_bridge.scoring import open_named, scores
+
+#: How many episodes of a task were begun in this process.
+_begun: Final[Counter[str]] = Counter()
 
 
 @register("callwright")
@@ -69,6 +74,8 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
         messages = [Message.from_openai(one) for one in kwargs["raw_prompt"]]
         conditions = evolve(pipeline.conditions, limits=self._turn_limits(_stated(pipeline)))
+        _begun[task.id] += 1  # a loop is made for every sample, and the users of a prompt differ
+        conditions = of_copy(conditions, task, _begun[task.id])
         rollout = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
         longest = self.rollout_config.prompt_length
         if len(rollout.prompt_ids) > longest:

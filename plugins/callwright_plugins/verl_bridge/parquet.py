@@ -13,6 +13,7 @@ from callwright.language.parser import Parser
 from callwright.plugins import Registry, default_registry
 from callwright.walk.prompt import build_messages
 from callwright.walk.tasks import Corpus, Task
+from callwright.walk.users.said import need_no_user
 
 
 def rows(
@@ -40,6 +41,7 @@ def rows(
             "structure": task.structure,
         }
         if parser is None:
+            need_no_user(task, "verl's own loop", "export with a form, and train with the agent loop of this bridge")
             info |= _tools(task, corpus)
         row: dict[str, Any] = {
             "data_source": corpus.name,

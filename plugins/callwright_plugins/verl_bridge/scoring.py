@@ -213,7 +213,7 @@ def open_named(
 
     registry = default_registry()
     if corpus is None and recipe in registry.names("reward recipe"):
-        if data_source not in registry.names("corpus"):
+        if data_source is None or not registry.knows("corpus", data_source):
             raise UsageError(
                 f"the reward recipe {recipe!r} needs a corpus: set reward_kwargs.corpus (data_source {data_source!r} "
                 "is not the name of one)"

@@ -16,6 +16,8 @@ from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 
 _REFERENCE: Final = {"type": "string", "pattern": r"^API_RESPONSE_[0-9]{1,3}.*$"}
+#: In forms without references a later turn names a result by its handle.
+_HANDLE: Final = {"type": "string", "pattern": r"^result_[0-9]{1,3}.*$"}
 #: Keywords that are about models and people, not about values.
 _SAID: Final = frozenset({"description", "title", "default", "examples", SENSITIVE, TABLE, "$schema"})
 
@@ -30,7 +32,7 @@ def structural_tags(form: str, tools: Mapping[str, ToolSpec]) -> dict[str, Any]:
         structures = [
             {
                 "begin": f'<tool_call>\n{{"name": {json.dumps(spec.name)}, "arguments": ',
-                "schema": values_only(spec.parameters),
+                "schema": values_only(spec.parameters, _HANDLE),
                 "end": "}\n</tool_call>",
             }
             for spec in offered
@@ -60,19 +62,18 @@ def calls_schema(tools: list[ToolSpec]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": {"anyOf": calls} if calls else False}
 
 
-def values_only(schema: Any) -> Any:
+def values_only(schema: Any, table: Mapping[str, str] = _REFERENCE) -> Any:
     """A schema without what is not about values. Objects that list properties take no others."""
     if isinstance(schema, list):
-        return [values_only(inner) for inner in schema]
+        return [values_only(inner, table) for inner in schema]
     if not isinstance(schema, Mapping):
         return schema
     if schema.get(TABLE):
-        return dict(_REFERENCE)
-    made = {
-        key: inner if key == "required" else values_only(inner) for key, inner in schema.items() if key not in _SAID
-    }
+        return dict(table)
+    kept = {key: inner for key, inner in schema.items() if key not in _SAID}
+    made = {key: inner if key == "required" else values_only(inner, table) for key, inner in kept.items()}
     if "properties" in schema:
-        made["properties"] = {name: values_only(inner) for name, inner in schema["properties"].items()}
+        made["properties"] = {name: values_only(inner, table) for name, inner in schema["properties"].items()}
         made.setdefault("additionalProperties", False)
     if made.get("type") == "object" and "properties" not in made and "additionalProperties" not in made:
         made["additionalProperties"] = False

@@ -42,7 +42,11 @@ def test_samples_of_a_task_are_rows_of_their_own(invoke: Invoke, tmp_path: Path)
         for name, test in (("pass@k", any), ("pass^k", all)):
             expected = sum(sum(map(test, some)) / len(some) for some in choices) / 12
             assert samples[name][str(k)]["value"] == pytest.approx(expected, abs=1e-12)
-    assert samples["pass@k"]["1"]["value"] == pytest.approx(found["overall"])
+    assert found["masked"] == 0
+    first = samples["pass@k"]["1"]
+    assert (first["value"], first["low"], first["high"]) == pytest.approx(
+        tuple(found["all"][key] for key in ("accuracy", "low", "high"))
+    ), "pass@1 is the accuracy, interval and all"
     assert found["all"]["clusters"] == 12
     assert json.loads((tmp_path / "e/settings.json").read_text())["samples"] == 4
     refused = invoke(*NOISY, "--samples", "3", "--batch", "5", "-o", tmp_path / "e")
@@ -107,6 +111,17 @@ def test_a_row_says_what_was_called_and_where_the_answer_differs(invoke: Invoke,
         assert (row["expected"], row["found"]) != (returned, row["expected"])
         assert row["found"] == returned
         assert row["error"].startswith("answer:wrong_")
+
+
+def test_how_long_attempts_took_stands_beside_the_rows(invoke: Invoke, tmp_path: Path) -> None:
+    words = (*NOISY, "--samples", "2", "--batch", "5", "-o", tmp_path / "e")
+    assert invoke(*words).exit_code == 0
+    lines = (tmp_path / "e/seconds.jsonl").read_text().splitlines()
+    taken = [json.loads(line) for line in lines]
+    rows = rows_of(tmp_path / "e")
+    assert [(one["task"], one["sample"]) for one in taken] == [(row["task"], row["sample"]) for row in rows]
+    assert all(0 < one["seconds"] < 60 for one in taken)
+    assert "seconds" not in (tmp_path / "e/verdicts.jsonl").read_text()
 
 
 def test_a_limit_takes_as_many_of_each_depth(invoke: Invoke, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from callwright.errors import DataError, RecipeError
 from callwright.language.program import Call, Program
 from callwright.pipeline import build_pipeline
 from callwright.recipe_file import parse_recipe
+from callwright.testing import check_component
 from callwright.training.ledger.ingredients import task_digests
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Execution, execute
@@ -68,6 +69,12 @@ LIBRARY = cw.StatefulEnvironment(
         "calm": cw.Scenario(build),
         "rough": cw.Scenario(build, faults=HARD, limits=(RateLimit(40),)),
     },
+)
+ALWAYS = cw.StatefulEnvironment(
+    "always",
+    rows=[Book],
+    tools=[books, book, lend],
+    scenarios={"rough": cw.Scenario(build, faults=(*HARD, Fault("lost_reply", 0.2)), limits=(RateLimit(40),))},
 )
 SCRIPT = [
     ("books", {}),
@@ -207,6 +214,10 @@ def test_a_rate_is_a_rate() -> None:
     assert 400 < found["execution_error"] < 600
 
 
+def test_an_environment_that_is_never_without_them_conforms() -> None:
+    assert check_component("environment", ALWAYS) == ()
+
+
 # Limits and time ------------------------------------------------------------------------------------------------------
 
 
@@ -336,6 +347,16 @@ def test_they_are_json_and_what_is_none_is_refused() -> None:
         {"in_a_row": -1},
         [],
     ):
+        with pytest.raises(DataError):
+            read_hazards(wrong)
+
+
+def test_an_option_states_them_in_a_line() -> None:
+    assert read_hazards("off") == Hazards()
+    said = read_hazards("unavailable=0.1, timeout=0.05,limit=20/30,limit=5,seed=1,in_a_row=0")
+    faults = (Fault("unavailable", 0.1), Fault("timeout", 0.05))
+    assert said == Hazards(faults, (RateLimit(20, 30), RateLimit(5, 60)), 1, 0)
+    for wrong in ("", "on", "gremlin=1", "timeout", "timeout=x", "timeout=2", "limit=0", "limit=3/", "limit=a/b"):
         with pytest.raises(DataError):
             read_hazards(wrong)
 

@@ -270,6 +270,36 @@ def test_a_copy_of_a_process_has_a_pool_of_its_own(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "begun\nTrue 0\n"), done.stderr
 
 
+def expect_gone(number: int) -> None:
+    """That a process ends soon."""
+    for _ in range(200):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return
+        if Path(f"/proc/{number}/stat").exists() and ") Z " in Path(f"/proc/{number}/stat").read_text():
+            return
+        time.sleep(0.05)
+    pytest.fail("it goes on")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with the one that made it")
+@pytest.mark.parametrize("isolation", ["none", "auto"])
+def test_no_copy_that_a_tool_made_outlives_the_command(tmp_path: Path, isolation: str) -> None:
+    """Also one that hangs and therefore never finds out that it is a copy."""
+    done = script(
+        tmp_path,
+        "wild = cw.environment('wild', tools=wild_tools.TOOLS)\n"
+        f"rules = ExecutionRules(isolation={isolation!r})\n"
+        "lingers = Program((Call(0, 'linger', {}),))\n"
+        "print(execute(lingers, wild, wild.tools, rules=rules).records[0].outcome.code)\n",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "forked"
+    (number,) = [int(line) for line in (done.stdout + done.stderr).splitlines() if line.isdigit()]
+    expect_gone(number)
+
+
 def test_no_process_outlives_who_asked_it(tmp_path: Path) -> None:
     source = (
         "import sys, time; sys.path.append(sys.argv[1])\n"
@@ -285,12 +315,4 @@ def test_no_process_outlives_who_asked_it(tmp_path: Path) -> None:
     asking.send_signal(signal.SIGKILL)
     asking.wait()
     asking.stdout.close()
-    for _ in range(200):
-        try:
-            os.kill(number, 0)
-        except ProcessLookupError:
-            return
-        if Path(f"/proc/{number}/stat").exists() and ") Z " in Path(f"/proc/{number}/stat").read_text():
-            return
-        time.sleep(0.05)
-    pytest.fail("it goes on")
+    expect_gone(number)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.episodes.codec import ChatCodec, PlainCodec, merge_system
+from callwright.episodes.codec import ChatCodec, PlainCodec, merge_system, template_message
 from callwright.episodes.driving import drive_batch
 from callwright.episodes.results import as_user_message, printable
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
@@ -481,3 +481,11 @@ def test_limits_hold_with_a_real_tokenizer(make_task: Any, list_parser: Any) -> 
     assert codec.tokenizer.decode(episode.response_ids[first:second]).startswith(
         "<|im_end|>\n<|im_start|>user\n<tool_response>"
     )
+
+
+def test_templates_read_arguments_as_an_object_unless_told_otherwise() -> None:
+    message = Message.assistant("", [ToolCall("c", "f", '{"a": [1]}')])
+    (call,) = template_message(message)["tool_calls"]
+    assert call["function"]["arguments"] == {"a": [1]}
+    (call,) = template_message(message, parsed=False)["tool_calls"]
+    assert call["function"]["arguments"] == '{"a": [1]}'

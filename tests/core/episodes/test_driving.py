@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +14,7 @@ import callwright as cw
 from callwright.environments import FunctionEnvironment
 from callwright.episodes.codec import PlainCodec
 from callwright.episodes.conversation import Conversation
-from callwright.episodes.driving import drive, drive_batch, goes_on
+from callwright.episodes.driving import drive, drive_batch, drive_one, goes_on
 from callwright.episodes.sampling import EpisodeSampler, Start, converse, draw_seed, turn_seed
 from callwright.episodes.token_episode import EngineOutput
 from callwright.errors import ComponentError, RecipeError
@@ -377,3 +379,45 @@ def test_an_engine_of_texts_drives_conversations(make_task: Callable[..., cw.Tas
     assert [len(one.attempt.turns) for one in episodes] == [1, 2, 2]
     with pytest.raises(ComponentError, match="0 completions for 1 contexts"):
         drive([Conversation(make_task(4), list_parser, (), conditions)], lambda live: [])
+
+
+def test_engines_are_asked_once_and_calls_run_here_unless_somebody_says_otherwise(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    threads: list[int] = []
+
+    @cw.tool
+    def here() -> int:
+        """Where it runs."""
+        threads.append(threading.get_ident())
+        return 4
+
+    environment = FunctionEnvironment("here", [here])
+    task = make_task(4, environment=environment, tools=environment.tools)
+    pipeline = Pipeline("toolworld-mini-v1", "tier", list_parser)
+    text = '[["here", {}]]'
+
+    def episode() -> Any:
+        codec = PlainCodec(_Bytes(), lambda task: task.query)
+        return pipeline.token_episode(task, codec, conditions=cw.Conditions(time_limit=float("inf")))
+
+    async def engine(context: Any, room: int) -> EngineOutput:
+        return EngineOutput((*text.encode(), 0))
+
+    one = episode()
+    asyncio.run(drive_one(one, engine))
+    assert threads == [threading.get_ident()]
+    one = episode()
+    asyncio.run(drive_one(one, engine, threads=True))
+    assert threads[1] != threading.get_ident()
+
+    asked = 0
+
+    def down(contexts: Any, rooms: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        raise cw.InfrastructureFailure("down")
+
+    one = episode()
+    drive_batch([one], down)
+    assert (asked, one.attempt.stop) == (1, "machinery")

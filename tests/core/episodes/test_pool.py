@@ -16,11 +16,12 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.environments import ClockPolicy
+from callwright.environments import ClockPolicy, Fault, Hazards, RateLimit
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
 from callwright.episodes.driving import drive
 from callwright.episodes.pool import EpisodePool
+from callwright.episodes.worker import CloseRequest, Opening, Past, TurnDone, TurnRequest
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
@@ -81,6 +82,10 @@ def some_scripts(seed: int, count: int = 12) -> list[list[str]]:
 
 @pytest.mark.parametrize(("executor", "workers"), LOCAL)
 def test_episodes_are_those_of_one_thread(parts: Any, executor: str, workers: int) -> None:
+    """Also where time passes, between calls and while the user writes: after a turn that called nothing, too.
+
+    One pool for all of it, since starting its processes takes the longest.
+    """
     with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
         for seed in range(4):
             scripts = some_scripts(seed)
@@ -88,11 +93,10 @@ def test_episodes_are_those_of_one_thread(parts: Any, executor: str, workers: in
             assert play(parts, scripts, pool) == expected
             assert {stop for _, _, stop, *_ in expected} >= {"answered"}
             assert max(len(turns) for turns, *_ in expected) > 1
+        expect_time_to_pass(parts, pool)
 
 
-@pytest.mark.parametrize(("executor", "workers"), LOCAL)
-def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, workers: int) -> None:
-    """Between calls, and while the user writes: also after a turn that called nothing."""
+def expect_time_to_pass(parts: Any, pool: EpisodePool) -> None:
     wait = '[["wait", {}]]'
     scripts = [list(turns) for turns in product([wait, "[]"], repeat=3)] * 2
     conditions = {
@@ -104,8 +108,30 @@ def test_time_passes_for_workers_as_it_does_here(parts: Any, executor: str, work
     expected = play(parts, scripts, **conditions)
     rang = {turn.trace.records[-1].outcome.value for turns, *_ in expected for turn in turns if turn.calls}
     assert len(rang) > 4
+    assert play(parts, scripts, pool, **conditions) == expected
+
+
+@pytest.mark.parametrize(("executor", "workers"), LOCAL)
+def test_workers_meet_the_hazards_that_are_met_here(parts: Any, executor: str, workers: int) -> None:
+    """Calls that fail by chance, and limits of a turn: the same ones, with the same words, in the same places."""
+    wait, twice, often = ('[["wait", {}]' + ', ["wait", {}]' * more + "]" for more in (0, 1, 3))
+    conditions = {
+        "task": parts.living_task,
+        "limits": TurnLimits(assistant_turns=6, user_turns=3),
+        "hazards": Hazards((Fault("unavailable", 0.3), Fault("timeout", 0.2)), (RateLimit(2),), seed=1),
+    }
+    scripts = [[wait, often, wait, twice, wait, often], [often] * 6] * 3
+    expected = play(parts, scripts, **conditions)
+    met = {record.outcome.injected for turns, *_ in expected for turn in turns for record in turn.trace.records}
+    assert met == {"", "unavailable", "timeout", "rate_limit"}
     with EpisodePool(parts.ListForm(), parts.SUMS, executor=executor, workers=workers) as pool:
-        assert play(parts, scripts, pool, **conditions) == expected
+        found = play(parts, scripts, pool, **conditions)
+    assert found == expected
+    for there, here in zip(found, expected, strict=True):
+        for turn, other in zip(there[0], here[0], strict=True):
+            assert [one.outcome.injected for one in turn.trace.records] == [
+                one.outcome.injected for one in other.trace.records
+            ]
 
 
 ADD = '[["add", {"n": %d}]]'
@@ -293,3 +319,35 @@ def test_what_is_not_begun_is_not_done_after_the_end() -> None:
     assert first.result(10) is True
     time.sleep(0.05)
     assert done == []
+
+
+# One worker -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_keeps_sessions_until_they_are_given_back(parts: Any) -> None:
+    """What runs in other processes, run here."""
+    worker = Opening(parts.ListForm(), parts.SUMS, None).open()
+    conditions = Conditions(time_limit=float("inf"), limits=TurnLimits(assistant_turns=4))
+    two = '[["add", {"n": 5}], ["add", {"n": 7}]]'
+    begun = Past(1, parts.task(1), conditions)
+    done = worker.do(TurnRequest(begun, two, last=False))
+    assert isinstance(done, TurnDone)
+    assert done.is_open
+    assert done.trace is not None
+    held = worker.sessions[1]
+    after = done.trace.records[-1].state
+    assert after != done.trace.records[0].state
+    # A worker that has lost the session makes it again, up to where it was.
+    other = Opening(parts.ListForm(), parts.SUMS, None).open()
+    past = evolve(begun, texts=(two,), acts=(None,), state=after, opened=True)
+    again = other.do(TurnRequest(past, ADD % 2, last=False))
+    there = worker.do(TurnRequest(past, ADD % 2, last=False))
+    assert isinstance(again, TurnDone)
+    assert again == there
+    assert again.trace is not None
+    assert again.trace.infrastructure is None
+    assert worker.do(CloseRequest(1)) is None
+    assert worker.sessions == {}
+    with pytest.raises(UsageError, match="closed"):
+        held.run(cw.Program((cw.Call(0, "add", {"n": 1}),)))
+    assert worker.do(CloseRequest(1)) is None, "nothing is there any more"

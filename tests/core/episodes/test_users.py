@@ -20,6 +20,9 @@ from callwright.episodes.pool import EpisodePool
 from callwright.episodes.sampling import converse
 from callwright.errors import ComponentError, DataError
 from callwright.language.speech import spoken
+from callwright.testing.services.users import check_user_tools
+from callwright.training.evaluation import judge
+from callwright.training.ledger.ingredients import task_digests
 from callwright.walk import ExecutionRules, replay
 from callwright.walk.limits import TurnLimits
 from callwright.walk.sampling import SamplingRequest
@@ -89,6 +92,7 @@ def test_what_a_user_does_is_seen_by_the_agent_and_counts_in_the_state(phone: An
 
 
 def test_an_agent_has_no_tool_of_its_user(phone: Any) -> None:
+    check_user_tools(phone.PHONES)
     assert "flip" not in phone.PHONES.tools
     session = phone.PHONES.open()
     assert session.call("flip", {"on": False}).kind == "unknown_tool"
@@ -356,6 +360,7 @@ def test_a_bug_of_a_user_stops_the_run_and_names_it(phone: Any, how: str) -> Non
 def test_a_user_that_cannot_answer_masks_the_sample(phone: Any) -> None:
     talk = played(begun(phone, phone.task(user="broken", how="fails")), ["Hello."])
     assert (talk.stop, talk.masked) == ("machinery", "nobody answers the phone")
+    assert judge(talk.attempt).masked
     assert cw.reward("tier").score_attempt(talk.attempt).total is None
 
 
@@ -400,6 +405,8 @@ def test_users_of_one_prompt_differ_and_are_the_same_again(phone: Any) -> None:
 
 def test_a_user_travels_with_its_task(phone: Any) -> None:
     spec = phone.task().user
+    changed = [phone.task(), evolve(phone.task(), user=None), phone.task(patience=1)]
+    assert len({task_digests([task])["p1"] for task in changed}) == 3
     assert cw.UserSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
     assert cw.UserSpec.from_json(None) is None
     for wrong in ("scripted", {"options": {}}, {"name": "scripted", "option": {}}, {"name": 3}):

@@ -272,3 +272,11 @@ def test_what_has_no_end_is_refused() -> None:
 def test_a_role_that_nobody_has() -> None:
     with pytest.raises(DataError, match="'role' is 'judge'"):
         cw.Message("judge", "x")  # type: ignore[arg-type]
+
+
+def test_a_thinking_part_of_another_kind_is_no_thought() -> None:
+    said = {"type": "text", "text": "hello"}
+    for thinking in (5, {"a": 1}, True):
+        made = cw.Message("assistant", ({"type": "thinking", "thinking": thinking}, said))
+        assert made.text == "hello"
+        assert made.thought == ""

@@ -341,3 +341,13 @@ def test_there_and_back_in_every_form(form: str) -> None:
     message = cw.Message.assistant("", [ToolCall("call_0", "f", '{"a": [1, "b"]}'), ToolCall("call_1", "g", "{}")])
     (made,) = native_messages([cw.Message.assistant(turn_text(message, parser))], parser)
     assert made == message
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_thought_inside_of_a_text_becomes_the_reasoning_where_it_is_wanted(form: str) -> None:
+    parser = cw.parser(form)
+    written = parser.render(cw.Program((cw.Call(0, "f", {"a": 1}),), "one", "because"))
+    (made,) = native_messages([cw.Message.assistant(written)], parser, thoughts=True)
+    assert (made.reasoning, made.text, made.tool_calls[0].name) == ("because", "", "f")
+    (made,) = native_messages([cw.Message.assistant(written)], parser)
+    assert not made.reasoning

@@ -10,6 +10,7 @@ import pytest
 from callwright.errors import CannotExpress
 from callwright.language.parser import ParseLimits
 from callwright.language.program import Call, Program, Reference
+from callwright.language.shortening import brief
 from callwright.language.writable import LARGEST_ID, check_program
 
 LIMITS = ParseLimits()
@@ -64,3 +65,8 @@ def test_nesting_ends_at_the_limit() -> None:
     check(Call(0, "t", {"a": [[1]]}), limits=limits)
     with pytest.raises(CannotExpress, match="nested deeper than the limit of 3"):
         check(Call(0, "t", {"a": [[[1]]]}), limits=limits)
+
+
+def test_evidence_shows_letters_as_they_are() -> None:
+    assert brief(["é", "日"], 80) == '["é", "日"]'
+    assert brief([1, 2, 3, 4], 80) == "a list of 4"

@@ -54,6 +54,16 @@ def fork() -> int:
 
 
 @cw.tool
+def linger() -> int:
+    """Two processes, of which one stays."""
+    child = os.fork()
+    while not child:
+        time.sleep(60)
+    print(child, flush=True)
+    return child
+
+
+@cw.tool
 def move() -> str:
     """Another folder."""
     os.chdir("/")
@@ -127,7 +137,8 @@ def wide(n: int) -> str:
 
 
 TOOLS = [
-    add, leave, sleep, spin, fill, fork, move, vary, variables, shut, twice, where, shout, interrupt, process, wide,
+    add, leave, sleep, spin, fill, fork, linger, move, vary, variables, shut, twice, where, shout, interrupt, process,
+    wide,
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import callwright as cw
 from callwright.tools.costing import cost_of, in_words, telling_costs
 from callwright.tools.spec import ToolSpec
 from callwright.training.ledger.ingredients import task_digests
+from callwright.walk.prompt import build_messages
 from callwright_plugins.mcp_servers.wire import completed_tool, listed_tool
 
 
@@ -57,10 +58,23 @@ def test_models_are_told_where_they_are_asked_to_be() -> None:
     words = "Bring a book.\n\nCosts 25 cents a call. Takes 1 min 30 s. Cannot be undone."
     assert descriptions(costs=True) == ["Bring a book.", words]
     assert cw.offer(environment, costs=True)["dear"].spec.description == words
-    assert (
-        in_words(ToolSpec("t", cost="fee_cents", latency=60))
-        == "Costs what fee_cents of the result tells. Takes 1 min."
-    )
+    assert in_words(ToolSpec("t", cost="fee_cents", latency=60)) == "Costs fee_cents of the result. Takes 1 min."
+
+
+def test_prompts_tell_costs_where_the_task_says_so() -> None:
+    environment = cw.environment("books", tools=[plain, dear])
+    task = cw.Task("t", "?", environment.tools, cw.Answer(), environment)
+    telling = evolve(task, tells_costs=True)
+    words = "Costs 25 cents a call."
+
+    def prompts(given: cw.Task) -> list[str]:
+        return [build_messages(given, cw.parser(form))[0].text for form in ("json", "hermes")]
+
+    assert not [text for text in prompts(task) if words in text]
+    assert [text.count(words) for text in prompts(telling)] == [1, 1]
+    assert telling.tools == task.tools  # by which calls are checked
+    assert task_digests([task]) != task_digests([telling])
+    assert task_digests([task]) == task_digests([evolve(telling, tells_costs=False)])
 
 
 def test_mcp_hands_it_on() -> None:
@@ -84,6 +98,7 @@ def test_mcp_hands_it_on() -> None:
 def test_a_result_may_tell_what_a_call_cost(value: Any, cents: int) -> None:
     assert cost_of(ToolSpec("t", cost="bill.fee"), value) == cents
     assert cost_of(ToolSpec("t", cost=7), value) == 7
+    assert cost_of(ToolSpec("t", cost="bill.fee + tax"), {"bill": {"fee": 5}, "tax": 2}) == 7
 
 
 @pytest.mark.parametrize(

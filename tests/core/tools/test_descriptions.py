@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.tools.descriptions import compact, flowing, tidied
+from callwright.tools.descriptions import compact, flowing, said_once, tidied, without_codes
 
 
 @given(st.text())
@@ -78,3 +81,35 @@ def test_a_tool_of_ones_own_is_described_so() -> None:
         "properties": {"title": {"type": "string"}},
         "required": ["title"],
     }
+
+
+@pytest.mark.parametrize(
+    ("whole", "small"),
+    [
+        ("Lend a book. Fails with NONE_LEFT or NOT_FOUND.", "Lend a book."),
+        ("Lend a book. NONE_LEFT if none is there.", "Lend a book."),
+        ("Only members may (NOT_A_MEMBER), on weekdays.", "Only members may, on weekdays."),
+        ("Lend a book.\n\nIt fails as return_book does.", "Lend a book."),
+        ("Read ISO 8601 times; partial if some fail.", "Read ISO 8601 times; partial if some fail."),
+        ("Pay (in EUR).", "Pay (in EUR)."),
+        ("A letter failsafe.", "A letter failsafe."),
+        ("FAILED: nothing.", "FAILED: nothing."),
+        ("", ""),
+    ],
+)
+def test_codes_of_failures_are_left_out_and_rules_are_not(whole: str, small: str) -> None:
+    assert without_codes(whole) == small
+
+
+def test_a_listing_describes_a_parameter_of_one_name_and_meaning_once() -> None:
+    def function(**parameters: str) -> dict[str, Any]:
+        described = {name: {"type": "string", "description": text} for name, text in parameters.items()}
+        return {"name": "f", "parameters": {"type": "object", "properties": described}}
+
+    first, second, third = function(a="A path.", b="A name."), function(a="A path."), function(a="A word.", b="A path.")
+    told = said_once([first, second, third, {"name": "g", "parameters": {"type": "object"}}])
+    assert told[0] == first
+    assert told[1]["parameters"]["properties"] == {"a": {"type": "string"}}
+    assert told[2] == third
+    assert told[3] == {"name": "g", "parameters": {"type": "object"}}
+    assert second["parameters"]["properties"]["a"]["description"] == "A path."  # what was given is as it was

@@ -115,7 +115,7 @@ def test_a_file_that_is_one_torn_line(run: Run) -> None:
 def test_a_file_that_is_not_there_has_no_rows(run: Run) -> None:
     assert run.rows("nothing.jsonl") == []
     assert run.read_json("nothing.json") is None
-    run.truncate("nothing.jsonl", 3)
+    assert run.truncate("nothing.jsonl", 3) == 0
     assert not (run.path / "nothing.jsonl").exists()
 
 

@@ -10,7 +10,7 @@ import pytest
 import callwright as cw
 from callwright.environments import FunctionEnvironment
 from callwright.errors import ComponentError
-from callwright.walk.execution import ExecutionRules
+from callwright.walk.execution import ExecutionRules, never_begun
 
 GOOD = '[["double", {"number": 2}]]'
 
@@ -133,3 +133,23 @@ def test_a_parser_that_raises_is_named(make_task: Callable[..., cw.Task]) -> Non
     attempt = cw.Attempt(make_task(4, id="t9"), "some text", Broken())  # type: ignore[arg-type]
     with pytest.raises(ComponentError, match=r"parser 'broken' raised KeyError.*'t9'.*'some text'"):
         _ = attempt.program
+
+
+def test_what_was_executed_once_is_not_executed_for_the_turns(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    task = make_task(4)
+    world = Counting(task.environment)
+    attempt = cw.Attempt(cw.Task("t", "q", task.tools, task.answer, world), GOOD, list_parser)
+    assert attempt.trace is attempt.turns[0].trace
+    assert attempt.whole_trace is attempt.trace
+    assert world.opened == 1
+
+
+def test_a_session_that_failed_under_any_rules_masks(make_attempt: Callable[..., cw.Attempt]) -> None:
+    attempt = make_attempt(GOOD, 4)
+    assert attempt.trace is not None
+    assert attempt.masked is None
+    lost = never_begun(attempt.program, cw.InfrastructureFailure("down"))  # type: ignore[arg-type]
+    attempt.learn({ExecutionRules(unresolved="literal"): lost})
+    assert "down" in (attempt.masked or "")

@@ -265,3 +265,16 @@ def test_progress_is_another_look_at_the_same_attempt(task: cw.Task, world: Coun
     assert (attempt.progress, later.progress) == (None, Progress(3, 9))
     assert later.trace is trace
     assert len(world.opened) == 1
+
+
+def test_references_inside_of_lists_and_objects_are_numbered_on_too(task: cw.Task) -> None:
+    """The whole of several turns refers to the same calls as each of them."""
+    first = cw.Program((cw.Call(0, "add", {"n": 4}), cw.Call(1, "read")))
+    nested = {"n": [{"a": cw.Reference(0)}, [cw.Reference(1, ("b", 2))], "text"], "m": {"x": cw.Reference(0)}}
+    second = cw.Program((cw.Call(0, "add", {"n": 1}), cw.Call(1, "read"), cw.Call(2, "add", nested)))
+    whole = cw.Attempt(task, [PARSER.render(first), PARSER.render(second)], PARSER).whole
+    assert [call.id for call in whole.calls] == [0, 1, 2, 3, 4]
+    assert whole.calls[4].arguments == {
+        "n": [{"a": cw.Reference(2)}, [cw.Reference(3, ("b", 2))], "text"],
+        "m": {"x": cw.Reference(2)},
+    }

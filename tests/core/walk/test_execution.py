@@ -16,7 +16,7 @@ from callwright.environments.protocol import Outcome
 from callwright.errors import InfrastructureFailure
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolError, ToolSpec
-from callwright.walk.execution import STRICT, ExecutionRules, copy_json, execute
+from callwright.walk.execution import STRICT, ExecutionRules, copy_json, execute, records_there, resolved_arguments
 from callwright.walk.trace import Trace
 
 OPEN = {"type": "object", "additionalProperties": True}
@@ -419,3 +419,39 @@ def test_results_nested_in_results_end_in_an_outcome() -> None:
     # Whether the tool or the copying meets the interpreter's limit first depends on the interpreter.
     assert {"too_deep", "RecursionError"} & {step.outcome.code for step in trace.records}
     assert trace.records[-1].outcome.code == "failed_dependency"
+
+
+# What references come to, outside of a session ------------------------------------------------------------------------
+
+
+def test_a_recorded_call_was_given_what_its_references_came_to() -> None:
+    results = {0: Outcome("ok", {"a": [1, 2]}), 1: Outcome("execution_error", None, "no", "no"), 2: Outcome("unknown")}
+    for asked, expected in [
+        ({"x": [Reference(0, ("a", 1))], "y": "z"}, {"x": [2], "y": "z"}),
+        ({"x": Reference(1), "y": [Reference(0)]}, {"x": "API_RESPONSE_1", "y": ["API_RESPONSE_0"]}),
+        ({"x": Reference(7)}, {"x": "API_RESPONSE_7"}),
+        ({"x": Reference(2)}, None),
+    ]:
+        assert resolved_arguments(Call(3, "echo", asked), results, {}) == expected
+
+
+def test_as_many_copies_as_are_allowed_are_handed_on() -> None:
+    for copies, code in ((4096, ""), (4097, "too_large")):
+        calls = (Call(0, "value", {"it": 1}), Call(1, "echo", {"all": [Reference(0)] * copies}))
+        assert execute(Program(calls), World(pure=True), SPECS).records[1].outcome.code == code
+
+
+def test_in_the_process_of_a_session_its_own_tools_are_taken_where_none_are_sent() -> None:
+    """What another process runs for the walk, run here: tools that the task changed are sent, the others are there."""
+    world = World(pure=True)
+    program = Program(
+        (Call(0, "value", {"it": {"rows": [5]}}), Call(1, "value", {"it": Reference(0)}), Call(2, "hidden"))
+    )
+    for sent, expected in ((None, {"rows": [5]}), (evolve(SPECS["value"], result_field="rows"), [5])):
+        session: Any = world.open()
+        session.tools, session.inner = SPECS, session
+        specs = {"value": sent, "hidden": None}
+        before, *records = records_there(session, program, specs, STRICT, copied=False)
+        assert before == session.digest()
+        assert [record.outcome.kind for record in records] == ["ok", "ok", "unknown_tool"]
+        assert records[1].outcome.value == expected

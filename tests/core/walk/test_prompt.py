@@ -14,6 +14,7 @@ import callwright as cw
 from callwright.errors import ComponentError, DataError
 from callwright.language import ToolCall
 from callwright.walk.prompt import build_messages, describe_tool, draw_shots
+from callwright.walk.sampling import offers_tools
 
 
 def test_a_prompt_holds_the_instructions_the_tools_and_the_query(
@@ -159,3 +160,29 @@ def test_a_table_is_shown_in_words() -> None:
     shown = json.loads(describe_tool(spec))["parameters"]["properties"]["rows"]
     assert shown["description"] == "What to keep of. (a result of an earlier call)"
     assert not any("callwright" in key for key in shown)
+
+
+@pytest.mark.parametrize("form", ["json", "xml", "direct", "toolrl", "hermes"])
+def test_a_prompt_says_how_to_speak_with_a_user_where_there_is_one(make_task: Any, form: str) -> None:
+    parser = cw.parser(form)
+    alone, together = (build_messages(make_task(user=user), parser)[0].text for user in (None, cw.UserSpec("replayed")))
+    assert "# The user" not in alone
+    assert together.replace(together[together.index("# The user") : together.index("# Tools")], "") == alone
+    assert {"toolrl": "<response>", "hermes": "without a call"}.get(form, "after it what you say") in together
+
+
+def test_a_sampler_that_hands_the_tools_over_itself_gets_no_world_where_none_is_told(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    program = cw.Program((cw.Call(0, "double", {"number": 3}),))
+    shot = make_task(6, id="shot", query="What is twice three?", program=program)
+    system, asked, *example, user = build_messages(make_task(4), list_parser, shots=[shot], native=True)
+    assert "# World" not in system.text
+    assert (asked.role, asked.text, user.text) == ("user", "What is twice three?", "What is twice two?")
+    assert example[0].tool_calls[0].name == "double"
+
+
+def test_only_a_sampler_that_says_so_hands_the_tools_over() -> None:
+    for says, expected in ((True, True), (False, False), (1, False)):
+        assert offers_tools(SimpleNamespace(offers_tools=says)) is expected
+    assert offers_tools(SimpleNamespace()) is False

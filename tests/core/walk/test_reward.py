@@ -319,3 +319,17 @@ def test_progress_reaches_the_components(make_task: Callable[..., cw.Task], list
 
     reward = recipe(Scheduled()).score(make_task(4), "[]", ir=list_parser, progress=Progress(3, 4))
     assert reward.total == 0.75
+
+
+def test_a_reward_without_terms_lost_nothing() -> None:
+    assert (cw.Reward(1.0, {}).stage, cw.Reward(1.0, {}).masked) == ("done", None)
+
+
+def test_a_term_that_cannot_lose_shuts_nothing_behind_a_shut_gate(attempt: cw.Attempt) -> None:
+    terms = (
+        cw.Term(Fixed("gate", 0.0)),
+        cw.Term(Fixed("constant", 1.0, 1.0, 1.0), 1.0, ("gate",)),
+        cw.Term(Fixed("after", 1.0), 1.0, ("constant",)),
+    )
+    for reward in (recipe(*terms).score_attempt(attempt), *recipe(*terms).score_attempts([attempt] * 3)):
+        assert [weighted.closed for weighted in reward.scores.values()] == [False, True, False]

@@ -186,3 +186,11 @@ def test_an_episode_that_ran_out_of_tokens_is_cut_off(policy: TruncationPolicy) 
     assert episode.stop == "tokens"
     found = cw.reward("tier", truncated=policy).score_attempt(episode.attempt)
     assert found.total == {"as_is": 1.0, "overlong": 1.0, "mask": None, "floor": 0.0}[policy]
+
+
+def test_what_being_cut_off_costs_is_said(make_attempt: Any) -> None:
+    whole = make_attempt('[["double", {"number": 2}]]', 4)
+    cut = cw.Attempt(whole.task, cw.Completion(whole.completion.text, truncated=True), whole.parser)
+    lost = cw.reward("tier", truncated="floor", floor=-1.0).score_attempt(cut).scores[TRUNCATED].score
+    assert [evidence.code for evidence in lost.evidence] == ["truncated"]
+    assert "earns at most -1" in lost.evidence[0].reason

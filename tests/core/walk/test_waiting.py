@@ -19,6 +19,7 @@ import callwright as cw
 from callwright.errors import Abstention, ComponentError, DataError
 from callwright.machines import event_loop
 from callwright.testing import parametrize_with_checks
+from callwright.walk.components.component import score_of
 
 WHY = (cw.Evidence("why", "because of a reason"),)
 MakeAttempt = Callable[..., cw.Attempt]
@@ -545,3 +546,13 @@ class RightAnswer(cw.AsyncRewardComponent):
 @parametrize_with_checks("reward component")
 def test_a_component_that_waits_conforms(check: Callable[[Any], None]) -> None:
     check(RightAnswer())
+
+
+def test_one_who_asks_a_term_alone_has_it_prepared_first(attempt_with: MakeAttempt) -> None:
+    class Prepared(Waits):
+        def prepare(self, attempt: cw.Attempt) -> None:
+            self.heard.append("prepared")
+
+    judge = Prepared("a")
+    assert score_of(judge, attempt_with("0: a=1;")).value == 1.0
+    assert judge.heard == ["prepared", "0: a=1;"]

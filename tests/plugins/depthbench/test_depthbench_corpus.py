@@ -15,6 +15,7 @@ import pytest
 
 from callwright.errors import DataError, UnknownName
 from callwright.walk.tasks import Corpus, Task
+from callwright_plugins.depthbench.arguable import ARGUABLE
 from callwright_plugins.depthbench.build import DATA, build, row_of
 from callwright_plugins.depthbench.corpus import FILE, DepthBenchCorpus
 from callwright_plugins.depthbench.families.absences import SUBSTITUTES, absences
@@ -235,6 +236,14 @@ def test_files_that_are_no_corpus_are_refused(tmp_path: Path) -> None:
     (tmp_path / "short.jsonl").write_text('{"id": "train-0", "split": "train"}\n')
     with pytest.raises(DataError, match="train-0"):
         DepthBenchCorpus(tmp_path / "short.jsonl")["train"][0]
+
+
+def test_tasks_that_can_be_argued_with_say_so() -> None:
+    tasks = [task for split in CORPUS.splits for task in CORPUS[split] if "arguable" in task.facts]
+    assert len(tasks) == len(ARGUABLE) == 8
+    assert {task.facts["kind"] for task in tasks} == {"missing value"}
+    for task in tasks:  # what is argued is that the tool is there
+        assert task.facts["family"].removeprefix("vague/") in task.tools
 
 
 # Building -------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 
 import callwright_plugins.depthbench as plugin
@@ -16,7 +17,7 @@ from callwright.plugins import load_plugins
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.depthbench.command import build, export, import_
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus
-from callwright_plugins.depthbench.exchange import read, rows_of, write
+from callwright_plugins.depthbench.exchange import openai_row, read, rows_of, write
 
 CORPUS = DepthBenchCorpus()
 ROWS = list(rows_of(CORPUS))
@@ -108,19 +109,61 @@ def test_parquet_round_trips(tmp_path: Path) -> None:
 
 
 def test_chat_rows_have_tools_and_calls(tmp_path: Path) -> None:
+    chained = 0
     assert write(CORPUS, tmp_path / "chat.jsonl", "openai") == 1710
     for line, row in zip((tmp_path / "chat.jsonl").read_text(encoding="utf-8").splitlines(), ROWS, strict=True):
         chat = json.loads(line)
-        user, assistant = chat["messages"]
+        user, *others = chat["messages"]
         assert user == {"role": "user", "content": row["prompt"]}
         assert [tool["function"]["name"] for tool in chat["tools"]] == row["tools"]
-        calls = assistant.get("tool_calls", [])
-        assert [{c["function"]["name"]: json.loads(c["function"]["arguments"])} for c in calls] == list(
-            row["program"].values()
-        )
-        assert bool(assistant["content"]) == (not calls)
+        calls = [call for message in others for call in message.get("tool_calls", [])]
+        assert len(calls) == len(row["program"])
+        assert "API_RESPONSE" not in json.dumps(others)
+        if "API_RESPONSE" not in json.dumps(row["program"]):
+            assert [{c["function"]["name"]: json.loads(c["function"]["arguments"])} for c in calls] == list(
+                row["program"].values()
+            )
+            assert [message["role"] for message in others] == ["assistant"]
+        else:
+            chained += 1
+        assert bool(others[0]["content"]) == (not calls)
+    assert chained == 604
     with pytest.raises(UsageError, match="cannot be read back"):
         read(tmp_path / "chat.jsonl", "openai")
+
+
+def test_chained_tasks_are_chats_in_the_order_of_what_the_calls_need() -> None:
+    for task in (*CORPUS["train"][465::7], *CORPUS["validation"][532::7]):
+        assert task.program is not None
+        messages = openai_row(task)["messages"]
+        answered: dict[str, Any] = {}
+        open_calls: dict[str, Any] = {}
+        session = task.environment.open(task.scenario)
+        for message in messages[1:]:
+            if message["role"] == "tool":
+                call = open_calls.pop(message["tool_call_id"])
+                outcome = session.call(call["name"], json.loads(call["arguments"]))
+                assert json.loads(message["content"]) == json.loads(json.dumps(outcome.value))
+                answered[message["tool_call_id"]] = outcome.value
+            else:
+                assert open_calls == {}  # every call of the message before was answered
+                open_calls = {call["id"]: call["function"] for call in message["tool_calls"]}
+                for call in open_calls.values():
+                    arguments = json.loads(call["arguments"])
+                    assert task.tools[call["name"]].compiled.received.validator.is_valid(arguments)
+        assert messages[-1]["role"] == "assistant"
+        values = {**answered}
+        for name, call in open_calls.items():
+            values[name] = session.call(call["name"], json.loads(call["arguments"])).value
+        ids = [f"call_{call.id}" for call in task.program.calls]
+        wanted = ids if task.returns == "all" else ids[-1:]
+        assert [json.loads(json.dumps(values[name])) for name in wanted] == list(task.answer.values)
+
+
+def test_a_program_that_does_not_execute_is_no_chat() -> None:
+    task = next(one for one in CORPUS["train"] if one.structure == "linear")
+    with pytest.raises(DataError, match="does not execute"):
+        openai_row(evolve(task, tools={}))
 
 
 def test_files_that_are_not_of_the_format_are_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ CORPUS = DepthBenchCorpus()
 ORACLE = DepthBenchCorpus(shots="oracle")
 TASKS = [task for split in CORPUS.splits for task in CORPUS[split]]
 #: Pieces of a text, shorter than those of byte-pair tokenizers of 100,000 tokens and more, so that there are more.
-PIECES = re.compile(r"[A-Za-z]{1,6}|\d{1,3}|[^\sA-Za-z\d]{1,2}")
+PIECES = re.compile(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]{1,2}")
 
 
 @pytest.fixture(scope="module")

@@ -185,3 +185,9 @@ def test_rendered_text() -> None:
         '<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>'
     )
     assert HERMES.render(Program((Call(0, "g"),))) == '<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>'
+
+
+def test_a_closing_tag_at_the_very_beginning_is_named() -> None:
+    failure = HermesParser().parse("</tool_call>")
+    assert isinstance(failure, ParseFailure)
+    assert (failure.code, failure.span) == ("unopened_tool_call", (0, 12))

@@ -263,3 +263,16 @@ def test_tasks_whose_direct_form_needs_the_return_attribute() -> None:
                 differing += 1
         needed[split] = (differing, corpus.splits[split])
     assert needed == {"validation": (28, 766), "train": (81, 944)}
+
+
+def test_messages_say_which_text_it_is_about() -> None:
+    """Both kinds of quotes open a string; at the end of a text there is nothing to show."""
+    parser = DirectParser()
+
+    def failure(body: str) -> ParseFailure:
+        found = parser.parse(f"<think></think><tool_call>{body}</tool_call>")
+        assert isinstance(found, ParseFailure)
+        return found
+
+    assert failure('[f(a="Paris)]').code == failure("[f(a='Paris)]").code == "unclosed_string"
+    assert "the end does not begin a value" in failure("[f(a=").message

@@ -214,3 +214,15 @@ def test_rendered_text() -> None:
         '<think>\nbecause\n</think>\n<tool_call return="all">\n'
         '{"0": {"T": {"a": "é", "b": "API_RESPONSE_3.x", "c": "\\u003c/tool_call>"}}}\n</tool_call>'
     )
+
+
+def test_numbers_are_bounded_also_where_the_process_allows_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        for digits, code in ((4300, None), (4301, "number_too_long")):
+            text = '<think></think><tool_call return="one">{"0": {"f": {"a": -' + "7" * digits + "}}}</tool_call>"
+            found = JsonParser().parse(text)
+            assert (found.code if isinstance(found, ParseFailure) else None) == code
+    finally:
+        sys.set_int_max_str_digits(before)

@@ -251,3 +251,19 @@ def test_rendered_body_is_xml_to_another_reader() -> None:
     assert first.firstChild.nodeValue == arguments['a"<>&\t\r\n']
     assert calls(body)[0].arguments == arguments
     assert "</tool_call>" in PARSER.render(Program((Call(0, "T", {"a": "</tool_call>"}),)))[-12:]
+
+
+def test_a_bare_reference_is_written_without_a_field() -> None:
+    program = Program((Call(0, "T", {}), Call(1, "U", {"a": Reference(0), "b": Reference(0, ("x",))})))
+    written = XmlParser().render(program)
+    assert '<response api_id="0" api_name="T" type="placeholder"/>' in written
+    assert '<response api_id="0" api_name="T" field="x" type="placeholder"/>' in written
+
+
+def test_booleans_are_those_of_xml_schema() -> None:
+    written = [f'<param name="p{text}" type="boolean">{text}</param>' for text in ("true", "false", "1", "0")]
+    body = f'<api id="0"><name>T</name>{"".join(written)}</api>'
+    found = XmlParser().parse(f'<think></think><tool_call return="one">{body}</tool_call>')
+    assert isinstance(found, Program), found
+    assert [*found.calls[0].arguments.values()] == [True, False, True, False]
+    assert [type(value) for value in found.calls[0].arguments.values()] == [bool] * 4

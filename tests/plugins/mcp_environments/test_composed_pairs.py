@@ -38,7 +38,7 @@ def composed(*names: str) -> ComposedEnvironment:
 
 @pytest.mark.parametrize("names", GROUPS, ids="+".join)
 def test_a_session_of_several_comes_to_what_several_sessions_come_to(names: list[str]) -> None:
-    environment = composed(*names)
+    environment = cw.compose(*names, people="own", money="own")
     public = {(environment.parts[number].name, tool): name for name, (number, tool) in environment.routes.items()}
     calls = {name: list(script) for name, script in scripts().items() if name in names}
     whole = environment.open("typical", 0)

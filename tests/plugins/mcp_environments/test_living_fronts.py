@@ -12,7 +12,7 @@ from attrs import evolve
 
 import callwright as cw
 from callwright.cli.root import root
-from callwright.environments import ClockPolicy
+from callwright.environments import ClockPolicy, Fault, Hazards, RateLimit
 from callwright.environments.stateful import Scenario, StatefulEnvironment
 from callwright.episodes.conversation import Conversation
 from callwright.errors import RecipeError
@@ -188,3 +188,34 @@ def test_the_shell_lets_time_pass() -> None:
     assert "is packed" in moved.output
     still = invoke("shell", "shopping", input=":user\n:quit\n")
     assert "--clock on" in still.output
+
+
+def test_calls_meet_hazards_from_the_command_line() -> None:
+    always = "unavailable=1,in_a_row=0"
+    found = invoke("call", "shopping", "list_orders", "--hazards", always, "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.output)["code"] == "UNAVAILABLE"
+    assert invoke("call", "shopping", "list_orders", "--hazards", "off").exit_code == 0
+    wrong = invoke("call", "shopping", "list_orders", "--hazards", "gremlins")
+    assert wrong.exit_code != 0
+    assert "does not say what calls meet" in f"{wrong.output}{wrong.exception}"
+    lines = "list_orders limit=1\nlist_orders limit=1\nlist_orders limit=1\n"
+    limited = invoke("shell", "shopping", "--hazards", "limit=2/60", input=lines)
+    assert limited.output.count("RATE_LIMITED") == 1
+
+
+def test_over_mcp_calls_meet_hazards_and_say_which() -> None:
+    from mcp import Client
+
+    hazards = Hazards((Fault("truncated_page", 1.0),), (RateLimit(3),), in_a_row=1)
+    service = Service(shop(), scenario="typical", hazards=hazards)
+
+    async def ask() -> list[Any]:
+        async with Client(make_server(service)) as client:
+            named: Any = {SESSION: "a"}
+            return [await client.call_tool("list_orders", {"limit": 4}, meta=named) for _ in range(4)]
+
+    found = [answer_of(result.model_dump(by_alias=True)) for result in asyncio.run(ask())]
+    outcomes = [one.outcome for one in found if one is not None]
+    assert [one.injected for one in outcomes] == ["truncated_page", "", "truncated_page", "rate_limit"]
+    assert [one.kind for one in outcomes] == ["partial", "ok", "partial", "execution_error"]

@@ -32,6 +32,7 @@ from callwright_plugins.mcp_environments.iot_devices import rows as home
 from callwright_plugins.mcp_environments.marketplace import auctions
 from callwright_plugins.mcp_environments.marketplace import rows as market
 from callwright_plugins.mcp_environments.payments import rows as pay
+from callwright_plugins.mcp_environments.shopping import rows as goods
 from callwright_plugins.mcp_environments.times import iso
 from callwright_plugins.mcp_environments.trading import rows as exchange
 from callwright_plugins.mcp_environments.trading import session as trading_session
@@ -207,6 +208,29 @@ def hold_a_seat(session: StatefulSession) -> None:
     raise AssertionError
 
 
+def identify_who_has_a_hold(session: StatefulSession) -> None:
+    for account in session.world.rows(bank.Account):
+        secret = session.world.get(bank.Credential, account.customer_id)
+        if not account.held_cents or secret is None:
+            continue
+        otp = {"otp": secret.otps[0]} if secret.otps else {}
+        if session.call("verify_identity", {"customer_id": account.customer_id, "pin": secret.pin, **otp}).executed:
+            return
+    raise AssertionError
+
+
+def send_back(session: StatefulSession) -> None:
+    for item in session.world.rows(goods.OrderItem):
+        given = {"order_id": item.order_id, "order_item_id": item.id, "quantity": 1, "reason": "defective"}
+        if session.call("request_return", given).executed:
+            return
+    raise AssertionError
+
+
+def cancel(session: StatefulSession) -> None:
+    assert any(session.call("cancel_order", {"order_id": one.id}).executed for one in session.world.rows(goods.Order))
+
+
 def refund(session: StatefulSession) -> None:
     for payment in session.world.rows(pay.Payment):
         if session.call("refund_payment", {"payment_id": payment.id, "amount_cents": 1}).executed:
@@ -299,6 +323,9 @@ STORIES: Final[list[tuple[str, str, Callable[[StatefulSession], Any], int, str]]
     ("recurring_expense", "budget", spend_too_much, 4 * DAY, r"'Yacht' .* was not entered"),
     ("automation", "iot_devices", nothing_but_time, 2 * DAY, r"The automation 'Night' \(AU\d+\) has run"),
     ("token_expired", "banking", identify, DAY, r"The token of customer C\d+ has expired"),
+    ("hold_lapsed", "banking", identify_who_has_a_hold, 7 * DAY, r"A hold of \d+ cents on account A\d+ has lapsed"),
+    ("return_refunded", "shopping", send_back, 4 * DAY, r"The refund of \d+ cents for return \w+ has arrived on"),
+    ("cancellation_refunded", "shopping", cancel, 4 * DAY, r"The refund of \d+ cents for cancelled order O\d+ has"),
 ]
 
 
@@ -416,11 +443,19 @@ def test_what_happens_by_and_by_is_what_a_tool_finds_that_looks_later(
     name: str, stretches: list[int], seed: int
 ) -> None:
     living, lazy = opened(name, seed), env(name).open("typical", seed)
+    clock = living.clock
+    living.keep_time(None)  # what is prepared takes its time where that moves
     for session in (living, lazy):
         PREPARED[name](session)
+    living.keep_time(clock)
     for seconds in stretches:
         living.elapse(seconds)
     lazy.helper("_advance_clock", {"seconds": sum(stretches)})
+    if name == "banking":  # holds lapse where time moves, and nowhere else
+        lazy.world.begin(False)
+        while (hold := schedule.next_lapse(lazy.world)) and hold[0] <= lazy.world.now:
+            schedule.lapse(lazy.world)
+        lazy.world.end()
     for session in (living, lazy):
         session.world.begin(False)
         SETTLES[name](session.world)

@@ -162,6 +162,8 @@ def test_masked_tasks_are_neither_examples_nor_counted(tmp_path: Path) -> None:
     assert 9 not in pick(read_evaluation(Run(path)))
     text = page_of(path).text
     assert "too many are masked to say more" in text
+    assert "Masked attempts, and the accuracy if they were wrong or right" in text
+    assert "Masked attempts" not in page_of(write_folder(tmp_path / "whole", verdicts(8))).text
     write_folder(tmp_path / "f", [*verdicts(80), found[-1]])
     assert "of 80 tasks" in page_of(tmp_path / "f").text, "one of 81 hides nothing"
     assert "1 task is masked and not counted" in text

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -381,3 +382,18 @@ class Heard:
     def __call__(self, prompts: Any, completions: Any, completion_ids: Any, **columns: Any) -> Any:
         self.heard.append((completions, columns))
         return self.inner(prompts, completions, completion_ids, **columns)
+
+
+def test_trls_own_loop_knows_no_users() -> None:
+    class Talking:
+        name, environment, splits = CORPUS.name, CORPUS.environment, CORPUS.splits
+
+        def __getitem__(self, split: str) -> Any:
+            raise NotImplementedError
+
+        def task(self, task_id: str) -> Any:
+            return attrs.evolve(CORPUS.task(task_id), user=cw.UserSpec("replayed"))
+
+    instance = trl_bridge.environment_factory(Talking())()
+    with pytest.raises(cw.UsageError, match=r"has a user.*TRL leads the conversation here.*rollout_func"):
+        instance.reset(task_id=CORPUS["train"][0].id)

@@ -332,3 +332,18 @@ def test_a_masked_cut_needs_a_number_and_is_not_tried_again() -> None:
     with pytest.raises(cw.InfrastructureFailure, match=r"was cut off by a limit of tokens.* set masked_score"):
         function(NAME, GOLD[3], TASKS[3].id, {"truncated": True})
     assert len(counted) == 1
+
+
+def test_rows_for_verls_own_loop_know_no_users() -> None:
+    class Talking:
+        name, environment, splits = CORPUS.name, CORPUS.environment, CORPUS.splits
+
+        def __getitem__(self, split: str) -> Any:
+            return [evolve(task, user=cw.UserSpec("replayed")) for task in TASKS]
+
+        def task(self, task_id: str) -> Any:
+            raise NotImplementedError
+
+    assert rows(Talking(), "train", FORM)  # the agent loop of the bridge asks them
+    with pytest.raises(cw.UsageError, match=r"has a user \('replayed'\), and verl's own loop leads the conversation"):
+        rows(Talking(), "train", None)

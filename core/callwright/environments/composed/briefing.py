@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from callwright.environments.composed.session import ComposedSession
 
 
-def written_together(session: ComposedSession, people: str = "") -> str:
+def written_together(session: ComposedSession) -> str:
     """What a model is told of a composed session as it is now.
 
-    ``people`` is who is signed in everywhere; what else a part calls that person is said with the part.
+    Who is signed in to all parts is said once; what a part says of that person beyond it is said with the part.
     """
     environment = session.environment
+    shared = session.people.me if session.people is not None else None
+    people = "" if shared is None else str(shared)
     briefing = [part for part in environment.parts if declares(part, Briefs) and part.briefs]  # type: ignore[attr-defined]
     roles: list[str] = []
     persons: dict[str, list[str]] = {}
@@ -46,4 +48,22 @@ def written_together(session: ComposedSession, people: str = "") -> str:
     elif persons:
         lines += [f"Signed in to {', '.join(names)}: {person}." for person, names in persons.items()]
     lines.append(f"Now: {moment_text(session.now)}.")
+    lines += _of_money(session)
     return "\n\n".join(["\n".join(lines), *blocks])
+
+
+def _of_money(session: ComposedSession) -> list[str]:
+    """Which parts post what they charge to which, and how it is said where that does not pay."""
+    environment = session.environment
+    if environment.bank_number is None:
+        return []
+    bank = environment.parts[environment.bank_number]
+    codes: dict[str, list[str]] = {}
+    for part in environment.parts:
+        if part is not bank and (charges := getattr(part, "charges", None)) is not None:
+            codes.setdefault(charges.declined, []).append(part.name)
+    return [
+        f"Money of {', '.join(names)} goes through the account of the card in {bank.name}"
+        + (f"; what it cannot pay is declined [{code}]." if code else ".")
+        for code, names in codes.items()
+    ]

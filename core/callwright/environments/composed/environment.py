@@ -10,32 +10,42 @@ Names of tools are those of :func:`callwright.offer`: qualified where two parts 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+from attrs import frozen
 
 from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
 from callwright.environments.composed.session import ComposedSession
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.people.person import People, drawn, read_people
 from callwright.environments.protocol import Briefs, Environment, OutOfProcess, TakesAnything, declares
 from callwright.environments.sessions import is_foreign
 from callwright.environments.stateful import NOW
 from callwright.environments.tool_names import offer
-from callwright.errors import NameClash, UsageError
+from callwright.errors import NameClash, UnknownName, UsageError
 from callwright.pickling import ByName
 from callwright.tools.spec import ToolSpec
 
 #: What is found again where an environment was sent to.
-_FOUND: Final = ("routes", "_specs", "_names", "_placed")
+_FOUND: Final = ("routes", "_specs", "_names", "user_routes", "_user_specs", "_placed")
 
 
 class ComposedEnvironment(ByName, Environment):
     """What :func:`callwright.compose` returns: several environments, called ``email+calendar``, as one.
 
-    Parts that are composed themselves are taken apart. Raises :class:`callwright.UsageError` for fewer than two parts
-    and for one that answers whatever it is asked, and :class:`callwright.errors.NameClash` for two of one name.
+    Parts that are composed themselves are taken apart. ``people`` are those of all parts: a person or several, of whom
+    the first is signed in (:class:`callwright.environments.people.person.Person`, or objects of JSON). Left out, they
+    are drawn from the seed; with ``"own"`` each part has those of its scenario. ``money`` names the part that is the
+    bank, to whose account of the person everything is posted that other parts charge; left out, the first that is one.
+    With ``"own"`` no money leaves a part.
+
+    Raises :class:`callwright.UsageError` for fewer than two parts and for one that answers whatever it is asked, and
+    :class:`callwright.errors.NameClash` for two of one name.
     """
 
-    def __init__(self, parts: Sequence[Environment]) -> None:
+    def __init__(self, parts: Sequence[Environment], *, people: Any = None, money: str | None = None) -> None:
+        self.people: People | Literal["own"] | None = people if people in (None, OWN) else read_people(people)
         self.parts: tuple[Environment, ...] = tuple(
             inner for part in parts for inner in (part.parts if isinstance(part, ComposedEnvironment) else (part,))
         )
@@ -50,7 +60,19 @@ class ComposedEnvironment(ByName, Environment):
                     f"{part.name!r} answers whatever the arguments are, so it cannot be a part of an environment that "
                     "checks them"
                 )
+        self.money = money
+        self.bank_number = self._bank(money)
         self._find()
+
+    def _bank(self, money: str | None) -> int | None:
+        """The number of the part that is the bank, if what other parts charge is posted to one."""
+        banks = {part.name: number for number, part in enumerate(self.parts) if getattr(part, "bank", None) is not None}
+        if money not in (None, OWN, *banks):
+            raise UnknownName("bank among the parts", str(money), [*banks, OWN])
+        charged = any(getattr(part, "charges", None) is not None for part in self.parts)
+        if money == OWN or not banks or not charged:
+            return None
+        return banks[money] if money else next(iter(banks.values()))
 
     def _find(self) -> None:
         numbers = {id(part): number for number, part in enumerate(self.parts)}
@@ -63,7 +85,21 @@ class ComposedEnvironment(ByName, Environment):
         self._names: dict[str, dict[str, str]] = {part.name: {} for part in self.parts}
         for name, (number, original) in self.routes.items():
             self._names[self.parts[number].name][name] = original
+        self.user_routes, self._user_specs = self._of_users()
         self._placed: dict[tuple[str | None, float | None], ComposedEnvironment] = {}
+
+    def _of_users(self) -> tuple[dict[str, tuple[int, str]], dict[str, ToolSpec]]:
+        """The tools of users, named as those of agents are."""
+        theirs = [_OfUsers(part.name, getattr(part, "user_tools", None) or {}) for part in self.parts]
+        numbers = {id(part): number for number, part in enumerate(theirs)}
+        offered = offer(*theirs)  # type: ignore[arg-type]
+        routes = {name: (numbers[id(tool.environment)], tool.original) for name, tool in offered.items()}
+        return routes, {name: tool.spec for name, tool in offered.items()}
+
+    @property
+    def user_tools(self) -> Mapping[str, ToolSpec]:
+        """The tools of the user of an episode: :meth:`.ComposedSession.user_call` runs them."""
+        return self._user_specs
 
     def names_in(self, part: str) -> Callable[[str], str | None]:
         """What gives the name of a tool in a part; ``None`` for tools of other parts."""
@@ -115,7 +151,7 @@ class ComposedEnvironment(ByName, Environment):
         return known
 
     def _of(self, parts: Sequence[Environment]) -> ComposedEnvironment:
-        return ComposedEnvironment(parts)
+        return ComposedEnvironment(parts, people=self.people, money=self.money)
 
     # Sessions ---------------------------------------------------------------------------------------------------------
 
@@ -133,11 +169,18 @@ class ComposedEnvironment(ByName, Environment):
 
         Raises :class:`callwright.errors.UnknownName` for a scenario that a part does not have.
         """
-        return ComposedSession(self, self.opens(scenario, seed))
+        return ComposedSession(self, self.opens(scenario, seed), seed)
 
     def opens(self, scenario: str, seed: int) -> tuple[tuple[str, int], ...]:
         """Scenario and seed of each part. Raises as :meth:`open`."""
         return scenario_of_each(self.parts, scenario, seed)
+
+    def people_of(self, seed: int) -> People | None:
+        """Who is signed in everywhere in sessions of this seed, and whom they know; ``None``: each part has its own."""
+        if self.people is None:
+            takes = any(callable(getattr(part, "people", None)) for part in self.parts)
+            return drawn(seed) if takes else None
+        return self.people if isinstance(self.people, People) else None
 
     def begins(self, opens: Sequence[tuple[str, int]]) -> int:
         """When sessions of these scenarios begin (seconds of the Unix clock, UTC)."""
@@ -167,3 +210,15 @@ class ComposedEnvironment(ByName, Environment):
     def briefing(self, session: ComposedSession) -> str:
         """What a model is told of a session as it is now: roles, who is signed in, one time, and the rules of each."""
         return written_together(session) if self.briefs else ""
+
+
+@frozen
+class _OfUsers:
+    """What a part has for users, to be named with others."""
+
+    name: str
+    tools: Mapping[str, ToolSpec]
+
+
+#: In place of people: each part has those that its scenario drew.
+OWN: Final = "own"

@@ -7,6 +7,8 @@ from copy import deepcopy
 from typing import Any, Final
 
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.money.charges import Item
+from callwright.environments.people.person import People
 from callwright.environments.protocol import BoundsResults, Environment, Session, declares
 from callwright.environments.sessions import open_session
 from callwright.environments.world import World
@@ -28,11 +30,13 @@ class Part:
         "_first",
         "at",
         "bounded",
+        "charges",
         "due",
         "environment",
         "handed",
         "mark",
         "opens",
+        "posted",
         "session",
         "shares_clock",
         "stale",
@@ -43,6 +47,9 @@ class Part:
     def __init__(self, environment: Environment, opens: tuple[str, int]) -> None:
         self.environment, self.opens = environment, opens
         self.session: Any = None
+        #: By which rows the person pays there, and what of it is posted to the bank.
+        self.charges: Any = getattr(environment, "charges", None)
+        self.posted: dict[Item, int] = {}
         #: The time of its session; :data:`UNKNOWN` before it is opened.
         self.at = UNKNOWN
         #: When its next event falls due: a time, ``None`` for never, or :data:`UNKNOWN`.
@@ -70,11 +77,13 @@ class Part:
         """Whether anything can fall due in it."""
         return bool(getattr(self.environment, "events", ()))
 
-    def open(self, now: int) -> Any:
-        """Its session, opened if it is not, at the time ``now``."""
+    def open(self, now: int, people: People | None = None) -> Any:
+        """Its session, opened if it is not, with these people, at the time ``now``."""
         session: Any = self.session
         if session is None:
             session = open_session(self.environment, *self.opens)
+            if people is not None and callable(introduce := getattr(session, "introduce", None)):
+                introduce(people)
             self.shares_clock = callable(getattr(session, "next_due", None))
             self.bounded = declares(session, BoundsResults)
             self.world_now = isinstance(getattr(session, "world", None), World)
@@ -122,6 +131,7 @@ class Part:
         other = Part(self.environment, self.opens)
         for name in ("_first", "at", "bounded", "due", "mark", "shares_clock", "stale", "takes_time", "world_now"):
             setattr(other, name, getattr(self, name))
+        other.posted = dict(self.posted)
         if self.session is not None:
             forked: Session = self.session.fork() if hasattr(self.session, "fork") else deepcopy(self.session)
             other.session = forked

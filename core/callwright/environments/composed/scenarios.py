@@ -1,12 +1,16 @@
 """Scenarios of several environments: one name and seed for all of them, or one for each.
 
-"typical"                         that one in every part
-"email=typical,calendar=sparse"   as it says; the first scenario in parts that are not named
-"email=typical@3"                 with a seed of its own
+    "typical"                         that one in every part
+    "email=typical,calendar=sparse"   as it says
+    "email=typical@3"                 with a seed of its own
+    {"email": ["typical", 3]}         the same as JSON, for names with other characters
+
+Parts that are not named have their first scenario.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from callwright.environments.protocol import Environment
@@ -21,7 +25,9 @@ def scenario_of_each(parts: Sequence[Environment], scenario: str, seed: int) -> 
     """
     if not isinstance(scenario, str):
         raise UsageError(f"the name of a scenario is a text, not {scenario!r:.80}")
-    if "=" in scenario:
+    if scenario.startswith("{"):
+        stated, hint = _read(parts, scenario, seed), ""
+    elif "=" in scenario:
         stated, hint = _stated(parts, scenario, seed), ""
     else:  # what has no scenarios has no other than its first one
         stated = {part.name: ("" if getattr(part, "scenarios", None) == () else scenario, seed) for part in parts}
@@ -49,6 +55,28 @@ def _stated(parts: Sequence[Environment], scenario: str, seed: int) -> dict[str,
         if sign and not own.strip().removeprefix("-").isdecimal():
             raise UsageError(f"the seed of {name!r} is a whole number, not {own[:40]!r}")
         stated[name] = wanted.strip(), int(own) if sign else seed
+    return stated
+
+
+def _read(parts: Sequence[Environment], scenario: str, seed: int) -> dict[str, tuple[str, int]]:
+    try:
+        given = json.loads(scenario)
+    except ValueError as error:
+        raise UsageError(
+            f"a scenario that begins with {{ is an object of JSON, not {scenario[:80]!r}: {error}"
+        ) from None
+    names = [part.name for part in parts]
+    stated: dict[str, tuple[str, int]] = {}
+    for name, value in given.items():
+        if name not in names:
+            raise UnknownName("part of the environment (in the scenario)", name, names)
+        match value:
+            case str():
+                stated[name] = value, seed
+            case [str(wanted), int(own)]:
+                stated[name] = wanted, own
+            case _:
+                raise UsageError(f"the scenario of {name!r} is a name, or a name and a seed, not {value!r:.80}")
     return stated
 
 

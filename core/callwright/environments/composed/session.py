@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from attrs import evolve
 
 from callwright.environments.calling import in_use, unknown_tool
 from callwright.environments.composed.goals import check_parts, states_of
+from callwright.environments.composed.money import Purse
 from callwright.environments.composed.parts import UNKNOWN, Part
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.hazards.policy import Hazards
@@ -22,6 +23,7 @@ from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome, Session
 from callwright.environments.sizes import TooLarge, check_result
 from callwright.errors import ComponentError, UnknownName, UsageError
+from callwright.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from callwright.environments.composed.environment import ComposedEnvironment
@@ -45,14 +47,17 @@ class ComposedSession(MovingTime, Session):
         "_now",
         "_opens",
         "_parts",
+        "_purse",
+        "_seed",
         "_touched",
         "environment",
+        "people",
     )
     bounds_results = True
     environment: ComposedEnvironment
 
-    def __init__(self, environment: ComposedEnvironment, opens: tuple[tuple[str, int], ...]) -> None:
-        self.environment = environment
+    def __init__(self, environment: ComposedEnvironment, opens: tuple[tuple[str, int], ...], seed: int) -> None:
+        self.environment, self._seed = environment, seed
         self._turn = Lock()
         self._closed = False
         self._exposure = None
@@ -62,8 +67,11 @@ class ComposedSession(MovingTime, Session):
 
     def _begin(self, opens: tuple[tuple[str, int], ...]) -> None:
         self._opens = opens
+        #: Who is signed in to all parts, and whom they know; ``None``: each part has people of its own.
+        self.people = self.environment.people_of(self._seed)
         self._begins = self._now = self.environment.begins(opens)
         self._parts = [Part(*one) for one in zip(self.environment.parts, opens, strict=True)]
+        self._purse = self._purse_of(self._parts)
         self._notices: tuple[str, ...] = ()
         self._user_turns = 0
         self._head = ""
@@ -74,24 +82,53 @@ class ComposedSession(MovingTime, Session):
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Have the part whose tool it is execute a call, then let its time pass for all parts."""
+        outcome = self._call(tool, self.environment.routes.get(tool), self.environment.tools, arguments, "call")
+        if not self._notices or outcome.kind == "unknown_tool":
+            return outcome
+        told = (*outcome.notices, *self._notices)
+        self._notices = ()
+        return evolve(outcome, notices=most_told(told))
+
+    def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        """A call of the user, by a tool of :attr:`.ComposedEnvironment.user_tools`, which no agent is offered.
+
+        What the person is told meanwhile stays for the agent to read.
+        """
+        environment = self.environment
+        return self._call(tool, environment.user_routes.get(tool), environment.user_tools, arguments, "user_call")
+
+    def _call(
+        self,
+        tool: str,
+        route: tuple[int, str] | None,
+        specs: Mapping[str, ToolSpec],
+        arguments: dict[str, Any],
+        method: str,
+    ) -> Outcome:
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
         turn = self._turn
         if not turn.acquire(False):
             raise in_use()
         try:
-            route = self.environment.routes.get(tool)
             if route is None:
                 return unknown_tool(tool)
             part, original = self._parts[route[0]], route[1]
             session = part.session
             if session is None or part.at != self._now:
                 session = self._opened(part)
-            part.due = UNKNOWN
-            if not part.stale:
-                part.stale = True
-                self._touched.append(part)
-            outcome: Outcome = session.call(original, arguments)
+            reads = specs[tool].read_only
+            if not reads or not part.world_now or part.takes_time:  # worlds see to it that reading changes nothing
+                part.due = UNKNOWN
+                if not part.stale:
+                    part.stale = True
+                    self._touched.append(part)
+            call: Callable[..., Outcome] = session.call if method == "call" else getattr(session, method)
+            purse = self._purse
+            if purse is None or reads or not purse.pays(part):
+                outcome = call(original, arguments)
+            else:
+                outcome = purse.call(part, lambda: call(original, arguments))
             if not part.bounded:
                 try:
                     check_result(tool, outcome.value)
@@ -99,21 +136,34 @@ class ComposedSession(MovingTime, Session):
                     outcome = Outcome("execution_error", None, error.code, error.message)
             if part.world_now and session.world.now > self._now:  # its tool took its time
                 self._now = part.at = session.world.now
-            if self._clock is None or outcome.kind == "unknown_tool":
-                return outcome
-            latency = 0 if part.takes_time else self.environment.tools[tool].latency
-            self.let_pass(self._clock.of_call(self._now) + latency)
-            told = (*outcome.notices, *self._notices)
-            self._notices = ()
-            return evolve(outcome, notices=most_told(told)) if told else outcome
+            if self._clock is not None and outcome.kind != "unknown_tool":
+                latency = 0 if part.takes_time else specs[tool].latency
+                self.let_pass(self._clock.of_call(self._now) + latency)
+            return outcome
         finally:
             turn.release()
+
+    def tell_time(self) -> int:
+        """The time in the world, in seconds since 1970 (UTC)."""
+        return self._now
+
+    def _purse_of(self, parts: list[Part]) -> Purse | None:
+        number = self.environment.bank_number
+        if number is None:
+            return None
+        return Purse(parts[number], self.environment.parts[number].bank, self._asked)  # type: ignore[attr-defined]
+
+    def _asked(self, part: Part) -> Any:
+        """The session of the bank, in which something is posted."""
+        session = self._opened(part)
+        self._touch(part)
+        return session
 
     def _opened(self, part: Part) -> Any:
         """The session of a part, at the time of the whole."""
         if part.session is not None:
             return part.open(self._now)
-        session = part.open(self._now)
+        session = part.open(self._now, self.people)
         if self._hazards is not None and callable(getattr(session, "meet_hazards", None)):
             session.meet_hazards(self._hazards.under(self.environment.names_in(part.name)))
         part.keep_time(self._clock is not None, self._hazards is not None)
@@ -152,6 +202,8 @@ class ComposedSession(MovingTime, Session):
                     self._opened(part)
                 self._touch(part)
                 self._notices = (*self._notices, *part.live_until(self._now))
+                if self._purse is not None and self._purse.pays(part):
+                    self._purse.settle(part)
             else:
                 raise ComponentError(f"more than {MOST_EVENTS} events happen in {self.environment.name!r} until {end}")
         self._now = end
@@ -212,7 +264,7 @@ class ComposedSession(MovingTime, Session):
         if self._touched:
             self._touched = [part for part in self._touched if part.handed]
         if changed:
-            self._head = self._head or json.dumps([self.environment.name, self._opens])
+            self._head = self._head or json.dumps([self.environment.name, self._opens, repr(self.people)])
             marks = ",".join([part.mark for part in self._parts])
             text = f"{self._head}|{self._now}|{marks}"
             self._known, self._known_at = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), self._now
@@ -228,7 +280,9 @@ class ComposedSession(MovingTime, Session):
             other = ComposedSession.__new__(ComposedSession)
             other.environment, other._turn, other._closed = self.environment, Lock(), self._closed
             other._opens, other._begins, other._head = self._opens, self._begins, self._head
+            other._seed, other.people = self._seed, self.people
             other._parts = [part.fork() for part in self._parts]
+            other._purse = other._purse_of(other._parts)
             other._now, other._clock = self._now, self._clock
             other._exposure, other._hazards = None, self._hazards
             other._known, other._known_at = self._known, self._known_at
@@ -244,7 +298,8 @@ class ComposedSession(MovingTime, Session):
         try:
             opens = self._opens
             if scenario is not None or seed is not None:
-                opens = self.environment.opens(scenario or "", self._opens[0][1] if seed is None else seed)
+                self._seed = self._seed if seed is None else seed
+                opens = self.environment.opens(scenario or "", self._seed)
             for part in self._parts:
                 part.close()
             self._begin(opens)

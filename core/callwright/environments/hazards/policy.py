@@ -170,12 +170,16 @@ class Hazards:
 
 
 def read_hazards(stated: Any) -> Hazards:
-    """The hazards that a file states: an object with the fields of :class:`Hazards`, faults and limits as objects.
+    """The hazards that a file or an option states: an object with the fields of :class:`Hazards`, faults and limits as
+    objects, or a text.
 
-    Raises :class:`callwright.errors.DataError` for anything else.
+    The text is ``off`` for none, else ``unavailable=0.1,timeout=0.05,limit=20/60,seed=1``: rates of faults, calls in
+    seconds, and the numbers of :class:`Hazards`. Raises :class:`callwright.errors.DataError` for anything else.
     """
     if isinstance(stated, Hazards):
         return stated
+    if isinstance(stated, str):
+        return Hazards() if stated == "off" else _written(stated)
     given = dict(_object(stated, "hazards", Hazards))
     for name, kind in (("faults", Fault), ("limits", RateLimit)):
         listed = given.get(name, [])
@@ -183,6 +187,27 @@ def read_hazards(stated: Any) -> Hazards:
             raise DataError(f"the {name} of hazards are a list, not {listed!r:.80}")
         given[name] = [one if isinstance(one, kind) else _made(kind, one, f"one of the {name}") for one in listed]
     return Hazards(**given)
+
+
+def _written(text: str) -> Hazards:
+    found: dict[str, Any] = {"faults": [], "limits": []}
+    for part in text.split(","):
+        name, sign, value = (one.strip() for one in part.partition("="))
+        try:
+            if not sign:
+                raise ValueError
+            if name == "limit":
+                calls, per, seconds = value.partition("/")
+                found["limits"].append(RateLimit(int(calls), int(seconds) if per else 60))
+            elif name in ("seed", "in_a_row"):
+                found[name] = int(value)
+            else:
+                found["faults"].append(Fault(name, float(value)))  # type: ignore[arg-type]  # it says what there are
+        except ValueError:
+            raise DataError(
+                f"{part[:80]!r} does not say what calls meet; write 'off' or 'unavailable=0.1,timeout=0.05,limit=20/60'"
+            ) from None
+    return Hazards(**found)
 
 
 def _made(kind: type[S], stated: Any, what: str) -> S:

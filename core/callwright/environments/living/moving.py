@@ -12,6 +12,7 @@ from callwright.environments.hazards.meeting import MeetingHazards
 from callwright.environments.living.events import LAST
 from callwright.environments.living.passing import most_told, pass_time
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.people.person import People
 from callwright.environments.protocol import Outcome
 from callwright.environments.world import World
 from callwright.errors import UsageError
@@ -104,7 +105,18 @@ class MovingTime(MeetingHazards):
         finally:
             turn.release()
 
-    # For whoever keeps one clock for several sessions
+    # For whoever makes one session of several
+
+    def introduce(self, people: People) -> None:
+        """Begin with these people in place of those of the scenario, as far as the environment says whom its rows name.
+
+        A reset leads back to them; one to another scenario to the people of that.
+        """
+        if self._turn.locked():
+            raise in_use()
+        base = self.world.base
+        if base.origin is not None and self.environment.people is not None:
+            self.world = World(self.environment.base(*base.origin[1][1:3], people))  # type: ignore[misc]
 
     def next_due(self) -> int | None:
         """When something falls due next (it may be overdue); ``None``: never, as things are."""

@@ -8,6 +8,8 @@ from typing import Any, Final
 from attrs import evolve
 
 from callwright.environments.goals.comparing import Comparison
+from callwright.environments.protocol import Environment, Outcome
+from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure
 from callwright.language.messages import Message
 from callwright.language.program import Call
@@ -101,6 +103,27 @@ def check_pickles(user: UserKind) -> None:
     if not refuses(user):
         copy = elsewhere(user, "the user")
         expect(list(_talk(copy, 3)) == list(_talk(user, 3)), "another process has a user that says something else")
+
+
+def check_user_tools(environment: Environment) -> None:
+    """Tools of users are no agent's: not among the tools, unknown where an agent calls them, and answered to users."""
+    theirs = getattr(environment, "user_tools", None)
+    if not theirs:
+        return
+    shared = sorted(theirs.keys() & environment.tools.keys())
+    expect(not shared, f"{', '.join(shared)} of 'user_tools' is offered to agents, too")
+    session: Any = open_session(environment, "", 0)
+    expect(callable(getattr(session, "user_call", None)), "there are 'user_tools', and sessions have no user_call()")
+    for name in theirs:
+        with never_raises(f"a call of {name}"):
+            agent, user = session.call(name, {}), session.user_call(name, {})
+        expect(agent.kind == "unknown_tool", f"an agent that calls the user's tool {name!r} gets {agent.kind}")
+        expect(
+            isinstance(user, Outcome) and user.kind != "unknown_tool",
+            f"the user's call of {name!r} gets {shown(user)}",
+        )
+    expect(session.user_call("no_such_tool", {}).kind == "unknown_tool", "a user's call of no tool is no unknown_tool")
+    session.close()
 
 
 USER_CHECKS: Final = (check_user, check_replies, check_seed, check_end, check_pickles)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from callwright.digests import digest_of
+from callwright.tools.costing import in_words
 from callwright.training.ledger.named_files import file_digests
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ def versions() -> dict[str, str]:
 
 
 def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
-    """A digest of each task by its id: query, tools, answer, scenario, seed, program, facts, clock, hazards, shown."""
+    """A digest of each task by its id: query, tools, answer, scenario, seed, program, facts, and what else it states:
+    clock, hazards, user, what is shown.
+    """
     tools: dict[int, tuple[Any, str]] = {}  # with the tool, so that no other one can get its id
 
     def tool(spec: Any) -> str:
@@ -115,7 +118,10 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 {name: _or_none(value) for name, value in task.facts.items()},
                 *([] if task.clock is None else [task.clock.to_json()]),
                 *([] if task.shown is None else [["shown", *task.shown]]),
+                *(["instances", one.scenario, one.seed, _or_none(list(one.answer.values))] for one in task.instances),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
+                *([] if task.user is None else [{"user": task.user.to_json()}]),
+                *([["costs", *map(in_words, task.offered.values())]] if task.tells_costs else []),
             ]
         )
         for task in tasks

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import Attribute, field, frozen
 
-from callwright.errors import ComponentError, DataError
-from callwright.language.program import Call
+from callwright.errors import ComponentError, DataError, UsageError
+from callwright.language.program import Call, plain
 from callwright.walk.trace import Trace
 
 
@@ -55,6 +55,17 @@ class UserSpec:
         return cls(stated["name"], stated.get("options", {}))
 
 
+def need_no_user(task: Any, driver: str, instead: str) -> None:
+    """Raise :class:`callwright.UsageError` for a task with a user where ``driver`` leads the conversation: nobody would
+    answer in its place, and what is scored would be another task. ``instead`` says what knows users.
+    """
+    if task.user is not None:
+        raise UsageError(
+            f"task {task.id!r} has a user ({task.user.name!r}), and {driver} leads the conversation here, in which "
+            f"nobody answers for it: {instead}"
+        )
+
+
 def _text(_: Any, attribute: Attribute[Any], value: Any) -> None:
     if not isinstance(value, str):
         raise ComponentError(f"what a user says is a text, not {value!r:.80}; this is a bug of the user")
@@ -72,12 +83,39 @@ class Said:
     literals. A user that only calls
     (no text, not done) is asked again, with what came of it.
 
+    ``usage`` is what the request behind it took, as :class:`callwright.walk.Completion` has it.
+
     Raises :class:`callwright.errors.ComponentError` for a text that is none.
     """
 
     text: str = field(default="", validator=_text)
     calls: tuple[Call, ...] = field(default=(), converter=_listed)
     done: bool = False
+    usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """As an object of JSON: what :meth:`from_json` reads. What is empty is left out, but for the text."""
+        calls = [{"tool": call.tool, "arguments": plain(call.arguments)} for call in self.calls]
+        return {"text": self.text, **({"calls": calls} if calls else {}), **({"done": True} if self.done else {})}
+
+    @classmethod
+    def from_json(cls, stated: Any) -> Said:
+        """What a row holds. Raises :class:`callwright.errors.DataError` for anything else."""
+        if not isinstance(stated, Mapping) or not isinstance(stated.get("text"), str):
+            raise DataError(f"what a user said is an object with 'text', not {stated!r:.80}")
+        calls = stated.get("calls", [])
+        if not isinstance(calls, list) or not all(map(_is_call, calls)):
+            raise DataError(f"the calls of a user are objects with 'tool' and 'arguments', not {calls!r:.80}")
+        made = tuple(Call(number, one["tool"], dict(one["arguments"])) for number, one in enumerate(calls))
+        return cls(stated["text"], made, stated.get("done") is True)
+
+
+def _is_call(stated: Any) -> bool:
+    return (
+        isinstance(stated, Mapping)
+        and isinstance(stated.get("tool"), str)
+        and isinstance(stated.get("arguments"), Mapping)
+    )
 
 
 @frozen

@@ -37,6 +37,11 @@ class Talk:
         """What was said so far, as the user heard it."""
         return tuple(self._messages)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the user says that it waits for a server when it is asked (``waits``)."""
+        return getattr(self._user, "waits", False) is True
+
     def answer(self, text: str) -> UserTurn:
         """What the user says and does when the agent has said something.
 
@@ -46,20 +51,23 @@ class Talk:
         self._messages.append(Message.assistant(text))
         calls: tuple[Call, ...] = ()
         traces: list[Trace] = []
+        usage: dict[str, float] = {}
         for _ in range(MOST_ROUNDS):
             said = reply_of(self._user, self._name, self.messages, self._world)
             numbered = tuple(evolve(call, id=len(calls) + place) for place, call in enumerate(said.calls))
+            for figure, value in (said.usage or {}).items():
+                usage[figure] = usage.get(figure, 0) + value
             acted = self._act(numbered)
             calls += numbered
             traces.append(acted)
             if acted.infrastructure is not None:
-                return UserTurn(Said(said.text, calls, said.done), _joined(traces))
+                return UserTurn(Said(said.text, calls, said.done, usage or None), _joined(traces))
             self._messages += _told(numbered, acted.records)
             if said.text or said.done:
                 text = printable(said.text)
                 if text:
                     self._messages.append(Message.user(text))
-                return UserTurn(Said(text, calls, said.done), _joined(traces))
+                return UserTurn(Said(text, calls, said.done, usage or None), _joined(traces))
         raise ComponentError(
             f"the user {self._name!r} called tools {MOST_ROUNDS} times in one turn and said nothing; this is its bug"
         )

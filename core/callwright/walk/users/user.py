@@ -47,7 +47,9 @@ class Looks(Protocol):
 
 @runtime_checkable
 class User(Protocol):
-    """The user of one episode."""
+    """The user of one episode. One with an attribute ``waits`` that is True waits for a server when it is asked: users
+    are then asked from several threads at once, each by one of them.
+    """
 
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the user answers.

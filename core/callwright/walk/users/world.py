@@ -60,7 +60,8 @@ def ask_world(session: Session, question: str, *given: Any) -> Any:
     inner: Any = session.inner if isinstance(session, TimedSession) else session
     method = getattr(inner, _ANSWERED_BY[question], None)
     if not callable(method):
-        return None
+        at = getattr(inner, "now", None) if question == "now" else None
+        return at if type(at) is int else None
     if isinstance(session, TimedSession):
         return session.asked(f"{question!r} of a session", lambda: method(*given))
     return method(*given)

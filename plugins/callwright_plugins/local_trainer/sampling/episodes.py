@@ -15,7 +15,7 @@ from callwright.errors import UsageError
 from callwright.language.program import Program
 from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
-from callwright.walk.conditions import Progress
+from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.limits import TurnLimits
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
@@ -90,6 +90,11 @@ class Engine:
         return [EngineOutput(one.ids, one.logprobs, not one.truncated) for one in sampled]
 
 
+def _of_copy(conditions: Conditions, task: Task, copy: int, purpose: tuple[int | str, ...]) -> Conditions:
+    """The conditions of one of the task's episodes: its user draws from their seed."""
+    return conditions if task.user is None else evolve(conditions, seed=seed_of(*purpose, "user", task.id, copy))
+
+
 def sample_groups(
     pipeline: Pipeline,
     policy: Policy,
@@ -116,8 +121,10 @@ def sample_groups(
         messages = () if policy.form == "compact" else pipeline.messages(task)  # a short prompt is made of the task
         started.append(
             [
-                pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
-                for _ in range(options.group)
+                pipeline.token_episode(
+                    task, codec, messages=messages, conditions=_of_copy(conditions, task, copy, purpose)
+                )
+                for copy in range(options.group)
             ]
         )
     rows = options.sampling_rows

@@ -165,7 +165,7 @@ class LocalModelSampler:
     def _compact(self) -> Callable[[Task], str] | None:
         corpus = self._corpus or (read_note(self._folder).get("corpus") if (self._folder / NOTE).is_file() else None)
         if isinstance(corpus, str) and corpus and self._registry is not None:
-            if corpus not in self._registry.names("corpus"):
+            if not self._registry.knows("corpus", corpus):
                 return None
             corpus = self._registry.create("corpus", corpus)
         make: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)

@@ -29,8 +29,10 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.banking.card import BANK
     from callwright_plugins.mcp_environments.banking.events import EVENTS
     from callwright_plugins.mcp_environments.banking.knowledge import known
+    from callwright_plugins.mcp_environments.banking.people import named
     from callwright_plugins.mcp_environments.banking.policy import POLICY
     from callwright_plugins.mcp_environments.banking.rows import ROWS
     from callwright_plugins.mcp_environments.banking.scenarios import SCENARIOS
@@ -45,5 +47,7 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
+        bank=BANK,
         events=EVENTS,
     )

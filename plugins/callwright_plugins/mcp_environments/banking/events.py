@@ -1,4 +1,4 @@
-"""What the bank does by itself: scheduled payments, and tokens that expire."""
+"""What the bank does by itself: holds that lapse, scheduled payments, and tokens that expire."""
 
 from __future__ import annotations
 
@@ -7,14 +7,37 @@ from typing import Any, Final
 
 from callwright.environments.living.events import SIGNED_IN, EventKind, Moment, Notice, after
 from callwright.environments.world import World
-from callwright_plugins.mcp_environments.banking.rows import CLOCK, AuthToken, BankClock, Payee, ScheduledPayment
-from callwright_plugins.mcp_environments.banking.schedule import settle
+from callwright_plugins.mcp_environments.banking.rows import (
+    CLOCK,
+    Account,
+    AuthToken,
+    BankClock,
+    Payee,
+    ScheduledPayment,
+)
+from callwright_plugins.mcp_environments.banking.schedule import lapse, next_lapse, settle
 
 
 def _there(world: World, customer_id: str) -> str:
     """Whom to tell: customers who have identified themselves in this session are who is signed in."""
     tokens = world.find(AuthToken, customer_id=customer_id)
     return SIGNED_IN if any(token.issued_at >= world.base.now for token in tokens) else customer_id
+
+
+def _hold_due(world: World, since: Moment) -> Moment | None:
+    return next_lapse(world)
+
+
+def _lapse(world: World, key: str) -> int:
+    return lapse(world)
+
+
+def _tells_lapse(world: World, key: str, cents: int) -> Iterable[Notice]:
+    account = world.need(Account, key)
+    yield Notice(
+        f"A hold of {cents} cents on account {key} has lapsed; the money can be spent again.",
+        _there(world, account.customer_id),
+    )
 
 
 def _payment_due(world: World, since: Moment) -> Moment | None:
@@ -60,6 +83,7 @@ def _tells_expiry(world: World, key: str, _: Any) -> Iterable[Notice]:
 
 
 EVENTS: Final[tuple[EventKind, ...]] = (
+    EventKind("hold_lapsed", "A hold lapses: its customer is told, if signed in.", _hold_due, _tells_lapse, _lapse),
     EventKind(
         "scheduled_payment",
         "A scheduled payment is made or fails: its customer is told, if signed in.",

@@ -38,7 +38,7 @@ class Verification(TypedDict):
     expires_at: str
 
 
-@tool
+@tool(latency=2)
 def verify_identity(
     world: World,
     /,
@@ -84,7 +84,7 @@ def verify_identity(
     }
 
 
-@tool
+@tool(irreversible=True)
 def open_account(
     world: World,
     /,
@@ -124,7 +124,7 @@ def open_account(
     )
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1, irreversible=True)
 def set_card_status(
     world: World,
     /,

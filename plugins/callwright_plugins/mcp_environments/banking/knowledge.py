@@ -17,7 +17,7 @@ def known(world: World, entity: str) -> Mapping[str, Any] | None:
 
     ``pin``; ``otp``, the next one-time password, for customers with two factors; and wishes.
     """
-    customer = _at_the_counter(world) if entity == ME else _customer(world, entity)
+    customer = at_the_counter(world) if entity == ME else _customer(world, entity)
     if customer is None:
         return None
     secret = world.get(Credential, customer.id)
@@ -50,7 +50,8 @@ def _customer(world: World, entity: str) -> Customer | None:
     return found
 
 
-def _at_the_counter(world: World) -> Customer | None:
+def at_the_counter(world: World) -> Customer | None:
+    """The first customer who could pay at the start; else the first at all."""
     base = world.base
     for customer in base.rows(Customer).values():
         secret = base.rows(Credential).get(customer.id)

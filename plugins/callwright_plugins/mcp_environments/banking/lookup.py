@@ -37,10 +37,12 @@ class RateView(TypedDict):
 
     base: str
     quote: str
-    mid_rate: float
-    customer_rate: float
+    mid_rate: Annotated[float, Field(description="The market's rate, without the bank's margin.")]
+    customer_rate: Annotated[float, Field(description="Units of quote that a customer gets for one of base.")]
     amount_cents: int
-    converted_cents: int
+    converted_cents: Annotated[
+        int, Field(description="What the amount comes to in the quote currency, at customer_rate.")
+    ]
 
 
 @tool(read_only=True, discovery=True)

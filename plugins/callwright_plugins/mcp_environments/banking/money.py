@@ -39,11 +39,11 @@ class Sent(TypedDict):
     """A movement of money to somebody: what left, and what arrived in which currency."""
 
     transaction: TransactionView
-    received_cents: int
+    received_cents: Annotated[int, Field(description="What arrives, in received_currency.")]
     received_currency: str
 
 
-@tool
+@tool(latency=30)
 def deposit_cash(
     world: World,
     /,
@@ -61,7 +61,7 @@ def deposit_cash(
     return transaction_view(post(world, account, "deposit", amount_cents, world.now, "Cash deposit", "counter"))
 
 
-@tool
+@tool(latency=20)
 def withdraw_cash(
     world: World,
     /,
@@ -79,7 +79,7 @@ def withdraw_cash(
     )
 
 
-@tool
+@tool(latency=2, irreversible=True)
 def transfer_funds(
     world: World,
     /,
@@ -116,7 +116,7 @@ def transfer_funds(
     }
 
 
-@tool
+@tool(latency=2, irreversible=True)
 def pay_payee(
     world: World,
     /,

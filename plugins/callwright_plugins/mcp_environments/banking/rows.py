@@ -60,10 +60,13 @@ class AuthToken:
     index=("customer_id", "iban"),
     generated=("iban",),
     stamps=("opened_at",),
-    bookkeeping=("spent_day", "spent_cents"),
+    bookkeeping=("spent_day", "spent_cents", "held_cents"),
 )
 class Account:
-    """An account: ``spent_cents`` is what counted against the limit on ``spent_day`` (days since 1970)."""
+    """An account: ``spent_cents`` is what counted against the limit on ``spent_day`` (days since 1970).
+
+    ``held_cents`` are reserved by whoever was paid by card, until that lapses; no tool changes them.
+    """
 
     id: str
     customer_id: str

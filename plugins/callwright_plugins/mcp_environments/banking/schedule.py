@@ -1,7 +1,8 @@
-"""Scheduled payments: when they fall due, and what happens then.
+"""Scheduled payments and holds: when they fall due or lapse, and what happens then.
 
 Tools that write settle first whatever has fallen due; tools that only read look at a copy in which that is done. So
-everybody sees payments made at their time, whenever somebody looks.
+everybody sees payments made at their time, whenever somebody looks. Holds of card payments that nobody collects lapse
+one to six days after sessions begin, but only where time moves: nobody's call brings that about.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from callwright.environments.world import World
 from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.banking.access import need_account
 from callwright_plugins.mcp_environments.banking.ledger import pay
-from callwright_plugins.mcp_environments.banking.rows import CLOCK, NEVER, BankClock, Payee, ScheduledPayment
-from callwright_plugins.mcp_environments.times import WEEK
+from callwright_plugins.mcp_environments.banking.rows import CLOCK, NEVER, Account, BankClock, Payee, ScheduledPayment
+from callwright_plugins.mcp_environments.times import DAY, WEEK
 
 
 def current(world: World) -> World:
@@ -35,6 +36,27 @@ def settle(world: World) -> None:
             break
         _run(world, world.need(ScheduledPayment, pending[0][1]))
     world.update(clock, next_due=pending[0][0] if pending else NEVER)
+
+
+def next_lapse(world: World) -> tuple[int, str] | None:
+    """When the next hold lapses, and of which account."""
+    first = next(iter(world.prepared(Account, _held, _held)), None)
+    return None if first is None or first[0] == NEVER else (world.base.now + first[0], first[1])
+
+
+def lapse(world: World) -> int:
+    """Let the next hold lapse. Returns its cents."""
+    hold = next_lapse(world)
+    assert hold is not None
+    account = world.need(Account, hold[1])
+    world.update(account, held_cents=0)
+    return account.held_cents
+
+
+def _held(account: Account) -> tuple[int, str]:
+    """Seconds after which the hold of an account lapses."""
+    number = int("".join(filter(str.isdigit, account.id)) or 0)
+    return (1 + number % 6) * DAY if account.held_cents else NEVER, account.id
 
 
 def note_due(world: World, at: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -39,7 +42,7 @@ class AccountView(TypedDict):
     iban: str
     currency: str
     balance_cents: int
-    available_cents: int
+    available_cents: Annotated[int, Field(description="What can be spent: balance less holds plus overdraft.")]
     status: str
 
 
@@ -61,20 +64,22 @@ class ScheduledView(TypedDict):
     payee_id: str
     amount_cents: int
     repeat: str
-    next_at: str
-    runs_left: int
+    next_at: Annotated[str, Field(description="When it is paid next; empty once it is over.")]
+    runs_left: Annotated[int, Field(description="Times that it is still to be paid; 0 once it is over.")]
     runs_made: int
     status: str
-    last_failure: str
+    last_failure: Annotated[
+        str, Field(description="Code of the last payment that could not be made; empty if there is none.")
+    ]
 
 
 class AccountDetails(AccountView):
     """An account with holds, limits, cards and scheduled payments."""
 
-    held_cents: int
+    held_cents: Annotated[int, Field(description="Reserved on the account; it cannot be spent.")]
     overdraft_cents: int
     daily_limit_cents: int
-    daily_limit_left_cents: int
+    daily_limit_left_cents: Annotated[int, Field(description="What may still go out today.")]
     opened_at: str
     cards: list[CardView]
     scheduled_payments: list[ScheduledView]
@@ -102,7 +107,9 @@ class PayeeView(TypedDict):
     iban: str
     currency: str
     status: str
-    verified_from: str
+    verified_from: Annotated[
+        str, Field(description="From when on it can be paid; empty if its name is not the account's.")
+    ]
 
 
 def customer_view(row: Customer) -> CustomerView:

@@ -28,6 +28,7 @@ def environment(
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.budget.events import EVENTS
     from callwright_plugins.mcp_environments.budget.knowledge import known
+    from callwright_plugins.mcp_environments.budget.people import named
     from callwright_plugins.mcp_environments.budget.policy import POLICY
     from callwright_plugins.mcp_environments.budget.rows import ROWS
     from callwright_plugins.mcp_environments.budget.scenarios import SCENARIOS
@@ -42,5 +43,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
         events=EVENTS,
     )

@@ -238,7 +238,7 @@ def delete_expense(world: World, /, expense_id: ExpenseId) -> DeletedExpense:
     return {"expense_id": expense_id, "deleted": True, "available_cents": left}
 
 
-@tool
+@tool(irreversible=True)
 def add_recurring_expense(
     world: World,
     /,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -44,8 +47,8 @@ class RuleView(TypedDict):
     next_day: str
     times_left: int | None
     status: str
-    entered: int
-    missed: int
+    entered: Annotated[int, Field(description="Times that it was entered.")]
+    missed: Annotated[int, Field(description="Times that it was due and a hard cap kept it out.")]
 
 
 class StatusView(TypedDict):
@@ -54,11 +57,11 @@ class StatusView(TypedDict):
     category_id: str
     name: str
     month: str
-    carried_cents: int
+    carried_cents: Annotated[int, Field(description="What came over from the month before.")]
     allocated_cents: int
     spent_cents: int
     available_cents: int
-    upcoming_cents: int
+    upcoming_cents: Annotated[int, Field(description="Recurring expenses that are still to come in the month.")]
     hard_cap: bool
     rollover: bool
     locked: bool

@@ -323,7 +323,7 @@ def _move_series(world: World, event: Event, start: int, end: int, allow_conflic
     return event
 
 
-@tool(destructive=True)
+@tool(destructive=True, irreversible=True)
 def cancel_event(world: World, /, event_id: EventId) -> EventView:
     """Cancel an event for everybody; of a series that has begun, all that still lies ahead.
 
@@ -337,7 +337,7 @@ def cancel_event(world: World, /, event_id: EventId) -> EventView:
     return _view(world, world.update(event, cancelled_from=world.now if begun else 0))
 
 
-@tool(destructive=True)
+@tool(destructive=True, irreversible=True)
 def skip_occurrence(
     world: World,
     /,

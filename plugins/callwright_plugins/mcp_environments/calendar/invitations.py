@@ -28,7 +28,7 @@ class InvitationView(InviteeView):
     """An invitation, and which of the person's events overlap with the next occurrence."""
 
     event_id: str
-    overlapping_event_ids: list[str]
+    overlapping_event_ids: Annotated[list[str], Field(description="That person's other events at this time.")]
 
 
 def _overlapping(world: World, event: Event, person_id: str) -> list[str]:

@@ -77,7 +77,7 @@ class FreeWindow(TypedDict):
     """A time in which everybody is free; a meeting may begin at any time from ``start`` to ``latest_start``."""
 
     start: str
-    latest_start: str
+    latest_start: Annotated[str, Field(description="The last start at which it still fits into the slot.")]
     end: str
     minutes: int
     local_start: str

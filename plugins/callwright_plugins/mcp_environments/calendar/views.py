@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
+from typing import Annotated
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -88,8 +90,8 @@ class EventView(TypedDict):
     my_response: str
     invitee_count: int
     recurrence: RuleView | None
-    exceptions: list[ExceptionView]
-    next_occurrences: list[str]
+    exceptions: Annotated[list[ExceptionView], Field(description="Occurrences that were moved, changed or taken out.")]
+    next_occurrences: Annotated[list[str], Field(description="Starts of up to three that are still to come.")]
 
 
 class InviteeView(TypedDict):

@@ -74,7 +74,7 @@ def create_lead(
     return lead_view(world, world.put(lead))
 
 
-@tool
+@tool(irreversible=True)
 def convert_lead(
     world: World,
     /,
@@ -203,7 +203,7 @@ def create_deal(
     return deal_view(world, _open_deal(world, title, contact, stage, amount_cents))
 
 
-@tool
+@tool(irreversible=True)
 def move_deal_stage(
     world: World,
     /,
@@ -312,7 +312,7 @@ def log_activity(
     return activity_view(world.put(activity))
 
 
-@tool(destructive=True)
+@tool(destructive=True, irreversible=True)
 def merge_contacts(
     world: World,
     /,

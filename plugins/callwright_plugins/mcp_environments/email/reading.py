@@ -135,7 +135,7 @@ def list_messages(
     return page(found, lambda one: summary(world, one), limit, cursor)
 
 
-@tool(read_only=True, discovery=True)
+@tool(read_only=True, discovery=True, latency=1)
 def search_messages(
     world: World,
     /,

@@ -105,7 +105,7 @@ def update_draft(
     return draft_view(world, world.update(draft, **changes, updated_at=world.now))
 
 
-@tool
+@tool(latency=1, irreversible=True)
 def send_draft(world: World, /, draft_id: DraftId) -> SentView:
     """Send a draft, once (DRAFT_ALREADY_SENT).
 
@@ -126,7 +126,7 @@ def send_draft(world: World, /, draft_id: DraftId) -> SentView:
     return sent_view(message)
 
 
-@tool
+@tool(latency=1, irreversible=True)
 def send_message(
     world: World,
     /,
@@ -147,7 +147,7 @@ def send_message(
     return sent_view(message)
 
 
-@tool
+@tool(latency=1, irreversible=True)
 def reply_to_message(
     world: World,
     /,
@@ -181,7 +181,7 @@ def reply_to_message(
     return sent_view(reply)
 
 
-@tool
+@tool(latency=1, irreversible=True)
 def forward_message(
     world: World,
     /,

@@ -29,6 +29,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.filesystem.knowledge import known
+    from callwright_plugins.mcp_environments.filesystem.people import named
     from callwright_plugins.mcp_environments.filesystem.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.filesystem.rows import ROWS
     from callwright_plugins.mcp_environments.filesystem.scenarios import SCENARIOS
@@ -44,4 +45,5 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
     )

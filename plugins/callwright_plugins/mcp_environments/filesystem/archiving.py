@@ -57,7 +57,7 @@ class ExtractView(TypedDict):
     names: list[str]
 
 
-@tool
+@tool(latency=5)
 def make_archive(
     world: World,
     /,
@@ -118,7 +118,7 @@ def _members(world: World, top: Inode, itself: str, closed: list[str]) -> Iterat
         )
 
 
-@tool
+@tool(latency=5)
 def extract_archive(
     world: World, /, archive: Path, destination: Path = ".", overwrite: Overwrite = False
 ) -> ExtractView:

@@ -54,7 +54,7 @@ class SizeView(TypedDict):
     """Sizes of a file before and after, in bytes."""
 
     path: str
-    before: int
+    before: Annotated[int, Field(description="Its size in bytes before.")]
     size: int
 
 
@@ -233,7 +233,7 @@ def replace_in_file(
     return {"path": path_of(world, node), "replaced": replaced, "size": node.size}
 
 
-@tool(destructive=True, idempotent=True)
+@tool(destructive=True, idempotent=True, irreversible=True)
 def truncate_file(
     world: World,
     /,

@@ -163,7 +163,7 @@ def cp(world: World, /, source: Path, destination: Path, overwrite: Overwrite = 
     return {"source": path_of(world, node), "path": path_of(world, made), "copied": 1}
 
 
-@tool
+@tool(latency=2)
 def cp_tree(world: World, /, source: Path, destination: Path, overwrite: Overwrite = True) -> CopiedView:
     """Copy a directory with all it holds, or a single file or link; links stay links. An existing directory as
     destination gets the copy under its own name, and directories that are there are merged. What may not be read or
@@ -224,7 +224,7 @@ def _check_replaceable(world: World, node: Inode, there: Inode, overwrite: bool)
     _check_overwrite(world, there, overwrite)
 
 
-@tool(destructive=True)
+@tool(destructive=True, irreversible=True)
 def rm(world: World, /, path: Path) -> PathView:
     """Remove a file or a link (not what it points to). Needs write and execute permission on its directory. Fails with
     EISDIR for a directory (rmdir or rm_tree), EBUSY for the working directory, ENOENT, EACCES, EPERM (sticky)."""
@@ -240,7 +240,7 @@ def rm(world: World, /, path: Path) -> PathView:
     return {"path": gone}
 
 
-@tool(destructive=True)
+@tool(destructive=True, latency=2, irreversible=True)
 def rm_tree(world: World, /, path: Path) -> RemovedView:
     """Remove a directory with all it holds, or a single file or link. What may not be removed stays (partial), as do
     the directories around it. Fails with EBUSY for the working directory or one around it, ENOENT, EACCES, EPERM."""

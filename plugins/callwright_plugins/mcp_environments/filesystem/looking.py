@@ -178,7 +178,7 @@ def read_link(world: World, /, path: Path) -> TargetView:
     return {"target": node.target, "resolves": True}
 
 
-@tool(read_only=True, discovery=True)
+@tool(read_only=True, discovery=True, latency=1)
 def find(
     world: World,
     /,
@@ -213,7 +213,7 @@ def find(
     return page(found, lambda one: node_view(world, one[0], one[1]), limit, cursor)
 
 
-@tool(read_only=True)
+@tool(read_only=True, latency=1)
 def disk_usage(world: World, /, path: Path = ".") -> UsageView:
     """The bytes of all regular files in a directory and below it, and how many files and directories there are.
     Directories that may not be read are left out (partial)."""

@@ -46,8 +46,8 @@ class TextView(TypedDict):
 
     path: str
     text: str
-    truncated: bool
-    next_offset: int | None
+    truncated: Annotated[bool, Field(description="There is more than is shown.")]
+    next_offset: Annotated[int | None, Field(description="Where to read on; null: this is the end.")]
 
 
 class LinesView(TypedDict):
@@ -76,7 +76,7 @@ class DiffView(TypedDict):
     added: int
     removed: int
     diff: str
-    truncated: bool
+    truncated: Annotated[bool, Field(description="There is more than is shown.")]
 
 
 class ChecksumView(TypedDict):

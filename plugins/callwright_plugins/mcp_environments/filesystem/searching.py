@@ -24,7 +24,7 @@ class MatchView(TypedDict):
     text: str
 
 
-@tool(read_only=True)
+@tool(read_only=True, latency=1)
 def grep(
     world: World,
     /,

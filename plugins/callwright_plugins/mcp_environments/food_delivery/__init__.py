@@ -30,8 +30,10 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.food_delivery.charges import CHARGES
     from callwright_plugins.mcp_environments.food_delivery.events import EVENTS
     from callwright_plugins.mcp_environments.food_delivery.knowledge import known
+    from callwright_plugins.mcp_environments.food_delivery.people import named
     from callwright_plugins.mcp_environments.food_delivery.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.food_delivery.rows import ROWS
     from callwright_plugins.mcp_environments.food_delivery.scenarios import SCENARIOS
@@ -47,5 +49,7 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

@@ -55,7 +55,7 @@ class LineView(TypedDict):
     quantity: int
     unit_price_cents: int
     line_total_cents: int
-    available_now: bool
+    available_now: Annotated[bool, Field(description="Whether it is served at this hour and not sold out.")]
 
 
 class BasketView(TypedDict):
@@ -68,14 +68,14 @@ class BasketView(TypedDict):
     address_id: str
     items: list[LineView]
     promo_code: str | None
-    promo_problem: str
+    promo_problem: Annotated[str, Field(description="Why the promo does not count; empty if it does.")]
     subtotal_cents: int
     discount_cents: int
     delivery_cents: int
     service_cents: int
     total_cents: int
     min_order_cents: int
-    missing_cents: int
+    missing_cents: Annotated[int, Field(description="What the food lacks of the minimum order.")]
     saved_card_last4: str
 
 

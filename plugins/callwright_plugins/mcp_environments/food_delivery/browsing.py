@@ -94,7 +94,7 @@ class RestaurantView(TypedDict):
     cuisine: str
     district: str
     open_now: bool
-    next_opening: str | None
+    next_opening: Annotated[str | None, Field(description="When it opens next; null: it is open, or will not open.")]
     rating: float | None
     rating_count: int
     hours: list[Hours]
@@ -109,10 +109,10 @@ class MenuItem(TypedDict):
     name: str
     description: str
     menu: str
-    served: str
+    served: Annotated[str, Field(description="When the menu is served.")]
     price_cents: int
     vegetarian: bool
-    available_now: bool
+    available_now: Annotated[bool, Field(description="Whether it is served at this hour and not sold out.")]
     has_required_options: bool
 
 
@@ -121,7 +121,7 @@ class OptionView(TypedDict):
 
     option_id: str
     name: str
-    delta_cents: int
+    delta_cents: Annotated[int, Field(description="What the option adds to the price, or takes off it.")]
     available: bool
 
 

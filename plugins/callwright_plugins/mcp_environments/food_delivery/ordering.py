@@ -126,7 +126,7 @@ class RatingView(TypedDict):
     restaurant_rating: float | None
 
 
-@tool
+@tool(cost="delivery_cents + service_cents", latency=4)
 def place_order(
     world: World,
     /,
@@ -213,7 +213,7 @@ def list_past_orders(
     return page(orders, lambda order: order_view(world, order), limit, cursor)
 
 
-@tool(destructive=True)
+@tool(destructive=True, latency=2, irreversible=True)
 def cancel_order(world: World, /, order_id: OrderId) -> Cancellation:
     """Cancel an order before the kitchen begins; all that was paid by card is refunded, and its promo code can be used
     again. Fails with ORDER_PREPARING afterwards, and with INVALID_STATE if it is over.
@@ -234,7 +234,7 @@ def cancel_order(world: World, /, order_id: OrderId) -> Cancellation:
     return {"order_id": order.id, "status": "cancelled", "refund_cents": refund}
 
 
-@tool
+@tool(latency=2, irreversible=True)
 def tip_courier(
     world: World,
     /,
@@ -257,7 +257,7 @@ def tip_courier(
     return {"order_id": order.id, "tip_cents": amount_cents}
 
 
-@tool
+@tool(irreversible=True)
 def rate_order(
     world: World,
     /,

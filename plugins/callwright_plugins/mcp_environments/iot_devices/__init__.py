@@ -31,6 +31,7 @@ def environment(
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.iot_devices.events import EVENTS
     from callwright_plugins.mcp_environments.iot_devices.knowledge import known
+    from callwright_plugins.mcp_environments.iot_devices.people import named
     from callwright_plugins.mcp_environments.iot_devices.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.iot_devices.rows import ROWS
     from callwright_plugins.mcp_environments.iot_devices.scenarios import SCENARIOS
@@ -46,5 +47,6 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
         events=EVENTS,
     )

@@ -131,7 +131,7 @@ def set_fan_speed(
     return device_view(world, need_device(world, device_id))
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=20)
 def open_cover(world: World, /, device_id: DeviceId, position: Position = 100) -> DeviceView:
     """Open a blind, shutter, awning or garage door up to a position. Fails with BAD_POSITION if it is open further
     already, and with WIND_LOCK for an awning in strong wind.
@@ -145,7 +145,7 @@ def open_cover(world: World, /, device_id: DeviceId, position: Position = 100) -
     return _move(world, device_id, position, state.position)
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=20)
 def close_cover(world: World, /, device_id: DeviceId, position: Position = 0) -> DeviceView:
     """Close a blind, shutter, awning or garage door down to a position. Fails with BAD_POSITION if it is closed further
     already. An obstacle stops it on the way, with the warning OBSTRUCTED.

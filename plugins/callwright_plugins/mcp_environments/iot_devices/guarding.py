@@ -73,7 +73,7 @@ class LockView(TypedDict):
     device_id: str
     locked: bool
     verified: bool
-    attempts_left: int
+    attempts_left: Annotated[int, Field(description="Wrong codes that may still be given before it takes none.")]
 
 
 class AlarmView(TypedDict):
@@ -81,7 +81,7 @@ class AlarmView(TypedDict):
 
     mode: AlarmMode
     verified: bool
-    attempts_left: int
+    attempts_left: Annotated[int, Field(description="Wrong codes that may still be given before it takes none.")]
     bypassed: list[str]
 
 
@@ -109,7 +109,7 @@ class StepIn(TypedDict):
     value: float | str | None
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=2)
 def lock_door(world: World, /, device_id: DeviceId) -> LockView:
     """Lock a door. Fails with JAMMED, DOOR_OPEN, DEVICE_OFFLINE or CAPABILITY_MISSING."""
     settle(world)
@@ -121,7 +121,7 @@ def lock_door(world: World, /, device_id: DeviceId) -> LockView:
     return {"device_id": device.id, "locked": after.locked, "verified": True, "attempts_left": 3 - after.wrong}
 
 
-@tool
+@tool(latency=2)
 def unlock_door(world: World, /, device_id: DeviceId, lock_code: Code) -> LockView:
     """Unlock a door with its code. While the alarm is armed_home the doors to the outside stay locked, and all doors
     while it is armed_away: ALARM_ARMED (disarm_alarm first). Fails also with JAMMED, LOCKED_OUT, DEVICE_OFFLINE. A
@@ -147,7 +147,7 @@ def unlock_door(world: World, /, device_id: DeviceId, lock_code: Code) -> LockVi
     return {"device_id": device.id, "locked": one.locked, "verified": True, "attempts_left": 3 - one.wrong}
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1)
 def arm_alarm(
     world: World,
     /,
@@ -190,7 +190,7 @@ def arm_alarm(
     return {"mode": alarm.mode, "verified": True, "attempts_left": 3 - alarm.wrong, "bypassed": list(alarm.bypassed)}
 
 
-@tool
+@tool(latency=1)
 def disarm_alarm(world: World, /, alarm_code: Code) -> AlarmView:
     """Disarm the alarm with its code. A wrong code is refused (BAD_CODE) and counted: after three the alarm takes none
     for ten minutes (LOCKED_OUT). Fails with INVALID_STATE if it is not armed.
@@ -207,7 +207,7 @@ def disarm_alarm(world: World, /, alarm_code: Code) -> AlarmView:
     return {"mode": alarm.mode, "verified": True, "attempts_left": 3 - alarm.wrong, "bypassed": list(alarm.bypassed)}
 
 
-@tool
+@tool(latency=3)
 def activate_scene(
     world: World,
     /,

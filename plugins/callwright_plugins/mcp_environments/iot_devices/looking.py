@@ -93,7 +93,7 @@ class AutomationView(TypedDict):
     steps: list[StepView]
     next_run_at: str | None
     last_run_at: str | None
-    last_skipped: int
+    last_skipped: Annotated[int, Field(description="Steps that could not be done when it last ran.")]
 
 
 class Sample(TypedDict):

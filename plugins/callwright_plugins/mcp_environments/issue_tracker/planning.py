@@ -27,7 +27,7 @@ class AddedView(TypedDict):
 
     sprint: SprintView
     added: list[str]
-    left_out: list[str]
+    left_out: Annotated[list[str], Field(description="Keys of issues that were not put into the sprint.")]
 
 
 class CompletedView(TypedDict):
@@ -36,7 +36,7 @@ class CompletedView(TypedDict):
     sprint: SprintView
     done: list[str]
     done_points: int
-    carried: list[str]
+    carried: Annotated[list[str], Field(description="Keys of open issues that left the sprint when it was closed.")]
     moved_to: str | None
 
 
@@ -86,7 +86,7 @@ def add_to_sprint(
     return {"sprint": sprint_view(world, found), "added": [issue.key for issue in fitting], "left_out": left_out}
 
 
-@tool
+@tool(irreversible=True)
 def start_sprint(
     world: World,
     /,
@@ -114,7 +114,7 @@ def start_sprint(
     return sprint_view(world, started)
 
 
-@tool
+@tool(irreversible=True)
 def complete_sprint(
     world: World,
     /,

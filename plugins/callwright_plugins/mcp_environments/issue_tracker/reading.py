@@ -69,7 +69,7 @@ class TransitionView(TypedDict):
     category: str
     needs_resolution: bool
     needs_assignee: bool
-    obstacle: str | None
+    obstacle: Annotated[str | None, Field(description="What keeps the issue from going there; null: nothing.")]
 
 
 class ColumnView(TypedDict):
@@ -87,7 +87,7 @@ class BoardView(TypedDict):
     sprint: SprintView
     columns: list[ColumnView]
     done: list[str]
-    carried: list[str]
+    carried: Annotated[list[str], Field(description="Keys of open issues that left the sprint when it was closed.")]
 
 
 @tool(read_only=True, discovery=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -74,7 +77,7 @@ class IssueView(IssueLine):
     updated: str
     estimate_minutes: int
     spent_minutes: int
-    remaining_minutes: int
+    remaining_minutes: Annotated[int, Field(description="Estimate less the work that is logged, at least 0.")]
     links: list[LinkView]
     open_blockers: list[str]
     comments: int

@@ -61,7 +61,7 @@ class WorkView(TypedDict):
     minutes: int
     started: str
     spent_minutes: int
-    remaining_minutes: int
+    remaining_minutes: Annotated[int, Field(description="Estimate less the work that is logged, at least 0.")]
 
 
 @tool
@@ -202,7 +202,7 @@ def _edge(world: World, project: Project, issue: Issue, to: str) -> Transition:
     )
 
 
-@tool
+@tool(irreversible=True)
 def add_comment(
     world: World, /, issue: IssueKey, body: Annotated[str, Field(min_length=1, max_length=5000, description="Text.")]
 ) -> CommentView:

@@ -27,6 +27,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.maps.knowledge import known
+    from callwright_plugins.mcp_environments.maps.people import named
     from callwright_plugins.mcp_environments.maps.policy import POLICY
     from callwright_plugins.mcp_environments.maps.rows import ROWS
     from callwright_plugins.mcp_environments.maps.scenarios import SCENARIOS
@@ -41,4 +42,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
     )

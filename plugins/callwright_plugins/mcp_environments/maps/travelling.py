@@ -56,7 +56,7 @@ class StepView(TypedDict):
 class RouteView(TypedDict):
     """A route; ``route_code`` names it for estimate_arrival."""
 
-    route_code: str
+    route_code: Annotated[str, Field(description="Names the route for estimate_arrival.")]
     mode: str
     origin: str
     destination: str
@@ -85,7 +85,7 @@ class DistanceView(TypedDict):
     """The way as the crow flies, and its direction clockwise from north."""
 
     distance_m: int
-    bearing_degrees: float
+    bearing_degrees: Annotated[float, Field(description="Direction clockwise from north.")]
 
 
 class ArrivalView(TypedDict):
@@ -95,7 +95,7 @@ class ArrivalView(TypedDict):
     arrives: str
     arrives_local: str
     duration_s: int
-    traffic_s: int
+    traffic_s: Annotated[int, Field(description="Seconds that traffic adds.")]
 
 
 def _steps(edges: list[Edge], mode: str) -> list[StepView]:

@@ -28,8 +28,10 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.marketplace.charges import CHARGES
     from callwright_plugins.mcp_environments.marketplace.events import EVENTS
     from callwright_plugins.mcp_environments.marketplace.knowledge import known
+    from callwright_plugins.mcp_environments.marketplace.people import named
     from callwright_plugins.mcp_environments.marketplace.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.marketplace.rows import ROWS
     from callwright_plugins.mcp_environments.marketplace.scenarios import SCENARIOS
@@ -45,5 +47,7 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

@@ -42,10 +42,10 @@ class PlacedBid(BidView):
     """A bid, and when the auction ends now."""
 
     ends_at: str
-    reserve_met: bool
+    reserve_met: Annotated[bool, Field(description="Whether the highest bid reaches the reserve.")]
 
 
-@tool
+@tool(latency=1)
 def place_bid(
     world: World,
     /,
@@ -101,7 +101,7 @@ def withdraw_bid(world: World, /, bid_id: BidId) -> BidView:
     return bid_view(world.need(Bid, bid_id))
 
 
-@tool
+@tool(latency=3, irreversible=True)
 def buy_now(
     world: World,
     /,
@@ -127,7 +127,7 @@ def buy_now(
     return sale_view(world, sell(world, listing, user, price, quantity, world.now))
 
 
-@tool
+@tool(irreversible=True)
 def leave_feedback(
     world: World,
     /,

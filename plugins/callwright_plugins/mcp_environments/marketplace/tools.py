@@ -131,7 +131,7 @@ def close_listing(world: World, /, listing_id: ListingId) -> ListingDetails:
     return listing_details(world, world.update(listing, status="closed"), listing.seller_id)
 
 
-@tool
+@tool(latency=2, irreversible=True)
 def accept_bid(world: World, /, listing_id: ListingId, bid_id: BidId) -> SaleView:
     """End an auction of yours early by selling to the highest bidder. The bid must reach the reserve.
 

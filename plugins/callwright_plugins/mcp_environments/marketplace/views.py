@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -49,7 +52,7 @@ class SaleView(TypedDict):
     quantity: int
     at: str
     status: str
-    released_at_latest: str
+    released_at_latest: Annotated[str, Field(description="When escrow is paid out if no feedback releases it before.")]
 
 
 class ListingDetails(ListingView):
@@ -62,7 +65,7 @@ class ListingDetails(ListingView):
     leading_bidder_id: str
     next_bid_cents: int | None
     has_reserve: bool
-    reserve_met: bool
+    reserve_met: Annotated[bool, Field(description="Whether the highest bid reaches the reserve.")]
     reserve_cents: int | None
     sales: list[SaleView]
 
@@ -82,9 +85,9 @@ class WalletView(TypedDict):
     """Your money."""
 
     balance_cents: int
-    held_cents: int
-    free_cents: int
-    in_escrow_for_you_cents: int
+    held_cents: Annotated[int, Field(description="Held by bids that lead.")]
+    free_cents: Annotated[int, Field(description="What is not held by bids that lead.")]
+    in_escrow_for_you_cents: Annotated[int, Field(description="Prices of your sales that are not released yet.")]
 
 
 class SellerView(TypedDict):

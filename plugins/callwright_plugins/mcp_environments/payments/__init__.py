@@ -28,8 +28,10 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.payments.charges import CHARGES
     from callwright_plugins.mcp_environments.payments.events import EVENTS
     from callwright_plugins.mcp_environments.payments.knowledge import known
+    from callwright_plugins.mcp_environments.payments.people import named
     from callwright_plugins.mcp_environments.payments.policy import POLICY
     from callwright_plugins.mcp_environments.payments.rows import ROWS
     from callwright_plugins.mcp_environments.payments.scenarios import SCENARIOS
@@ -44,5 +46,7 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

@@ -99,7 +99,7 @@ def create_invoice(
     return once(world, idempotency_key, request, create)
 
 
-@tool
+@tool(latency=3, irreversible=True)
 def send_invoice(world: World, /, invoice_id: InvoiceId) -> InvoiceDetails:
     """Send an invoice, and ask the customer's card to authorise what is still to be paid, for seven days.
 
@@ -142,7 +142,7 @@ def send_invoice(world: World, /, invoice_id: InvoiceId) -> InvoiceDetails:
     return invoice_details(world, invoice)
 
 
-@tool
+@tool(latency=2)
 def capture_payment(
     world: World,
     /,
@@ -188,7 +188,7 @@ def capture_payment(
     return once(world, idempotency_key, ["capture_payment", invoice_id, amount_cents], capture)
 
 
-@tool
+@tool(latency=2, irreversible=True)
 def refund_payment(
     world: World,
     /,
@@ -229,7 +229,7 @@ def refund_payment(
     return once(world, idempotency_key, ["refund_payment", payment_id, amount_cents, reason], refund)
 
 
-@tool(destructive=True)
+@tool(destructive=True, irreversible=True)
 def void_invoice(world: World, /, invoice_id: InvoiceId) -> InvoiceDetails:
     """Void a draft or an invoice of which nothing is captured, and release its authorisation. This is final."""
     invoice = need_invoice(world, invoice_id)
@@ -247,7 +247,7 @@ def void_invoice(world: World, /, invoice_id: InvoiceId) -> InvoiceDetails:
     return invoice_details(world, invoice)
 
 
-@tool
+@tool(irreversible=True)
 def register_webhook(
     world: World,
     /,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -38,8 +41,8 @@ class LineView(TypedDict):
     description: str
     quantity: int
     unit_price_cents: int
-    tax_bps: int
-    net_cents: int
+    tax_bps: Annotated[int, Field(description="Tax in hundredths of a percent: 1900 is 19 %.")]
+    net_cents: Annotated[int, Field(description="Before tax.")]
     tax_cents: int
 
 
@@ -65,8 +68,8 @@ class PaymentView(TypedDict):
     authorized_cents: int
     captured_cents: int
     refunded_cents: int
-    capturable_cents: int
-    refundable_cents: int
+    capturable_cents: Annotated[int, Field(description="What can still be captured of the authorisation.")]
+    refundable_cents: Annotated[int, Field(description="What was captured and not given back.")]
     created_at: str
     expires_at: str
 
@@ -75,7 +78,7 @@ class InvoiceDetails(InvoiceView):
     """An invoice with lines, payments and refunds."""
 
     memo: str
-    net_cents: int
+    net_cents: Annotated[int, Field(description="Before tax.")]
     tax_cents: int
     refunded_cents: int
     created_at: str
@@ -101,7 +104,7 @@ class DeliveryView(TypedDict):
     webhook_id: str
     url: str
     event: str
-    object_id: str
+    object_id: Annotated[str, Field(description="Id of the invoice or payment that the event is about.")]
     status: str
     attempts: int
     created_at: str

@@ -29,6 +29,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.retail_chain.knowledge import known
+    from callwright_plugins.mcp_environments.retail_chain.people import named
     from callwright_plugins.mcp_environments.retail_chain.policy import POLICY
     from callwright_plugins.mcp_environments.retail_chain.rows import ROWS
     from callwright_plugins.mcp_environments.retail_chain.scenarios import SCENARIOS
@@ -43,4 +44,5 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
     )

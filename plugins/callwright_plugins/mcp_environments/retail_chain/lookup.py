@@ -40,7 +40,7 @@ class NearStore(TypedDict):
     city: str
     kind: str
     distance_km: float
-    free: int
+    free: Annotated[int, Field(description="On hand and not reserved.")]
     open_now: bool
 
 
@@ -104,7 +104,7 @@ def get_stock_level(world: World, /, store_id: StoreId, item_id: ItemId) -> Stoc
     return stock_view(world, need_stock(world, need_store(world, store_id), need_item(world, item_id)))
 
 
-@tool(read_only=True)
+@tool(read_only=True, latency=1)
 def find_nearest_store_with_stock(
     world: World,
     /,

@@ -43,7 +43,7 @@ class Receipt(TypedDict):
     """A transfer that arrived, and the stock of the store then."""
 
     transfer: TransferView
-    missing: int
+    missing: Annotated[int, Field(description="Pieces that were sent and did not arrive.")]
     stock: StockView
 
 
@@ -102,7 +102,7 @@ def transfer_stock(
     )
 
 
-@tool
+@tool(irreversible=True)
 def receive_shipment(
     world: World,
     /,

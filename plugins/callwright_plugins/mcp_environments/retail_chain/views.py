@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -41,10 +44,10 @@ class StockView(TypedDict):
     item_id: str
     on_hand: int
     reserved: int
-    free: int
-    in_transit: int
+    free: Annotated[int, Field(description="On hand and not reserved.")]
+    in_transit: Annotated[int, Field(description="On its way to this store.")]
     capacity: int
-    room: int
+    room: Annotated[int, Field(description="Pieces that can still come in.")]
     reorder_point: int
     below_reorder_point: bool
 

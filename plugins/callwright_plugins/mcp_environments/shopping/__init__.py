@@ -30,8 +30,10 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.shopping.charges import CHARGES
     from callwright_plugins.mcp_environments.shopping.events import EVENTS
     from callwright_plugins.mcp_environments.shopping.knowledge import known
+    from callwright_plugins.mcp_environments.shopping.people import named
     from callwright_plugins.mcp_environments.shopping.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.shopping.rows import ROWS
     from callwright_plugins.mcp_environments.shopping.scenarios import SCENARIOS
@@ -47,5 +49,7 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

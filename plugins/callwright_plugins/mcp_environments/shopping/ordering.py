@@ -158,7 +158,7 @@ def track_order(world: World, /, order_id: OrderId) -> TrackView:
     }
 
 
-@tool
+@tool(cost="shipping_cents", latency=4)
 def checkout(
     world: World,
     /,
@@ -209,7 +209,7 @@ def checkout(
     return order_view(world, order)
 
 
-@tool(destructive=True)
+@tool(destructive=True, latency=2, irreversible=True)
 def cancel_order(world: World, /, order_id: OrderId) -> Cancellation:
     """Cancel an order that is not shipped yet. The goods go back into stock and the price to the payment method; once
     it is packed the postage is kept. Fails with ORDER_SHIPPED afterwards (then use request_return).
@@ -235,7 +235,7 @@ def cancel_order(world: World, /, order_id: OrderId) -> Cancellation:
     return {"order_id": order.id, "status": "cancelled", "refund_cents": refund}
 
 
-@tool
+@tool(cost="fee_cents", latency=2, irreversible=True)
 def request_return(
     world: World,
     /,

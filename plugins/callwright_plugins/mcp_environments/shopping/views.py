@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -50,9 +51,9 @@ class ProductView(ProductSummary):
     """A product in full."""
 
     description: str
-    order_limit: int
+    order_limit: Annotated[int, Field(description="Most units in one order.")]
     hazardous: bool
-    bulky: bool
+    bulky: Annotated[bool, Field(description="Costs more to ship.")]
     discontinued: bool
     return_days: int
     restocking_fee_percent: int
@@ -71,7 +72,9 @@ class CartLineView(TypedDict):
     unit_price_cents: int
     line_total_cents: int
     available: bool
-    price_changed_from_cents: int | None
+    price_changed_from_cents: Annotated[
+        int | None, Field(description="The price when it was put into the cart, if that was another.")
+    ]
 
 
 class CouponOnCart(TypedDict):
@@ -79,8 +82,8 @@ class CouponOnCart(TypedDict):
 
     code: str
     discount_cents: int
-    counts: bool
-    problem: str
+    counts: Annotated[bool, Field(description="Whether it takes anything off the price as the cart is now.")]
+    problem: Annotated[str, Field(description="Why it does not; empty if it does.")]
 
 
 class CartView(TypedDict):

@@ -28,6 +28,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.social_media.knowledge import known
+    from callwright_plugins.mcp_environments.social_media.people import named
     from callwright_plugins.mcp_environments.social_media.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.social_media.rows import ROWS
     from callwright_plugins.mcp_environments.social_media.scenarios import SCENARIOS
@@ -43,4 +44,5 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
     )

@@ -47,7 +47,7 @@ def create_post(world: World, /, text: Text, comments_from: CommentsFrom = "ever
     return post_view(world, world.put(post))
 
 
-@tool(destructive=True)
+@tool(destructive=True, irreversible=True)
 def delete_post(world: World, /, post_id: PostId) -> PostView:
     """Delete a post of your own for good. NOT_AUTHOR for others' posts, POST_DELETED if it is gone already."""
     post = readable_post(world, post_id)
@@ -59,7 +59,7 @@ def delete_post(world: World, /, post_id: PostId) -> PostView:
     return view
 
 
-@tool
+@tool(irreversible=True)
 def like_post(world: World, /, post_id: PostId) -> PostView:
     """Like a post that you may read. ALREADY_LIKED the second time."""
     post = readable_post(world, post_id)
@@ -70,7 +70,7 @@ def like_post(world: World, /, post_id: PostId) -> PostView:
     return post_view(world, post)
 
 
-@tool
+@tool(irreversible=True)
 def comment_on_post(world: World, /, post_id: PostId, text: Text) -> CommentView:
     """Comment on a post that you may read.
 
@@ -141,7 +141,7 @@ def unfollow_user(world: World, /, user: UserId) -> FollowView:
     return {"user_id": person.id, "handle": person.handle, "you_follow": "no"}
 
 
-@tool
+@tool(irreversible=True)
 def block_user(world: World, /, user: UserId) -> FollowView:
     """Block somebody: neither of you sees the other any more, and following ends both ways. Nothing undoes it.
 

@@ -31,6 +31,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.team_chat.knowledge import known
+    from callwright_plugins.mcp_environments.team_chat.people import named
     from callwright_plugins.mcp_environments.team_chat.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.team_chat.rows import ROWS
     from callwright_plugins.mcp_environments.team_chat.scenarios import SCENARIOS
@@ -46,4 +47,5 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
     )

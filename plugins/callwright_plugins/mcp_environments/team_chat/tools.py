@@ -215,7 +215,7 @@ def _post(world: World, channel: Channel, text: str, thread_id: str = "", in_cha
     }
 
 
-@tool
+@tool(irreversible=True)
 def post_message(world: World, /, channel_id: ChannelId, text: Text) -> PostedView:
     """Begin a message in a channel of which you are a member (NOT_IN_CHANNEL, CHANNEL_ARCHIVED).
 
@@ -228,7 +228,7 @@ def post_message(world: World, /, channel_id: ChannelId, text: Text) -> PostedVi
     return _post(world, channel, text)
 
 
-@tool
+@tool(irreversible=True)
 def reply_in_thread(
     world: World,
     /,
@@ -254,7 +254,7 @@ def reply_in_thread(
     return _post(world, channel, text, first, also_in_channel)
 
 
-@tool
+@tool(irreversible=True)
 def add_reaction(
     world: World, /, message_id: MessageId, emoji: Annotated[Emoji, Field(description="Name of the emoji.")]
 ) -> MessageView:
@@ -268,7 +268,7 @@ def add_reaction(
     return message_view(world, message)
 
 
-@tool
+@tool(irreversible=True)
 def create_channel(
     world: World,
     /,
@@ -298,7 +298,7 @@ def create_channel(
     return channel_view(world, channel, own.id)
 
 
-@tool
+@tool(irreversible=True)
 def invite_member(world: World, /, channel_id: ChannelId, user_id: UserId) -> MemberView:
     """Bring somebody into a channel of which you are a member, or join a public one by inviting yourself.
 
@@ -320,7 +320,7 @@ def invite_member(world: World, /, channel_id: ChannelId, user_id: UserId) -> Me
     return member_view(user, "member")
 
 
-@tool
+@tool(irreversible=True)
 def pin_message(world: World, /, message_id: MessageId) -> MessageView:
     """Pin a message to its channel, of which you are a member. There is no way to unpin one.
 

@@ -29,6 +29,7 @@ def environment(
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.trading.events import EVENTS
     from callwright_plugins.mcp_environments.trading.knowledge import known
+    from callwright_plugins.mcp_environments.trading.people import named
     from callwright_plugins.mcp_environments.trading.policy import POLICY
     from callwright_plugins.mcp_environments.trading.rows import ROWS
     from callwright_plugins.mcp_environments.trading.scenarios import SCENARIOS
@@ -43,5 +44,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
         events=EVENTS,
     )

@@ -53,11 +53,11 @@ class QuoteView(TypedDict):
     low_cents: int
     volume: int
     tick_cents: int
-    band_low_cents: int
-    band_high_cents: int
+    band_low_cents: Annotated[int, Field(description="Orders below this are refused today.")]
+    band_high_cents: Annotated[int, Field(description="Orders above this are refused today.")]
     halted: bool
     market_open: bool
-    next_change_at: str
+    next_change_at: Annotated[str, Field(description="When the market next opens or closes.")]
 
 
 class BookView(TypedDict):
@@ -74,8 +74,8 @@ class PortfolioView(TypedDict):
     account_id: str
     name: str
     cash_cents: int
-    reserved_cents: int
-    buying_power_cents: int
+    reserved_cents: Annotated[int, Field(description="Set aside for open buy orders.")]
+    buying_power_cents: Annotated[int, Field(description="What new buy orders may come to.")]
     market_value_cents: int
     positions: list[PositionView]
     alerts: list[AlertView]

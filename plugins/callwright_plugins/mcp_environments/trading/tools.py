@@ -39,10 +39,10 @@ class Deposit(TypedDict):
 
     account_id: str
     cash_cents: int
-    buying_power_cents: int
+    buying_power_cents: Annotated[int, Field(description="What new buy orders may come to.")]
 
 
-@tool
+@tool(latency=2, irreversible=True)
 def deposit_funds(
     world: World,
     /,
@@ -64,7 +64,7 @@ def deposit_funds(
     }
 
 
-@tool
+@tool(latency=1, irreversible=True)
 def place_market_order(
     world: World, /, symbol: SymbolName, side: Side, shares: Shares, account_id: AccountId = ""
 ) -> OrderDetails:
@@ -92,7 +92,7 @@ def place_market_order(
     return order_details(world, _drop_rest(world, done))
 
 
-@tool
+@tool(latency=1, irreversible=True)
 def place_limit_order(
     world: World,
     /,
@@ -128,7 +128,7 @@ def place_limit_order(
     return order_details(world, _drop_rest(world, done) if time_in_force == "ioc" else done)
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1, irreversible=True)
 def modify_order(
     world: World,
     /,
@@ -175,7 +175,7 @@ def modify_order(
     return order_details(world, done)
 
 
-@tool(destructive=True)
+@tool(destructive=True, latency=1)
 def cancel_order(world: World, /, order_id: OrderId) -> OrderDetails:
     """Cancel what is not filled of an open order and free what it reserved. What is filled stays."""
     settle(world)

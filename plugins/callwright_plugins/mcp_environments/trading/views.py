@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -59,7 +62,7 @@ class OrderDetails(OrderView):
 
     expires_at: str
     average_price_cents: float
-    traded_cents: int
+    traded_cents: Annotated[int, Field(description="What the filled shares came to in all.")]
     fills: list[FillView]
 
 
@@ -68,11 +71,11 @@ class PositionView(TypedDict):
 
     symbol: str
     shares: int
-    available_shares: int
-    cost_cents: int
+    available_shares: Annotated[int, Field(description="Shares that no open sell order reserves.")]
+    cost_cents: Annotated[int, Field(description="What the shares that are held were bought for.")]
     market_value_cents: int
     unrealised_cents: int
-    realised_cents: int
+    realised_cents: Annotated[int, Field(description="Gain or loss of shares that were sold.")]
 
 
 class AlertView(TypedDict):
@@ -83,7 +86,7 @@ class AlertView(TypedDict):
     direction: str
     price_cents: int
     status: str
-    triggered_at: str
+    triggered_at: Annotated[str, Field(description="When a trade reached the price; empty: not yet.")]
 
 
 class BarView(TypedDict):

@@ -31,8 +31,10 @@ def environment(
 ) -> StatefulEnvironment:
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
+    from callwright_plugins.mcp_environments.travel_booking.charges import CHARGES
     from callwright_plugins.mcp_environments.travel_booking.events import EVENTS
     from callwright_plugins.mcp_environments.travel_booking.knowledge import known
+    from callwright_plugins.mcp_environments.travel_booking.people import named
     from callwright_plugins.mcp_environments.travel_booking.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.travel_booking.rows import ROWS
     from callwright_plugins.mcp_environments.travel_booking.scenarios import SCENARIOS
@@ -48,5 +50,7 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
+        charges=CHARGES,
         events=EVENTS,
     )

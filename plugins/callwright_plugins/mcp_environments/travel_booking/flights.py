@@ -166,7 +166,7 @@ def search_airports(
     )
 
 
-@tool(read_only=True, discovery=True)
+@tool(read_only=True, discovery=True, latency=3)
 def search_flights(
     world: World,
     /,
@@ -302,7 +302,7 @@ def get_fare_rules(
     }
 
 
-@tool
+@tool(latency=2)
 def hold_flight(
     world: World,
     /,

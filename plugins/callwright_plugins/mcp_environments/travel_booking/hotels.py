@@ -110,7 +110,9 @@ class HotelBookingView(TypedDict):
     refunded_cents: int
     points_returned: int
     refundable: bool
-    free_until: str | None
+    free_until: Annotated[
+        str | None, Field(description="Until when cancelling costs nothing; null: it is not refundable.")
+    ]
 
 
 class Modified(TypedDict):
@@ -131,7 +133,7 @@ class Cancelled(TypedDict):
     points_returned: int
 
 
-@tool(read_only=True, discovery=True)
+@tool(read_only=True, discovery=True, latency=3)
 def search_hotels(
     world: World,
     /,
@@ -208,7 +210,7 @@ def get_hotel(
     }
 
 
-@tool
+@tool(latency=4, irreversible=True)
 def book_hotel(
     world: World,
     /,
@@ -249,7 +251,7 @@ def book_hotel(
     return hotel_booking_view(world, booking)
 
 
-@tool
+@tool(latency=3)
 def modify_hotel(
     world: World,
     /,
@@ -303,7 +305,7 @@ def modify_hotel(
     }
 
 
-@tool(destructive=True)
+@tool(destructive=True, cost="fee_cents", latency=3, irreversible=True)
 def cancel_hotel(world: World, /, booking_id: BookingId) -> Cancelled:
     """Cancel a stay that has not begun. Free until the hotel's deadline; then the first night is kept. Fails with
     NON_REFUNDABLE for rooms that are sold so, and with INVALID_STATE once the stay has begun or is cancelled.

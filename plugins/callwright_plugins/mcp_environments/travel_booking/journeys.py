@@ -67,10 +67,12 @@ class LoyaltyView(TypedDict):
     """Points: what can be spent, what is still to come, and the tier."""
 
     available_points: int
-    pending_points: int
+    pending_points: Annotated[int, Field(description="Earned, and not to be spent yet.")]
     tier: Tier
     points_earned_in_a_year: int
-    next_tier_at: int | None
+    next_tier_at: Annotated[
+        int | None, Field(description="Points in a year that the next tier needs; null: there is none above.")
+    ]
     history: list[LoyaltyEntryView]
 
 
@@ -78,7 +80,7 @@ class LoyaltyEntryView(TypedDict):
     """Points that came or went."""
 
     at: str
-    available_at: str
+    available_at: Annotated[str, Field(description="From when on these points can be spent.")]
     points: int
     reason: str
     booking_id: str | None

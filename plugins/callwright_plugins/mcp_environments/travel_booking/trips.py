@@ -95,7 +95,9 @@ class Change(TypedDict):
 
     booking: FlightBookingView
     fee_cents: int
-    difference_cents: int
+    difference_cents: Annotated[
+        int, Field(description="New fare less the old one; below zero: the new one is cheaper.")
+    ]
     charged_cents: int
     refunded_cents: int
     points_returned: int
@@ -110,7 +112,7 @@ class Cancellation(TypedDict):
     points_returned: int
 
 
-@tool
+@tool(latency=5, irreversible=True)
 def book_flight(
     world: World,
     /,
@@ -159,7 +161,7 @@ def book_flight(
     return booking_view(world, booking)
 
 
-@tool
+@tool(cost="charged_cents", latency=1)
 def select_seat(
     world: World,
     /,
@@ -196,7 +198,7 @@ def select_seat(
     return {"booking_id": booking.id, "traveler_id": traveler_id, "seat": place.seat, "charged_cents": fee - before}
 
 
-@tool
+@tool(cost="fee_cents", latency=4, irreversible=True)
 def change_flight(
     world: World, /, booking_id: BookingId, new_flight_id: FlightId, quoted_price_cents: QuotedPrice
 ) -> Change:
@@ -258,7 +260,7 @@ def change_flight(
     }
 
 
-@tool(destructive=True)
+@tool(destructive=True, cost="fee_cents", latency=3, irreversible=True)
 def cancel_flight(
     world: World,
     /,

@@ -30,6 +30,7 @@ def environment(
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.vehicle.events import EVENTS
     from callwright_plugins.mcp_environments.vehicle.knowledge import known
+    from callwright_plugins.mcp_environments.vehicle.people import named
     from callwright_plugins.mcp_environments.vehicle.policy import POLICY
     from callwright_plugins.mcp_environments.vehicle.rows import ROWS
     from callwright_plugins.mcp_environments.vehicle.scenarios import SCENARIOS
@@ -44,5 +45,6 @@ def environment(
         scale=scale,
         policy=POLICY,
         knowledge=known,
+        people=named,
         events=EVENTS,
     )

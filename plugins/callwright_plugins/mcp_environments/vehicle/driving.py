@@ -59,7 +59,7 @@ def _check_doors(world: World) -> None:
         raise ToolError("DOORS_UNLOCKED", f"not locked: {', '.join(names)}; lock_doors locks them")
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1)
 def lock_doors(world: World, /, doors: DoorNames = []) -> DoorsView:  # noqa: B006 (tools never change their arguments)
     """Lock doors. Open ones cannot be locked and are left out (partial, DOORS_OPEN); if all are open it fails with
     DOORS_OPEN."""
@@ -76,7 +76,7 @@ def lock_doors(world: World, /, doors: DoorNames = []) -> DoorsView:  # noqa: B0
     return {"doors": doors_view(world)}
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1)
 def unlock_doors(world: World, /, doors: DoorNames = []) -> DoorsView:  # noqa: B006
     """Unlock doors. Fails with MOVING while the car moves."""
     standing(settled(world), "doors stay locked")
@@ -86,7 +86,7 @@ def unlock_doors(world: World, /, doors: DoorNames = []) -> DoorsView:  # noqa: 
     return {"doors": doors_view(world)}
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1)
 def set_parking_brake(
     world: World, /, engaged: Annotated[bool, Field(description="True sets the brake, false releases it.")]
 ) -> StatusView:
@@ -100,7 +100,7 @@ def set_parking_brake(
     return _status(world)
 
 
-@tool
+@tool(latency=3)
 def start_engine(world: World, /) -> StatusView:
     """Start the engine. All doors must be closed and locked (DOORS_OPEN, DOORS_UNLOCKED), the parking brake set
     (BRAKE_NOT_SET), the selector in P or N (GEAR_NOT_PARK). Fails also with ALREADY_RUNNING, NO_FUEL, FAULT_ACTIVE, and
@@ -126,7 +126,7 @@ def start_engine(world: World, /) -> StatusView:
     return _status(world)
 
 
-@tool
+@tool(latency=1)
 def stop_engine(world: World, /) -> StatusView:
     """Stop the engine, and with it the fan and full lights. Needs a standing car (MOVING), the selector in P
     (GEAR_NOT_PARK) and the parking brake set (BRAKE_NOT_SET). Fails with IGNITION_OFF if it is off."""
@@ -142,7 +142,7 @@ def stop_engine(world: World, /) -> StatusView:
     return _status(world)
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, latency=1)
 def shift_gear(
     world: World, /, gear: Annotated[Literal["P", "R", "N", "D"], Field(description="Position of the selector.")]
 ) -> StatusView:

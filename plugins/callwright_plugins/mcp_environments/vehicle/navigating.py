@@ -25,7 +25,7 @@ from callwright_plugins.mcp_environments.vehicle.views import (
 RESERVE: Final = 30 * KM
 
 
-@tool
+@tool(latency=2)
 def start_navigation(
     world: World,
     /,
@@ -78,7 +78,7 @@ def _plugged(world: World, car: Vehicle) -> None:
         )
 
 
-@tool
+@tool(irreversible=True)
 def refuel(
     world: World,
     /,

@@ -31,7 +31,7 @@ class TireView(TypedDict):
     position: str
     pressure_kpa: int
     recommended_kpa: int
-    low: bool
+    low: Annotated[bool, Field(description="Less than 85 % of the recommended pressure.")]
 
 
 class ClimateView(TypedDict):
@@ -63,7 +63,7 @@ class DtcView(TypedDict):
     severity: str
     text: str
     active: bool
-    raised: str
+    raised: Annotated[str, Field(description="When the fault was found.")]
 
 
 @tool(read_only=True, discovery=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -40,7 +43,7 @@ class FuelView(TypedDict):
     litres: float
     capacity_litres: float
     percent: float
-    range_km: float
+    range_km: Annotated[float, Field(description="How far the car can still go.")]
     charged_at: str | None
 
 
@@ -52,7 +55,7 @@ class RouteView(TypedDict):
     destination: str
     state: str
     distance_km: float
-    left_km: float
+    left_km: Annotated[float, Field(description="How far it still is.")]
     eta_minutes: float | None
 
 

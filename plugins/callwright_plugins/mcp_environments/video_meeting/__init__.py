@@ -30,6 +30,7 @@ def environment(
     """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
     from callwright.environments.stateful import StatefulEnvironment
     from callwright_plugins.mcp_environments.video_meeting.knowledge import known
+    from callwright_plugins.mcp_environments.video_meeting.people import named
     from callwright_plugins.mcp_environments.video_meeting.policy import POLICY, signed_in
     from callwright_plugins.mcp_environments.video_meeting.rows import ROWS
     from callwright_plugins.mcp_environments.video_meeting.scenarios import SCENARIOS
@@ -45,4 +46,5 @@ def environment(
         policy=POLICY,
         person=signed_in,
         knowledge=known,
+        people=named,
     )

@@ -104,7 +104,7 @@ def list_recordings(
     return page(found, lambda one: recording_view(world, one), limit, cursor)
 
 
-@tool
+@tool(irreversible=True)
 def schedule_meeting(
     world: World,
     /,
@@ -164,7 +164,7 @@ def schedule_meeting(
     return meeting_view(world, world.put(meeting))
 
 
-@tool
+@tool(latency=5, irreversible=True)
 def start_meeting(
     world: World,
     /,
@@ -237,7 +237,7 @@ def mute_participant(world: World, /, meeting_id: MeetingId, user: Who) -> Perso
     return person_view(world, meeting, person.id, muted=True)
 
 
-@tool
+@tool(latency=2)
 def start_recording(world: World, /, meeting_id: MeetingId) -> RecordingView:
     """Record a live meeting in which you are, as far as its policy lets you.
 
@@ -258,7 +258,7 @@ def start_recording(world: World, /, meeting_id: MeetingId) -> RecordingView:
     return recording_view(world, world.put(Recording(world.new_id(Recording), meeting.id, own, world.now)))
 
 
-@tool
+@tool(latency=2)
 def stop_recording(world: World, /, meeting_id: MeetingId) -> RecordingView:
     """Stop the recording of a live meeting, as its host or co-host or as whoever started it (NOT_HOST).
 
@@ -273,7 +273,7 @@ def stop_recording(world: World, /, meeting_id: MeetingId) -> RecordingView:
     return recording_view(world, world.update(current, stopped_at=world.now))
 
 
-@tool(destructive=True)
+@tool(destructive=True, latency=1, irreversible=True)
 def end_meeting(world: World, /, meeting_id: MeetingId) -> MeetingView:
     """End a live meeting for everybody, as its host (NOT_HOST); a recording that runs is stopped and kept.
 

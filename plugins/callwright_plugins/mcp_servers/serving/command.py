@@ -15,6 +15,7 @@ import click
 
 from callwright.commands.app import App
 from callwright.commands.options import key_values
+from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
@@ -43,6 +44,7 @@ _IDLE: Final = 1800.0
     metavar="HOW",
     help="Let time move: on, or call=20,user_turn=180 (seconds).",
 )
+@click.option("--hazards", metavar="HOW", help="Let calls fail: off, or unavailable=0.1,limit=20/60.")
 @click.option("--scale", type=float, metavar="X", help="The environment's option scale: how many entities there are.")
 @click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. May be repeated.")
 @click.option(
@@ -101,6 +103,7 @@ def serve(obj: object, /, **given: Any) -> None:
         notice=say,
         record=Record.at(given["record"], say) if given["record"] is not None else None,
         clock=read_policy(given["clock"]),
+        hazards=None if given["hazards"] is None else read_hazards(given["hazards"]),
     )
     service.open(given["scenario"], given["seed"]).close()  # a wrong scenario is said here, not to the client
     about = f"{environment.name}: {len(service.listing)} tools"
@@ -143,7 +146,7 @@ def client_config(given: dict[str, Any], plugins: Sequence[str] = ()) -> dict[st
         return {"mcpServers": {name: entry}}
     words = _command()
     arguments = [*words[1:], *plugins, "env", "serve", name, "--stdio"]
-    for option in ("scenario", "seed", "clock", "scale", "time_limit", "session"):
+    for option in ("scenario", "seed", "clock", "hazards", "scale", "time_limit", "session"):
         if given[option]:
             arguments += [f"--{option.replace('_', '-')}", str(given[option])]
     for option, values in (("--toolset", given["toolsets"]), ("--option", given["options"])):

@@ -19,8 +19,9 @@ from uuid import uuid4
 
 from attrs import evolve
 
+from callwright.environments.hazards.policy import Hazards
 from callwright.environments.knowledge.asking import knowledge_of
-from callwright.environments.living.asking import keep_time
+from callwright.environments.living.opening import prepare
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import briefing_of, call_session, undeclared_failure
@@ -65,8 +66,8 @@ class Service:
 
     ``session`` is the id of the session for every request that names none, whatever connection it comes by. ``notice``
     is told, once each, what whoever runs the server should know: refusals, and clients whose state does not last.
-    ``record`` receives every call (:mod:`.record`). ``clock`` lets time move in every session; without it as its
-    scenario says.
+    ``record`` receives every call (:mod:`.record`). ``clock`` lets time move in every session, ``hazards`` are what
+    its calls meet; without them as its scenario says.
     """
 
     def __init__(
@@ -84,12 +85,13 @@ class Service:
         notice: Callable[[str], None] = lambda text: None,
         record: Record | None = None,
         clock: ClockPolicy | None = None,
+        hazards: Hazards | None = None,
     ) -> None:
         if session is not None and not 0 < len(session) <= _LONGEST_ID:
             raise UsageError(f"the session's name must have 1 to {_LONGEST_ID} characters")
         if time_limit is not None and time_limit <= 0:
             raise UsageError(f"the time limit must be a positive number of seconds, not {time_limit:g}")
-        self.environment, self.helpers, self.clock = environment, helpers, clock
+        self.environment, self.helpers, self.clock, self.hazards = environment, helpers, clock, hazards
         self.default = (scenario, seed)
         self.session, self.record = session, record
         self.callers = Callers(notice)
@@ -181,13 +183,12 @@ class Service:
         return self.sessions.obtain(id, self.open, scenario, seed, self.default)
 
     def open(self, scenario: str, seed: int) -> Session:
-        """A fresh session, whose time moves as the server was told.
+        """A fresh session, whose time moves and whose calls meet hazards as the server was told.
 
         Raises :class:`callwright.UsageError` where it cannot, and what opening raises.
         """
         session = self.environment.open(scenario, seed)
-        if self.clock is not None:
-            keep_time(session, self.clock, self.environment.name)
+        prepare(session, self.clock, self.hazards, self.environment.name)
         return session
 
     # Sessions

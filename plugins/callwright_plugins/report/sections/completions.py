@@ -11,6 +11,7 @@ from attrs import frozen
 from callwright.language.shortening import shortened
 from callwright_plugins.report.drawing.markup import cut, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, row_at, rows
+from callwright_plugins.report.sections.conversations import conversation
 
 _LONGEST: Final = 6000
 #: How many failures of a depth are shown with an example.
@@ -101,12 +102,15 @@ def _example(picked: Picked, opened: bool) -> str:
         sentences.append(f"{like:,} more at this depth {'is' if like == 1 else 'are'} like it.")
     asked = f"task {cut(str(row.get('task', '?')), 60)} · {cut(str(row.get('structure', '?')), 40)}"
     said = " ".join(sentence for sentence in sentences if sentence)
-    shown = safe(cut(str(row.get("completion")), _LONGEST)) or "<i>nothing</i>"
+    shown = conversation(row)
+    if not shown:
+        one = safe(cut(str(row.get("completion")), _LONGEST)) or "<i>nothing</i>"
+        shown = f'<pre class="completion" tabindex="0">{one}</pre>'
     whole = f"<p>{safe(cut(query, 2000))}</p>" if isinstance(query, str) and len(query) > 160 else ""
     return f"""<details class="rollout"{" open" if opened else ""}>
 <summary><span class="why"><b class="total {"full" if right else "none"}">{safe(picked.kind)}</b></span>{fault}
 <span class="query">{safe(title)}</span></summary>
 <p class="aside">{safe(asked)}</p>
-<div class="pair"><div><pre class="completion" tabindex="0">{shown}</pre></div>
+<div class="pair"><div>{shown}</div>
 <div class="said">{whole}<p>{safe(said)}</p></div></div>
 </details>"""

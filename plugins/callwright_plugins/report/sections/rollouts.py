@@ -9,6 +9,7 @@ from callwright.language.shortening import shortened
 from callwright_plugins.report.drawing.charts import label
 from callwright_plugins.report.drawing.markup import attribute, cut, safe, section
 from callwright_plugins.report.reading import RunData, number, table
+from callwright_plugins.report.sections.conversations import conversation
 from callwright_plugins.report.sections.examples import Example, pick
 from callwright_plugins.report.sections.learning import supervised
 
@@ -70,8 +71,8 @@ def _example(example: Example, opened: bool) -> str:
 
 def _texts(row: dict[str, Any]) -> str:
     completion, prompt = row.get("completion"), row.get("prompt")
-    parts = ""
-    if isinstance(completion, str):
+    parts = conversation(row)
+    if not parts and isinstance(completion, str):
         text = safe(cut(completion, _LONGEST_COMPLETION)) or "<i>nothing</i>"
         parts += f'<pre class="completion" tabindex="0">{text}</pre>'
     if isinstance(prompt, str) and prompt:

@@ -183,6 +183,15 @@ def test_a_scenario_is_that_of_all_parts_or_each_has_its_own_and_its_own_seed() 
         BOTH.open("shop=typical,shop=sparse")
     with pytest.raises(UsageError, match="names no part"):
         BOTH.open("shop=typical,sparse")
+    assert BOTH.opens('{"shop": ["sparse", 7], "post": "typical"}', 3) == BOTH.opens("shop=sparse@7,post=typical", 3)
+    for wrong, words in (
+        ("{", "JSON"),
+        ('{"shop": 3}', "a name and a seed"),
+        ('{"shp": ""}', "shp"),
+        ('{"shop": "no"}', "no"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            BOTH.open(wrong)
 
 
 def test_no_part_is_opened_before_it_is_needed_and_reading_does_not_show_in_the_digest() -> None:
@@ -455,6 +464,12 @@ def test_hazards_name_tools_as_the_whole_does_and_take_time_of_all_parts() -> No
     assert forked.call("roll", {}).code == "RATE_LIMITED"
     session.meet_hazards(None)
     assert session.call("shop__look", {}).executed
+    lost = opened(ALL, MOVING)
+    lost.meet_hazards(Hazards((Fault("timeout", 1.0, ("post__look",), seconds=3600),), in_a_row=0))
+    before = lost.digest()
+    assert len(lost.call("post__look", {}).notices) == 3, "letters came while nothing was answered"
+    assert lost.digest() != before
+    assert lost.part("post").world.digest() == lost.fork().part("post").world.digest()
     still = opened(ALL, None)
     still.meet_hazards(Hazards((), (RateLimit(1, 60, "roll"),)))
     assert [still.call("roll", {}).code for _ in range(2)] == ["", "RATE_LIMITED"]
@@ -472,6 +487,29 @@ def test_a_tool_takes_the_time_of_all_parts_that_it_declares() -> None:
     session = opened(ComposedEnvironment([POST, ink]))
     assert len(session.call("cure", {}).notices) == 3
     assert session.now == NOW + 320
+
+
+def test_users_act_in_all_parts_by_tools_of_their_own() -> None:
+    @cw.tool
+    def drop(world: cw.World, /) -> int:
+        """Lose a stamp."""
+        world.drop(next(world.rows(Stamp)))
+        return world.count(Stamp)
+
+    def apart(name: str) -> cw.StatefulEnvironment:
+        scenarios = {"typical": cw.Scenario(stamps)}
+        return cw.StatefulEnvironment(name, rows=[Stamp], tools=[buy], user_tools=[drop], scenarios=scenarios)
+
+    environment = ComposedEnvironment([POST, apart("album"), apart("box")])
+    assert set(environment.user_tools) == {"album__drop", "box__drop"}
+    assert not set(environment.user_tools) & set(environment.tools)
+    session = opened(environment, ClockPolicy(call=100))
+    before = session.digest()
+    assert session.user_call("album__drop", {}).value == 3
+    assert session.user_call("drop", {}).kind == session.call("album__drop", {}).kind == "unknown_tool"
+    assert session.digest() != before
+    assert session.tell_time() == session.now == NOW + 100
+    assert len(session.call("album__buy", {"cents": 1}).notices) == 3, "the agent is told what happened meanwhile"
 
 
 class Knowing:

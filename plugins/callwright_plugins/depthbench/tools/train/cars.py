@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -26,7 +25,7 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, per_world, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("cars")
 MAKES: Final = {
@@ -116,14 +115,14 @@ class TestDrive(TypedDict):
 Cars = Annotated[list[Car], REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def dealerships() -> dict[str, list[str]]:
     """Three dealerships in every city."""
     words = ("Autohaus", "Motors", "Car Centre", "Auto Plaza", "Wheels", "Drive-In")
     return {city: [f"{city} {word}" for word in shuffled(stream(f"dealers/{city}"), words)[:3]] for city in CITY_NAMES}
 
 
-@cache
+@per_world()
 def by_dealership() -> dict[str, Rows]:
     """Nine cars at every dealership."""
     made: dict[str, Rows] = {}
@@ -156,7 +155,7 @@ def by_dealership() -> dict[str, Rows]:
     return made
 
 
-@cache
+@per_world()
 def by_listing() -> dict[str, Row]:
     """Every car by its listing."""
     return {row["listing_id"]: row for rows in by_dealership().values() for row in rows}

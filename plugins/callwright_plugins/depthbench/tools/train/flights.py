@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -29,7 +28,7 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, roll, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, per_world, roll, stream
 
 DOMAIN: Final = Domain("flights")
 AIRLINES: Final = ("Aerona", "Borealis", "Cirrus", "Meridian")
@@ -136,7 +135,7 @@ FlightTable = Annotated[list[Flight], REFERENCE_ONLY]
 FlightBookingResult = Annotated[FlightBooking, REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def timetable(origin: str, destination: str) -> Rows:
     """The fourteen daily flights of a route, without date and day's price."""
     rng = stream(f"route/{origin}/{destination}")
@@ -172,7 +171,7 @@ def _route(flight_number: str) -> Row:
     raise ToolError("unknown_flight", f"there is no flight {flight_number[:20]!r}")
 
 
-@lru_cache(maxsize=2048)
+@per_world(2048)
 def _on(origin: str, destination: str, date: str) -> Rows:
     rows = Rows()
     for row in timetable(origin, destination):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -24,7 +23,7 @@ from callwright_plugins.depthbench.toolkit import (
     table,
     the_city,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, roll, shuffled, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, per_world, roll, shuffled, stream
 
 DOMAIN: Final = Domain("kitchens")
 DIETS: Final = ("vegan", "vegetarian", "gluten-free", "nut-free")
@@ -121,14 +120,14 @@ Dishes = Annotated[list[Dish], REFERENCE_ONLY]
 FoodOrderResult = Annotated[FoodOrder, REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def kitchens() -> dict[str, list[str]]:
     """Four kitchens in every city."""
     names = shuffled(stream("kitchens"), [f"{style} {house}" for style in _STYLE for house in _HOUSE])
     return {city: names[4 * number : 4 * number + 4] for number, city in enumerate(CITY_NAMES)}
 
 
-@cache
+@per_world()
 def menus() -> dict[str, Rows]:
     """Sixteen dishes of every kitchen; a dish is on one menu only."""
     dishes = [f"{base} {main} {form}" for base in _BASE for main in _MAIN for form in _FORM]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -28,7 +27,7 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, per_world, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("restaurants")
 CUISINES: Final = ("French", "Greek", "Indian", "Italian", "Japanese", "Mexican", "Thai", "Vietnamese")
@@ -151,7 +150,7 @@ class TableReservation(TypedDict):
 Restaurants = Annotated[list[Restaurant], REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def by_city() -> dict[str, Rows]:
     """Eighteen restaurants in every city."""
     names = shuffled(stream("restaurants/names"), [f"{a} {b}" for a in _FIRST for b in _SECOND])
@@ -177,7 +176,7 @@ def by_city() -> dict[str, Rows]:
     return made
 
 
-@cache
+@per_world()
 def by_name() -> dict[str, Row]:
     """Every restaurant by its name, which is its own."""
     return {row["name"]: row for rows in by_city().values() for row in rows}

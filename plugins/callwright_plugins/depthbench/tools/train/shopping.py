@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from callwright_plugins.depthbench.toolkit import REFERENCE_ONLY, Domain, PersonName, Row, fail, says
-from callwright_plugins.depthbench.world import roll, stream
+from callwright_plugins.depthbench.world import per_world, roll, stream
 
 DOMAIN: Final = Domain("shopping")
 ITEMS: Final = (
@@ -155,7 +154,7 @@ CartResult = Annotated[Cart, REFERENCE_ONLY]
 OrderResult = Annotated[Order, REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def products() -> dict[tuple[str, str, str, str], Row]:
     """Most variants of every item; the others are not made."""
     rng = stream("products")
@@ -174,7 +173,7 @@ def products() -> dict[tuple[str, str, str, str], Row]:
     return made
 
 
-@cache
+@per_world()
 def by_sku() -> dict[str, Row]:
     """Every product by its code."""
     return {row["sku"]: row for row in products().values()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -25,7 +24,16 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import FIRST_NAMES, LANGUAGES, LAST_NAMES, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import (
+    FIRST_NAMES,
+    LANGUAGES,
+    LAST_NAMES,
+    per_world,
+    pick,
+    roll,
+    shuffled,
+    stream,
+)
 
 DOMAIN: Final = Domain("books")
 SUBJECTS: Final = ("astronomy", "cooking", "crime", "gardening", "history", "philosophy", "poetry", "travel")
@@ -131,7 +139,7 @@ class BookReservation(TypedDict):
 BookTable = Annotated[list[Book], REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def by_subject() -> dict[str, Rows]:
     """Thirty-six books on every subject."""
     titles = shuffled(
@@ -158,7 +166,7 @@ def by_subject() -> dict[str, Rows]:
     return made
 
 
-@cache
+@per_world()
 def by_isbn() -> dict[str, Row]:
     """Every book by its number."""
     return {row["isbn"]: row for rows in by_subject().values() for row in rows}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -29,7 +28,16 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, FIRST_NAMES, LAST_NAMES, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import (
+    CITY_NAMES,
+    FIRST_NAMES,
+    LAST_NAMES,
+    per_world,
+    pick,
+    roll,
+    shuffled,
+    stream,
+)
 
 DOMAIN: Final = Domain("cinema")
 GENRES: Final = ("animation", "comedy", "documentary", "drama", "thriller")
@@ -98,7 +106,7 @@ class Seats(TypedDict):
 ShowingTable = Annotated[list[Showing], REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def films() -> dict[str, Row]:
     """Sixty films with genre and age limit."""
     rng = stream("films")
@@ -109,19 +117,19 @@ def films() -> dict[str, Row]:
     }
 
 
-@cache
+@per_world()
 def cinemas() -> dict[str, list[str]]:
     """Three cinemas in every city."""
     words = ("Arthouse", "Rex", "Odeon", "Lumen", "Palace", "Roxy")
     return {city: [f"{word} {city}" for word in shuffled(stream(f"cinemas/{city}"), words)[:3]] for city in CITY_NAMES}
 
 
-@cache
+@per_world()
 def _numbers() -> dict[str, int]:
     return {name: number for number, name in enumerate(name for names in cinemas().values() for name in names)}
 
 
-@cache
+@per_world()
 def _programme(cinema: str) -> Rows:
     """The twelve showings of a cinema; each day leaves some out and moves the others a little."""
     rng, rows = stream(f"cinema/{cinema}"), Rows()
@@ -155,7 +163,7 @@ def _showing(cinema: str, number: int, day: str) -> Row | None:
     }
 
 
-@lru_cache(maxsize=4096)
+@per_world(4096)
 def _on(cinema: str, day: str) -> Rows:
     return Rows([row for number in range(12) if (row := _showing(cinema, number, day))])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -28,7 +27,7 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, per_world, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("hotels")
 AMENITIES: Final = ("gym", "parking", "pool", "sauna")
@@ -168,7 +167,7 @@ RoomBookingResult = Annotated[RoomBooking, REFERENCE_ONLY]
 Nights = Annotated[int, says(minimum=1, maximum=30)]
 
 
-@cache
+@per_world()
 def by_place() -> dict[str, Rows]:
     """Sixteen hotels in every city."""
     names = shuffled(stream("hotels"), [f"{name} {kind}" for name in _NAMES for kind in _KINDS])
@@ -192,7 +191,7 @@ def by_place() -> dict[str, Rows]:
     return made
 
 
-@cache
+@per_world()
 def by_hotel() -> dict[str, Row]:
     """Every hotel by its name, which is its own."""
     return {row["hotel"]: row for rows in by_place().values() for row in rows}
@@ -214,7 +213,7 @@ def _full(hotel: str, arrival: str) -> bool:
     return roll(f"full/{hotel}/{arrival}", 6) == 0
 
 
-@lru_cache(maxsize=2048)
+@per_world(2048)
 def _free(place: str, arrival: str, nights: int) -> Rows:
     rows = Rows()
     for row in by_place()[place]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -20,7 +19,7 @@ from callwright_plugins.depthbench.toolkit import (
     says,
     table,
 )
-from callwright_plugins.depthbench.world import pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import per_world, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("songs")
 ARTISTS: Final = (
@@ -131,7 +130,7 @@ class PlaylistLength(TypedDict):
 SongTable = Annotated[list[Song], REFERENCE_ONLY]
 
 
-@cache
+@per_world()
 def by_artist() -> dict[str, Rows]:
     """Twenty songs of every artist."""
     names = shuffled(stream("songs"), [f"{first} {last}" for first in _OPEN for last in _CLOSE])
@@ -153,7 +152,7 @@ def by_artist() -> dict[str, Rows]:
     return made
 
 
-@cache
+@per_world()
 def by_title() -> dict[str, Row]:
     """Every song by its title, which is its own."""
     return {row["song"]: row for rows in by_artist().values() for row in rows}

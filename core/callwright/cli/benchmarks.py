@@ -1,0 +1,260 @@
+"""``callwright benchmark``: which benchmarks there are, what they hold, and answers judged without a model."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.pipelines import make_benchmark
+
+if TYPE_CHECKING:
+    from callwright.language.parser import Parser
+    from callwright.measuring.benchmark import Benchmark, Judged, Judgement
+    from callwright.walk.tasks import Task
+
+benchmark_argument = click.argument("name", metavar="NAME[:VERSION]")
+package_option = click.option("--package", metavar="DIR", help="Code of others that it needs: its option 'package'.")
+settings_option = click.option(
+    "--benchmark-option", "given", multiple=True, metavar="K=V", help="An option of the benchmark. May be repeated."
+)
+
+
+def _opened(app: App, text: str, data: str | None, package: str | None, given: tuple[str, ...]) -> Benchmark:
+    stated = {"data": data, "package": package}
+    known = {key: value for key, value in stated.items() if value is not None}
+    return make_benchmark(app.registry, text, {**known, **options.key_values(given, "--benchmark-option")})
+
+
+@click.command("list")
+@options.json_option
+@click.pass_obj
+def list_(app: App, as_json: bool) -> None:
+    """List the benchmarks that are installed."""
+    from callwright.commands.terminal import screen, table, text
+
+    found = [app.registry.spec("benchmark", name) for name in app.registry.names("benchmark")]
+    if as_json:
+        rows = [{"name": one.name, "plugin": one.plugin, "summary": one.summary} for one in found]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    shown = table("name", "plugin", "about")
+    for one in found:
+        shown.add_row(text(one.name), text(one.plugin), text(one.summary))
+    screen().print(shown)
+
+
+@click.command("show")
+@benchmark_argument
+@options.data_option
+@package_option
+@settings_option
+@options.json_option
+@click.pass_obj
+def show(app: App, name: str, data: str | None, package: str | None, given: tuple[str, ...], as_json: bool) -> None:
+    """Show what a benchmark holds: versions, categories, what it needs, and whether its results are official."""
+    from callwright.commands.terminal import screen, text
+    from callwright.measuring.benchmark import about
+
+    made = _opened(app, name, data, package, given)
+    stated = {
+        **about(made),
+        "versions": list(made.versions),
+        "needs": [{"kind": need.kind, "what": need.what} for need in made.needs],
+        "categories": dict(made.categories),
+    }
+    if as_json:
+        click.echo(json.dumps(stated, indent=2))
+        return
+    console = screen()
+    console.print(text(f"{made.name}:{made.version} (versions: {', '.join(made.versions)})"))
+    for need in made.needs:
+        console.print(text(f"needs {need.kind}: {need.what}"))
+    for reason in made.unofficial:
+        console.print(text(f"not official: {reason}"))
+    for category, count in made.categories.items():
+        console.print(text(f"{count:7,}  {category}"))
+    console.print(text(f"{sum(made.categories.values()):7,}  in all"))
+
+
+@click.command("judge")
+@benchmark_argument
+@click.argument("answers", metavar="ANSWERS.jsonl")
+@options.data_option
+@package_option
+@settings_option
+@options.ir_option
+@click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="Where verdicts go, a row each.")
+@options.json_option
+@click.pass_obj
+def judge(
+    app: App,
+    name: str,
+    answers: str,
+    data: str | None,
+    package: str | None,
+    given: tuple[str, ...],
+    ir: str,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Judge answers without a model.
+
+    A row of ANSWERS (plain, .gz or .zst) is {"id", "completion"}, {"id", "messages"} or one of the benchmark's official
+    result rows, whose verdict is not read. OUT has {"id", "kind", "valid", "error_type"} for each, in the same order;
+    "valid" is null where nothing is known. Then the table is printed.
+    """
+    from callwright.commands.jsonl import is_same_file
+    from callwright.commands.safe_text import say
+    from callwright.errors import UsageError
+    from callwright.measuring.benchmark import about
+    from callwright.training.run_folder import write_atomically
+
+    if is_same_file(answers, output):
+        raise UsageError(f"{output} is the file of answers: choose another (-o)")
+    made = _opened(app, name, data, package, given)
+    parser: Parser = app.registry.create("parser", ir)
+    lines: list[str] = []
+    judged: list[Judged] = []
+    errors: Counter[str] = Counter()
+    for row_id, kind, one in _judged(made, answers, parser):
+        judgement = one.judgement
+        error = "masked" if judgement.masked is not None else judgement.error
+        valid = None if judgement.masked is not None else judgement.correct
+        lines.append(json.dumps({"id": row_id, "kind": kind, "valid": valid, "error_type": error or None}) + "\n")
+        judged.append(one)
+        errors.update([error] if error else [])
+    write_atomically(Path(output), "".join(lines))
+    result = {
+        "benchmark": about(made),
+        "answers": len(judged),
+        "masked": sum(one.judgement.masked is not None for one in judged),
+        "values": dict(made.aggregate(judged)),
+        "errors": dict(errors.most_common()),
+    }
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        draw_values(result)
+        if result["masked"]:
+            say(f"{result['masked']} masked: nothing is known of them")
+
+
+def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any, str, Judged]]:
+    """Every answer in its order. Raises :class:`callwright.errors.DataError` with its line for one that is none."""
+    from callwright.commands.jsonl import BadRow, RowFile
+    from callwright.errors import DataError
+    from callwright.measuring.benchmark import Judged
+
+    tasks: dict[str, Task] = {task.id: task for task in made.tasks()}
+    times: Counter[tuple[str, str]] = Counter()
+    with RowFile(answers) as rows:
+        for row in rows:
+            where = f"{rows.name}:{rows.number}"
+            if isinstance(row, BadRow):
+                raise DataError(f"{where}: {row}")
+            row_id = row.get("id", row.get("sample_id"))
+            task = tasks.get(row_id) if isinstance(row_id, str) else None
+            if task is None:
+                raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
+            try:
+                kind, judgement = _judge_row(made, row, task, parser)
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from error
+            stated = row.get("kind")
+            kind = stated if isinstance(stated, str) else kind
+            sample = times[task.id, kind]
+            times[task.id, kind] += 1
+            yield row_id, kind, Judged(task.id, made.category_of(task), judgement, sample)
+
+
+def _judge_row(made: Benchmark, row: Mapping[str, Any], task: Task, parser: Parser) -> tuple[str, Judgement]:
+    from callwright.errors import DataError
+    from callwright.measuring.benchmark import ReadsAnswers, attempt_of
+
+    found = attempt_of(row, task, parser)
+    if found is None and isinstance(made, ReadsAnswers):
+        official = made.answer(row, parser)
+        found = None if official is None else ("official", official)
+    if found is None:
+        raise DataError("the row holds no answer: neither 'completion' nor 'messages', nor what this benchmark writes")
+    kind, attempt = found
+    return kind, made.judge(task, attempt)
+
+
+def _near(row_id: object, tasks: Mapping[str, Any]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(row_id)[:80], tasks, n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""
+
+
+def draw_values(result: Mapping[str, Any]) -> None:
+    """The official table for people."""
+    from callwright.commands.terminal import percent, screen, table, text
+
+    measured = result["benchmark"]
+    mark = "" if measured["official"] else " (not official)"
+    shown = table("", "value", right=(1,), title=f"{measured['name']}:{measured['version']}{mark}")
+    for name, value in result["values"].items():
+        shown.add_row(text(name), percent(value))
+    console = screen()
+    console.print(shown)
+    for reason in measured["why"]:
+        console.print(text(f"not official: {reason}"))
+
+
+@click.command("export")
+@benchmark_argument
+@click.option("--category", metavar="NAME", help="Only this one.")
+@options.data_option
+@package_option
+@settings_option
+@options.ir_option
+@click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="Where the tasks go, a row each.")
+@click.pass_obj
+def export(
+    app: App,
+    name: str,
+    category: str | None,
+    data: str | None,
+    package: str | None,
+    given: tuple[str, ...],
+    ir: str,
+    output: str,
+) -> None:
+    """Write the tasks for whoever answers them elsewhere: prompts and tools, without what is right.
+
+    A row is {"id", "category", "messages", "tools"}; answers go back with callwright benchmark judge.
+    """
+    from callwright.training.run_folder import write_atomically
+    from callwright.walk.prompt import build_messages
+
+    made = _opened(app, name, data, package, given)
+    parser: Parser = app.registry.create("parser", ir)
+    lines = []
+    for task in made.tasks(category):
+        messages = [message.to_openai() for message in build_messages(task, parser, app.registry)]
+        tools = [
+            {
+                "type": "function",
+                "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
+            }
+            for spec in task.tools.values()
+            if not spec.hidden
+        ]
+        row = {"id": task.id, "category": made.category_of(task), "messages": messages, "tools": tools}
+        lines.append(json.dumps(row, ensure_ascii=False, default=_plain) + "\n")
+    write_atomically(Path(output), "".join(lines))
+    click.echo(f"{len(lines):,} tasks in {output}")
+
+
+def _plain(value: Any) -> Any:
+    """Schemas may be read-only mappings."""
+    return dict(value) if isinstance(value, Mapping) else list(value)

@@ -1,0 +1,296 @@
+"""Benchmarks: tasks with an official metric, judged and added up as the official table does.
+
+A corpus says what the right answer is; a benchmark says what counts, in which classes of errors, and how a table is
+made of it. Its versions are pinned and never mixed. What stands in for the official thing (another judge, a replayed
+backend) makes its results say that they are not official, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from attrs import evolve, field, frozen
+
+from callwright.errors import DataError, UnknownName, UsageError
+from callwright.language.messages import Message
+from callwright.language.native import turn_text
+from callwright.language.parser import Parser
+from callwright.training.verdicts import Verdict, judge
+from callwright.walk.attempt import Attempt
+from callwright.walk.tasks import Corpus, Task
+
+#: What a benchmark may need that is not part of this package: files or code of others that the user points at, or a
+#: component. ``judge``, ``embedder``, ``search`` and ``user`` are components whose choice changes the numbers.
+NeedKind = Literal["data", "package", "judge", "embedder", "search", "user"]
+
+
+@frozen
+class Need:
+    """Something that a benchmark needs, and what it is in words."""
+
+    kind: NeedKind
+    what: str
+
+
+@frozen
+class Judgement:
+    """What a benchmark says of one attempt or answer.
+
+    ``score`` is in [0, 1]; ``error`` the official class of the error, empty where there is none. ``parts`` are the
+    named figures that the official scorer also gives (``partial``, ``full``, ``db``, …). ``masked`` is why nothing is
+    known, such as a scorer that died; then neither ``correct`` nor ``score`` means anything. ``evidence`` is for
+    people.
+    """
+
+    correct: bool
+    score: float
+    error: str = ""
+    parts: Mapping[str, float] = field(factory=dict)
+    evidence: tuple[str, ...] = ()
+    masked: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What is kept of it on a row."""
+        known: dict[str, Any] = {"correct": self.correct, "score": self.score, "error": self.error}
+        if self.parts:
+            known["parts"] = dict(self.parts)
+        if self.evidence:
+            known["evidence"] = list(self.evidence)
+        return known if self.masked is None else {"masked": self.masked}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Judgement:
+        """The judgement of a row. Raises :class:`callwright.errors.DataError` for something else."""
+        masked = kept.get("masked")
+        if isinstance(masked, str):
+            return cls(correct=False, score=0.0, masked=masked)
+        correct, score, parts = kept.get("correct"), kept.get("score"), kept.get("parts", {})
+        if type(correct) is not bool or type(score) not in (int, float) or not isinstance(parts, Mapping):
+            raise DataError(f"no judgement: {dict(kept)!r:.100}")
+        evidence = tuple(map(str, kept.get("evidence", ())))
+        return cls(correct, float(score or 0), str(kept.get("error", "")), dict(parts), evidence)
+
+
+@frozen
+class Judged:
+    """A judgement in its place: the task with its category, and the number of the sample."""
+
+    task: str
+    category: str
+    judgement: Judgement
+    sample: int = 0
+
+
+@runtime_checkable
+class Benchmark(Protocol):
+    """Tasks with an official metric. It is made with the options ``version`` and, where it has needs, ``data`` …"""
+
+    @property
+    def name(self) -> str:
+        """The registered name, without the version."""
+
+    @property
+    def version(self) -> str:
+        """The pinned version of tasks and scorer."""
+
+    @property
+    def versions(self) -> Sequence[str]:
+        """The versions that can be asked for, the usual one first."""
+
+    @property
+    def needs(self) -> Sequence[Need]:
+        """What it needs beside this package."""
+
+    @property
+    def unofficial(self) -> Sequence[str]:
+        """Why results are not official, a sentence each; empty where they are."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus that the tasks belong to; it may be the benchmark itself."""
+
+    @property
+    def categories(self) -> Mapping[str, int]:
+        """The categories with their numbers of tasks. Each task is in one."""
+
+    def tasks(self, category: str | None = None) -> Sequence[Task]:
+        """The tasks of a category, else of all, in a fixed order. Raises :class:`callwright.errors.UnknownName`."""
+
+    def category_of(self, task: Task) -> str:
+        """The category of a task."""
+
+    def judge(self, task: Task, attempt: Attempt) -> Judgement:
+        """What the official scorer says. Total on whatever a model wrote; it never raises for that."""
+
+    def aggregate(self, judged: Sequence[Judged]) -> Mapping[str, float | None]:
+        """The figures of the official table by name, ``overall`` among them; ``None`` where nothing was measured.
+
+        Masked judgements count in none of them. Of several samples a task's figure is their mean.
+        """
+
+
+@runtime_checkable
+class ReadsAnswers(Protocol):
+    """What a benchmark adds that knows rows of its official result files."""
+
+    def answer(self, row: Mapping[str, Any], parser: Parser) -> Attempt | None:
+        """The attempt that an official row stands for; ``None`` if it is none. A verdict in the row is not read."""
+
+
+def version_of(name: str, version: str | None, versions: Sequence[str]) -> str:
+    """The version that is meant. Raises :class:`callwright.UsageError` for one that a benchmark does not have."""
+    if version is None:
+        return versions[0]
+    if version not in versions:
+        raise UsageError(f"{name} has no version {version!r}; there are: {', '.join(versions)}")
+    return version
+
+
+def named_version(text: str) -> tuple[str, str | None]:
+    """``NAME:VERSION`` or ``NAME``. Raises :class:`callwright.UsageError` for an empty part."""
+    name, sign, version = text.partition(":")
+    if not name or (sign and not version):
+        raise UsageError(f"{text!r} names no benchmark: give NAME or NAME:VERSION")
+    return name, version or None
+
+
+def attempt_of(row: Mapping[str, Any], task: Task, parser: Parser) -> tuple[str, Attempt] | None:
+    """What a row answers, and as which kind: ``completion`` or ``messages``; ``None`` if it holds neither.
+
+    A completion is a text in the form of ``parser``, or a list of texts, one for each turn. Of messages those of the
+    assistant are taken, from the last query on; calls in the wire format are written in the form. Everything is
+    executed anew. Raises :class:`callwright.errors.DataError` for values of other types.
+    """
+    written = row.get("completions") or row.get("completion")
+    if written is not None:
+        texts = [written] if isinstance(written, str) else written
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+            raise DataError("'completion' is no text and no list of texts")
+        return "completion", Attempt(task, texts if len(texts) > 1 else texts[0], parser)
+    said = row.get("messages")
+    if said is None:
+        return None
+    if not isinstance(said, list):
+        raise DataError("'messages' is no list")
+    messages = [Message.from_openai(one) for one in said]
+    made = [turn_text(one, parser, native=True) for one in messages if one.role == "assistant"]
+    return "messages", Attempt(task, made if len(made) > 1 else made[0] if made else "", parser)
+
+
+# Judging while it is measured -----------------------------------------------------------------------------------------
+
+
+def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple[Verdict, Judgement]:
+    """The verdict on an attempt by the rules of a benchmark; its category is among the groups."""
+    verdict = judge(attempt, sample)
+    verdict = evolve(verdict, groups={**verdict.groups, "category": benchmark.category_of(attempt.task)})
+    if verdict.masked and attempt.masked is not None:
+        judgement = Judgement(correct=False, score=0.0, masked=attempt.masked)
+    else:
+        judgement = benchmark.judge(attempt.task, attempt)
+    if judgement.masked is not None:
+        return evolve(verdict, answer=False, valid=False, failure="masked", error="masked", masked=True), judgement
+    error = judgement.error or ("" if judgement.correct else verdict.error or "wrong")
+    return (
+        evolve(
+            verdict,
+            answer=judgement.correct,
+            valid=judgement.correct and verdict.valid,
+            failure="" if judgement.correct else verdict.failure or error,
+            error=error,
+            masked=False,
+        ),
+        judgement,
+    )
+
+
+def about(made: Benchmark) -> dict[str, Any]:
+    """What a result says of its benchmark."""
+    return {
+        "name": made.name,
+        "version": made.version,
+        "official": not made.unofficial,
+        "why": list(made.unofficial),
+    }
+
+
+def judged_of(row: Mapping[str, Any]) -> Judged | None:
+    """The judgement that a kept row holds; ``None`` for one that was lost before it was judged."""
+    kept = row.get("judgement")
+    if not isinstance(kept, Mapping):
+        return None
+    category = str(row.get("groups", {}).get("category", ""))
+    return Judged(row["task"], category, Judgement.from_json(kept), row.get("sample", 0))
+
+
+def shares(judged: Iterable[Judged]) -> dict[str, list[float]]:
+    """The correctness of every task that something is known of, by category: the mean over its samples."""
+    samples: dict[tuple[str, str], list[bool]] = {}
+    for one in judged:
+        if one.judgement.masked is None:
+            samples.setdefault((one.category, one.task), []).append(one.judgement.correct)
+    found: dict[str, list[float]] = {}
+    for (category, _), values in samples.items():
+        found.setdefault(category, []).append(sum(values) / len(values))
+    return found
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; ``None`` of nothing."""
+    return sum(values) / len(values) if values else None
+
+
+# A split of a corpus as a benchmark -----------------------------------------------------------------------------------
+
+
+class CorpusBenchmark:
+    """A split of a corpus, judged by the tasks' own answers and added up by depth.
+
+    For others to derive from: ``category_of`` (here ``depth N``), ``judge`` and ``aggregate`` may be replaced.
+    """
+
+    name: str = ""
+    versions: Sequence[str] = ("1",)
+    needs: Sequence[Need] = ()
+    unofficial: Sequence[str] = ()
+
+    def __init__(self, corpus: Corpus, split: str, version: str | None = None) -> None:
+        self.version = version_of(self.name, version, self.versions)
+        self.corpus, self.split = corpus, split
+
+    @property
+    def categories(self) -> Mapping[str, int]:
+        """The categories with their numbers of tasks."""
+        counts: dict[str, int] = {}
+        for task in self.corpus[self.split]:
+            category = self.category_of(task)
+            counts[category] = counts.get(category, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def tasks(self, category: str | None = None) -> Sequence[Task]:
+        """The tasks of a category, else of all. Raises :class:`callwright.errors.UnknownName`."""
+        every = self.corpus[self.split]
+        if category is None:
+            return list(every)
+        found = [task for task in every if self.category_of(task) == category]
+        if not found:
+            raise UnknownName(f"category of {self.name}", category, self.categories)
+        return found
+
+    def category_of(self, task: Task) -> str:
+        """``depth N``."""
+        return f"depth {task.depth}"
+
+    def judge(self, task: Task, attempt: Attempt) -> Judgement:
+        """Whether the returned values are the expected ones."""
+        verdict = judge(attempt)
+        if verdict.masked:
+            return Judgement(correct=False, score=0.0, masked=attempt.masked or "the machinery failed")
+        return Judgement(verdict.answer, float(verdict.answer), verdict.error, {"valid": float(verdict.valid)})
+
+    def aggregate(self, judged: Sequence[Judged]) -> Mapping[str, float | None]:
+        """``overall``, over all tasks, and each category."""
+        found = shares(judged)
+        every = [value for values in found.values() for value in values]
+        return {"overall": mean(every), **{category: mean(found.get(category, [])) for category in self.categories}}

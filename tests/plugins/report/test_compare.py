@@ -1,0 +1,103 @@
+"""``callwright compare``: the terminal, the page, Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from callwright.cli.root import root
+from callwright.commands.app import App
+
+
+@pytest.fixture
+def invoke() -> Callable[..., Result]:
+    def run(*words: str | Path) -> Result:
+        return CliRunner().invoke(root, [str(word) for word in words], obj=App(), catch_exceptions=False)
+
+    return run
+
+
+@pytest.fixture
+def folders(invoke: Callable[..., Result], tmp_path: Path) -> tuple[Path, Path]:
+    words = ("evaluate", "--corpus", "toolworld-mini-v1", "--split", "evaluation", "--limit", "60", "--sampler")
+    for name, p in (("weak", 0.4), ("strong", 0.9)):
+        options = ("--sampler-option", f"p={p}", "-o", tmp_path / name)
+        assert invoke(*words, "noisy-gold", *options).exit_code == 0
+    return tmp_path / "weak", tmp_path / "strong"
+
+
+def test_two_evaluations_side_by_side(
+    invoke: Callable[..., Result], folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    weak, strong = folders
+    out = tmp_path / "out"
+    shown = invoke("compare", f"before={weak}", f"after={strong}", "--template", "tier-1", "-o", out)
+    assert shown.exit_code == 0
+    assert "after against before on toolworld-mini-v1, evaluation" in shown.stdout
+    assert shown.stdout.endswith(f"{out / 'compare.html'}\n")
+    found = json.loads(invoke("compare", f"before={weak}", f"after={strong}", "--json").stdout)
+    (one,) = found["comparisons"]
+    accuracies = found["benchmarks"]["toolworld-mini-v1, evaluation"]
+    assert one["all"]["difference"] == pytest.approx(accuracies["after"]["accuracy"] - accuracies["before"]["accuracy"])
+    assert one["all"]["low"] > 0
+    assert one["all"]["gained"] - one["all"]["lost"] == len([f for f in one["flips"] if f["gained"]]) - len(
+        [f for f in one["flips"] if not f["gained"]]
+    )
+    rows = list(csv.DictReader(io.StringIO((out / "compare.csv").read_text())))
+    whole = next(row for row in rows if row["checkpoint"] == "after" and row["group"] == "all")
+    assert float(whole["difference"]) == one["all"]["difference"]
+    assert (whole["against"], int(whole["gained"])) == ("before", one["all"]["gained"])
+    assert {row["by"] for row in rows} == {"", "depth", "structure"}
+    text = (out / "compare.md").read_text()
+    assert "## after against before on toolworld-mini-v1, evaluation" in text
+    page = (out / "compare.html").read_text()
+    for flip in one["flips"][:3]:
+        assert flip["task"] in page
+    assert "after is better on toolworld-mini-v1, evaluation" in page
+    assert "<script src" not in page
+    again = tmp_path / "again"
+    invoke("compare", f"before={weak}", f"after={strong}", "--template", "tier-1", "-o", again)
+    for name in ("compare.html", "compare.md", "compare.csv"):
+        assert (again / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_text_of_a_model_cannot_leave_its_place(
+    invoke: Callable[..., Result], folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    nasty = "<script>alert(1)</script>|=1+1\u202e"
+    for folder in folders:
+        rows = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
+        for row in rows:
+            row |= {"completion": nasty, "query": nasty, "groups": {"kind": "=cmd|' /C calc'!A0"}}
+        (folder / "verdicts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert (
+        invoke("compare", f"{nasty[:8]}={folders[0]}", folders[1], "--by", "kind", "-o", tmp_path / "o").exit_code == 0
+    )
+    page = (tmp_path / "o/compare.html").read_text()
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    rows = list(csv.reader(io.StringIO((tmp_path / "o/compare.csv").read_text())))
+    assert not [cell for row in rows for cell in row if cell.startswith("=")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "nowhere is no evaluation"),
+        (("{weak}", "{weak}"), "name them: NAME="),
+        (("{weak}", "--by", "kin"), "no task has a group 'kin'"),
+        (("{weak}", "--template", "tier-9"), "There is no table template named 'tier-9'"),
+    ],
+)
+def test_requests_that_cannot_be_met(
+    invoke: Callable[..., Result], folders: tuple[Path, Path], words: tuple[str, ...], said: str
+) -> None:
+    result = invoke("compare", *(word.format(weak=folders[0]) for word in words))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
