@@ -33,6 +33,7 @@ from callwright.language.program import Call
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import Choice, LoadedRecipe, load_recipe
 from callwright.recipe_parts import Together, create_part
+from callwright.recipe_parts import create_trainer as create_trainer
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress

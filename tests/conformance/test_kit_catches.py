@@ -22,6 +22,7 @@ import callwright as cw
 from callwright.environments.sizes import Bounds, TooLarge, check_result, held_to
 from callwright.errors import CannotExpress, UnknownName
 from callwright.language import ParseLimits
+from callwright.measuring.benchmark import CorpusBenchmark, Judgement
 from callwright.plugins import KINDS
 from callwright.testing import check_component, checks_for
 from callwright.testing.sample import SHOP, SampleForm, sample_tasks
@@ -1894,6 +1895,98 @@ class Elsewhere(Pollster):
         return cw.Said(f"{self.here}", done=len(messages) > 4)
 
 
+# Benchmarks ----------------------------------------------------------------------------------------------------------
+
+
+class Measure(CorpusBenchmark):
+    """A sound benchmark, to be broken in one place at a time."""
+
+    name = "measure"
+
+    def __init__(self) -> None:
+        super().__init__(Tasks(), "train")
+
+
+@case("benchmark", "check_members", "'2' is none of its versions")
+class OfAnotherVersion(Measure):
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = "2"
+
+
+@case("benchmark", "check_members", "which stands before a version")
+class NamedLikeAVersion(Measure):
+    name = "measure:1"
+
+
+@case("benchmark", "check_members", "lacks aggregate")
+class OnlyTasks(Tasks):
+    pass
+
+
+@case("benchmark", "check_categories", "categories do not add up")
+class CountsTooMany(Measure):
+    @property
+    def categories(self) -> dict[str, int]:
+        return {name: count + 1 for name, count in super().categories.items()}
+
+
+@case("benchmark", "check_categories", "raises nothing")
+class KnowsEveryCategory(Measure):
+    def tasks(self, category: str | None = None) -> Any:
+        return super().tasks(category if category in self.categories else None)
+
+
+@case("benchmark", "check_judging_is_total", "gave the score 7")
+class GenerousJudge(Measure):
+    def judge(self, task: Any, attempt: Any) -> Judgement:
+        return Judgement(True, 7.0)
+
+
+@case("benchmark", "check_judging_is_total", "gave another judgement the second time")
+class Fickle(Measure):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def judge(self, task: Any, attempt: Any) -> Judgement:
+        self.asked += 1
+        return Judgement(False, 0.0, f"error {self.asked}")
+
+
+@case("benchmark", "check_judging_is_total", "right, and yet")
+class RightAndWrong(Measure):
+    def judge(self, task: Any, attempt: Any) -> Judgement:
+        return Judgement(True, 1.0, "wrong")
+
+
+@case("benchmark", "check_tables", "there is no figure 'overall'")
+class NoTotal(Measure):
+    def aggregate(self, judged: Any) -> Any:
+        return {name: share for name, share in super().aggregate(judged).items() if name != "overall"}
+
+
+@case("benchmark", "check_tables", "overall is 0.0, not None")
+class CountsWhatIsMasked(Measure):
+    def aggregate(self, judged: Any) -> Any:
+        right = [one.judgement.correct for one in judged]
+        return {"overall": sum(right) / len(right) if right else None}
+
+
+@case("benchmark", "check_tables", "hang on the order")
+class LastCounts(Measure):
+    def aggregate(self, judged: Any) -> Any:
+        known = [one.judgement for one in judged if one.judgement.masked is None]
+        return {"overall": known[-1].score if known else None}
+
+
+@case("benchmark", "check_pickles", "pickle")
+class HoldsARule(Measure):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rule = lambda judgement: judgement
+
+
 # The tests ------------------------------------------------------------------------------------------------------------
 
 SOUND: list[tuple[str, Callable[[], Any]]] = [
@@ -1907,7 +2000,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("environment", Served),
     ("environment", lambda: SHOP),
     ("corpus", Tasks),
-    ("benchmark", Tasks),
+    ("benchmark", Measure),
     ("sampler", Script),
     ("toolset", lambda: [TOOL]),
     ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
@@ -1935,9 +2028,8 @@ def test_what_is_broken_fails_its_check(kind: str, check: str, message: str, mak
 def test_every_check_has_a_component_that_it_catches() -> None:
     """Those of algorithms have their own, beside the algorithms."""
     caught = {(parameters.values[0], parameters.values[1]) for parameters in CASES}
-    kinds = [kind for kind in KINDS if kind not in ("algorithm", "benchmark")]
+    kinds = [kind for kind in KINDS if kind != "algorithm"]
     assert caught == {(kind, check.name) for kind in kinds for check in checks_for(kind)}
-    assert [check.name for check in checks_for("benchmark")] == [check.name for check in checks_for("corpus")]
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from callwright.errors import DataError, UsageError
 from callwright.plugins import load_plugins
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.depthbench.command import build, export, import_
-from callwright_plugins.depthbench.corpus import DepthBenchCorpus
+from callwright_plugins.depthbench.corpus import FILE, DepthBenchCorpus
 from callwright_plugins.depthbench.exchange import openai_row, read, rows_of, write
 
 CORPUS = DepthBenchCorpus()
@@ -202,11 +203,13 @@ def test_the_commands_export_and_import(tmp_path: Path) -> None:
 def test_a_build_that_differs_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from callwright_plugins.depthbench import build as building
 
-    monkeypatch.setattr(building, "corpus_text", lambda report: '{"id": "train-0000"}\n')
+    shipped = gzip.decompress((building.DATA / FILE).read_bytes()).decode()
+    first, second = shipped.splitlines(keepends=True)[:2]
+    monkeypatch.setattr(building, "corpus_text", lambda report: first)
     runner = CliRunner()
     assert "written" in runner.invoke(build, ["-o", str(tmp_path)], catch_exceptions=False).output
     assert runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False).exit_code == 0
-    monkeypatch.setattr(building, "corpus_text", lambda report: '{"id": "train-0001"}\n')
+    monkeypatch.setattr(building, "corpus_text", lambda report: second)
     done = runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False)
     assert done.exit_code == 1
     assert "differ" in done.output
