@@ -5,6 +5,7 @@ The log is JSON in version 2 of Inspect's format; nothing of Inspect is imported
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,6 +40,7 @@ def inspect_log(evaluated: Evaluated) -> dict[str, Any]:
             values[f"table: {name}"] = value
     metrics = {name: {"name": name, "value": value} for name, value in values.items()}
     name, _, version = evaluated.benchmark.partition(":")
+    marked = hashlib.sha256(json.dumps(evaluated.settings, sort_keys=True).encode()).hexdigest()[:22]
     ids = list(dict.fromkeys(one["id"] for one in samples))
     score = {
         "name": SCORER,
@@ -51,6 +53,10 @@ def inspect_log(evaluated: Evaluated) -> dict[str, Any]:
         "version": 2,
         "status": "success" if (evaluated.path / RESULT).exists() else "cancelled",
         "eval": {
+            # Fixed by what was measured: Inspect would draw another at each reading.
+            "eval_id": marked,
+            "run_id": marked,
+            "task_id": marked,
             "created": made,
             "task": name,
             "task_version": version or 0,
@@ -60,7 +66,10 @@ def inspect_log(evaluated: Evaluated) -> dict[str, Any]:
             "packages": {"callwright": __version__},
             "metadata": {"settings": dict(evaluated.settings), "unofficial": list(evaluated.unofficial)},
         },
+        # Headers are read without the samples, and only where these two are there.
+        "plan": {"name": "plan", "steps": [{"solver": SCORER, "params": {}}]},
         "results": {"total_samples": len(samples), "completed_samples": len(known), "scores": [score]},
+        "stats": {"started_at": made, "completed_at": made},
         "samples": samples,
     }
 

@@ -68,6 +68,8 @@ def folder(tmp_path: Path) -> Path:
 def test_a_log_by_hand(folder: Path) -> None:
     log = inspect_log(read_evaluated(folder))
     assert (log["version"], log["status"]) == (2, "success")
+    assert list(log)[:2] + list(log)[-1:] == ["version", "status", "samples"]
+    assert {"eval", "plan", "results", "stats"} <= set(log)  # a reader of headers asks for each
     assert (log["eval"]["task"], log["eval"]["task_version"]) == ("demo", "2")
     assert log["eval"]["dataset"]["sample_ids"] == ["a", "b"]
     assert log["eval"]["metadata"]["unofficial"] == ["replayed"]
@@ -105,7 +107,9 @@ _READ = """
 import json, sys
 from inspect_ai.log import list_eval_logs, read_eval_log
 (one,) = list_eval_logs(sys.argv[1])
+header = read_eval_log(one, header_only=True)
 log = read_eval_log(one)
+assert header.results == log.results and header.samples is None
 made = log.samples[0].messages[2]
 print(json.dumps({
     "status": log.status, "task": log.eval.task, "model": log.eval.model,
