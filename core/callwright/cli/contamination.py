@@ -162,7 +162,7 @@ def _entries(app: App, name: str, given: Mapping[str, Any], split: str | None) -
         return
     bare = named_version(name)[0]
     if bare not in benchmarks:
-        raise UnknownName("benchmark, corpus or file", name, [*benchmarks, *corpora])
+        raise UnknownName("benchmark, corpus or file", name, sorted({*benchmarks, *corpora}))
     for task in make_benchmark(registry, name, given).tasks():
         yield entry_of_task(task)
 
