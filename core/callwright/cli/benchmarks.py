@@ -211,17 +211,26 @@ def draw_values(result: Mapping[str, Any]) -> None:
 
 
 @click.command("export")
-@benchmark_argument
+@click.argument("name", metavar="NAME[:VERSION]|FOLDER")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "bfcl", "inspect"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl: messages and tools. bfcl: BFCL's question and function. inspect: the evaluation in FOLDER as a log.",
+)
 @click.option("--category", metavar="NAME", help="Only this one.")
 @options.data_option
 @package_option
 @settings_option
 @options.ir_option
-@click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="Where the tasks go, a row each.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="The file. A log may go in a folder that is there.")
 @click.pass_obj
 def export(
     app: App,
     name: str,
+    form: str,
     category: str | None,
     data: str | None,
     package: str | None,
@@ -229,17 +238,30 @@ def export(
     ir: str,
     output: str,
 ) -> None:
-    """Write the tasks for whoever answers them elsewhere: prompts and tools, without what is right.
+    """Write the tasks for whoever answers them elsewhere, or what was measured as a log of Inspect.
 
-    A row is {"id", "category", "messages", "tools"}; answers go back with callwright benchmark judge.
+    A row is {"id", "category", "messages", "tools"}, without what is right; answers go back with callwright benchmark
+    judge. With --format bfcl it is {"id", "question", "function"}. With --format inspect, FOLDER is what callwright
+    evaluate -o left, and inspect view opens the log.
     """
+    from callwright.errors import UsageError
     from callwright.training.run_folder import write_atomically
     from callwright.walk.prompt import build_messages
 
+    if form == "inspect":
+        if category or data or package or given:
+            raise UsageError(
+                "--format inspect writes what was measured: it takes a FOLDER, and no option of a benchmark"
+            )
+        _export_log(Path(name), Path(output))
+        return
     made = _opened(app, name, data, package, given)
     parser: Parser = app.registry.create("parser", ir)
     lines = []
     for task in made.tasks(category):
+        if form == "bfcl":
+            lines.append(json.dumps(_bfcl_row(task), ensure_ascii=False, default=_plain) + "\n")
+            continue
         messages = [message.to_openai() for message in build_messages(task, parser, app.registry)]
         tools = [
             {
@@ -253,6 +275,26 @@ def export(
         lines.append(json.dumps(row, ensure_ascii=False, default=_plain) + "\n")
     write_atomically(Path(output), "".join(lines))
     click.echo(f"{len(lines):,} tasks in {output}")
+
+
+def _export_log(folder: Path, output: Path) -> None:
+    from callwright.measuring.folders import read_evaluated
+    from callwright.measuring.inspect_log import inspect_log, log_name
+    from callwright.training.run_folder import write_atomically
+
+    log = inspect_log(read_evaluated(folder))
+    target = output / log_name(log) if output.is_dir() else output
+    write_atomically(target, json.dumps(log, indent=1) + "\n")
+    click.echo(f"{len(log['samples']):,} samples in {target}")
+
+
+def _bfcl_row(task: Task) -> dict[str, Any]:
+    """A task as BFCL's files of questions have it: the user's words in one turn, and the bare functions."""
+    functions = [
+        {"name": spec.name, "description": spec.description, "parameters": {**spec.parameters, "type": "dict"}}
+        for spec in task.offered.values()
+    ]
+    return {"id": task.id, "question": [[{"role": "user", "content": task.query}]], "function": functions}
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,7 @@ CORE: Final = (
     Lazy("benchmark show", f"{_HERE}.benchmarks:show", "what a benchmark holds and needs"),
     Lazy("benchmark judge", f"{_HERE}.benchmarks:judge", "judge answers without a model"),
     Lazy("benchmark export", f"{_HERE}.benchmarks:export", "write the tasks for whoever answers them elsewhere"),
+    Lazy("benchmark contamination", f"{_HERE}.contamination:contamination", "what training data shares with it"),
     Lazy("env list", f"{_HERE}.environments:list_", "the registered environments"),
     Lazy("env tools", f"{_HERE}.environments:tools", "the tools of an environment"),
     Lazy("env call", f"{_HERE}.environments:call", "one call in a fresh session"),
