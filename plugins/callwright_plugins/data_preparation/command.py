@@ -13,6 +13,7 @@ from callwright.commands.bars import bars_for_bytes
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, MissingExtra, RunError, UsageError
 from callwright.training.run_folder import write_atomically
+from callwright_plugins.data_preparation.mismatches import fit_of
 from callwright_plugins.data_preparation.rows import PLACE, SYSTEM, Row
 from callwright_plugins.data_preparation.toolrl import MIX, SFT, Mixture, mix
 
@@ -79,6 +80,32 @@ def toolrl(
     click.echo(f"{len(mixture.rl):,} rows in {outputs[0]}, {len(mixture.sft):,} in {outputs[2]}")
     if any(facts["rl"]["drawn"] < facts["rl"]["wanted"] for facts in mixture.sources.values()) or len(files) < len(MIX):
         say(f"note: fewer than the paper's {sum(MIX.values()):,} rows; {outputs[3]} says of what")
+
+
+@prepare.command("report")
+@click.option("--toolace", type=click.Path(), help="A file of ToolACE: JSON, JSON lines or Parquet.")
+@click.option("--hammer", type=click.Path(), help="A file of Hammer's masked data.")
+@click.option("--xlam", type=click.Path(), help="A file of xLAM's function calls.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def report(toolace: str | None, hammer: str | None, xlam: str | None, as_json: bool) -> None:
+    """How far the trajectories of data sets fit their own schemas, and how many queries use a tool."""
+    named = zip(MIX, (toolace, hammer, xlam), strict=True)
+    found = {name: fit_of(name, Path(value)) for name, value in named if value is not None}
+    if not found:
+        raise UsageError("name at least one data set: --toolace FILE, --hammer FILE or --xlam FILE")
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    for name, facts in found.items():
+        click.echo(f"{name}: {facts['conversations']:,} conversations, {facts['calls']:,} calls")
+        for kind, share in {"any mismatch": facts["calls that mismatch"], **facts["kinds"]}.items():
+            rate = "no calls" if share["rate"] is None else f"{share['rate']:.2%}"
+            click.echo(f"  {kind}: {share['count']:,} ({rate})")
+        uses = facts["tools by queries that call them"]
+        click.echo(f"  {facts['tools']:,} tools, by queries that call them:")
+        click.echo("    " + ", ".join(f"{bucket}: {count:,}" for bucket, count in uses.items()))
+        for reason, count in facts["rejected"].items():
+            click.echo(f"  left out: {count:,} ({reason})")
 
 
 def _system(path: Path) -> str:
