@@ -67,6 +67,8 @@ def _tools(task: Task, corpus: Corpus) -> dict[str, Any]:
     opening: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed}
     if task.clock is not None:
         opening["clock"] = json.dumps(asdict(task.clock))
+    if task.hazards is not None:
+        opening["hazards"] = json.dumps(task.hazards.to_json())
     create = {"create_kwargs": opening}
     everything = {name: create for name, spec in corpus.environment.tools.items() if not spec.hidden}
     offered = list(task.offered)

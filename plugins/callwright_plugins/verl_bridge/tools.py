@@ -15,6 +15,7 @@ from verl.tools.schemas import (
     ToolResponse,
 )
 
+from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.episodes.results import describe_step
@@ -62,7 +63,8 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
     ``config`` names ``environment`` and ``tool``. verl makes an instance for every call and releases it after it; where
     it says which conversation a call belongs to (``agent_data``), all tools of an environment share one session in it.
     Otherwise a session belongs to the instance. ``create_kwargs`` (from the row's ``tools_kwargs``) are the session's
-    ``scenario``, ``seed`` and ``clock`` (a :class:`callwright.environments.ClockPolicy` as JSON text).
+    ``scenario``, ``seed``, and as JSON text ``clock`` (:class:`callwright.environments.ClockPolicy`) and ``hazards``
+    (:class:`callwright.environments.hazards.policy.Hazards`).
     """
 
     #: Sessions of conversations, by environment.
@@ -87,7 +89,7 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
         """An instance; its session is opened when it is first called."""
         instance = instance_id or str(uuid4())
         given = kwargs.get("create_kwargs") or {}
-        clock = given.get("clock")
+        clock, hazards = given.get("clock"), given.get("hazards")
         self._opening[instance] = Task(
             "free",
             "",
@@ -97,6 +99,7 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
             scenario=str(given.get("scenario") or ""),
             seed=int(given.get("seed") or 0),
             clock=read_policy(json.loads(clock)) if clock else None,
+            hazards=read_hazards(json.loads(hazards)) if hazards else None,
         )
         return instance, ToolResponse()
 

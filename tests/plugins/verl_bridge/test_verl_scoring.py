@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import callwright as cw
 from callwright.environments import ClockPolicy
+from callwright.environments.hazards.policy import Fault, Hazards, read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.errors import DataError, RecipeError, UnknownName
 from callwright.pipeline import open_pipeline
@@ -209,12 +210,14 @@ def test_rows_for_tools_open_the_session_of_their_task(tmp_path: Path) -> None:
             assert kwargs == {"create_kwargs": {"scenario": task.scenario, "seed": task.seed}}
 
 
-def test_rows_for_tools_carry_the_clock_of_their_task() -> None:
+def test_rows_for_tools_carry_clock_and_hazards_of_their_task() -> None:
+    hazards = Hazards([Fault("unavailable", 0.5)])
+
     class Moving:
         name, environment, splits = CORPUS.name, CORPUS.environment, CORPUS.splits
 
         def __getitem__(self, split: str) -> Any:
-            return [evolve(task, clock=ClockPolicy(call=90)) for task in TASKS]
+            return [evolve(task, clock=ClockPolicy(call=90), hazards=hazards) for task in TASKS]
 
         def task(self, task_id: str) -> Any:
             raise NotImplementedError
@@ -222,6 +225,7 @@ def test_rows_for_tools_carry_the_clock_of_their_task() -> None:
     for row in rows(Moving(), "train", None):
         for kwargs in row["extra_info"]["tools_kwargs"].values():
             assert read_policy(json.loads(kwargs["create_kwargs"]["clock"])) == ClockPolicy(call=90)
+            assert read_hazards(json.loads(kwargs["create_kwargs"]["hazards"])) == hazards
 
 
 def test_a_task_fixes_its_world(vault: Any, tmp_path: Path) -> None:
