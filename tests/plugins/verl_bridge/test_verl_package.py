@@ -212,7 +212,8 @@ def test_an_episode_of_the_agent_loop_is_a_rollout(tokenizer: Any) -> None:
     server = Server(tokenizer, *replies)
     output = episode(server, tokenizer, recipe="tier", corpus=NAME)
     conditions = cw.Conditions(limits=cw.TurnLimits())
-    ours = TokenEpisode(TASK, cw.parser("json"), ChatCodec(tokenizer), tuple(row()["raw_prompt"]), conditions)
+    messages = tuple(map(cw.Message.from_openai, row()["raw_prompt"]))
+    ours = TokenEpisode(TASK, cw.parser("json"), ChatCodec(tokenizer), messages, conditions)
     for text in replies:
         ids = (*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id)
         assert server.asked.pop(0)[1] == list(ours.context)
