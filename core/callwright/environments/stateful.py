@@ -339,7 +339,7 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
         try:
             other = StatefulSession(self.environment, self.world.fork())
             other._clock, other._notices, other._user_turns = self._clock, self._notices, self._user_turns
-            other._exposure = copy(self._exposure)
+            other._exposure = None if self._exposure is None else copy(self._exposure)
             return other
         finally:
             turn.release()
