@@ -12,48 +12,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
-from callwright.errors import RunError
+from callwright.machines.job import Job
 
 #: What is done, given the number of the thread that does it.
 Work = Callable[[int], Any]
-
-
-class Job:
-    """Something to do, what came of it, and whether it is begun."""
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.begun = threading.Event()
-        self.future: Future[Any] = Future()
-
-    def do(self, member: int) -> None:
-        """Do it, in the thread of this number."""
-        self.begun.set()
-        try:
-            self.future.set_result(self.work(member))
-        except BaseException as error:  # whatever it is, it is raised where the result is asked for
-            self.future.set_exception(error)
-
-    def result(self, time_limit: float | None = None) -> Any:
-        """What came of it. Raises what it raised.
-
-        ``time_limit`` (seconds, from its beginning): nothing ends a thread that hangs, so that one that takes longer
-        raises :class:`callwright.errors.RunError`.
-        """
-        self.begun.wait()
-        try:
-            return self.future.result(time_limit)
-        except TimeoutError:
-            if self.future.done():  # raised by the work itself
-                raise
-            raise RunError(
-                f"an episode has waited for {time_limit:g} s for a thread that hangs, and nothing can end a thread; "
-                'with executor = "process" its worker is replaced'
-            ) from None
 
 
 class Crew:

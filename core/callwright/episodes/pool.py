@@ -25,7 +25,7 @@ from typing import Any, Final, Self
 
 from attrs import evolve
 
-from callwright.episodes.crew import Crew, Job
+from callwright.episodes.crew import Crew
 from callwright.episodes.driving import Episode
 from callwright.episodes.worker import (
     SALVAGE,
@@ -49,6 +49,7 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.machines.chunk_work import FAREWELL, ChunkWork
 from callwright.machines.executors import make_executor
+from callwright.machines.job import Job
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Caller
@@ -59,6 +60,10 @@ from callwright.walk.trace import Trace
 #: Seconds after which a worker without an answer counts as lost.
 STUCK_AFTER: Final = 600.0
 _OTHER_PROCESSES: Final = ("process", "ray")
+_LATE: Final = (
+    "an episode has waited for {limit} for a thread that hangs, and nothing can end a thread; "
+    'with executor = "process" its worker is replaced'
+)
 
 
 class EpisodePool:
@@ -155,7 +160,7 @@ class EpisodePool:
 
     def wait(self, job: Job) -> Any:
         """What came of it. Raises what it raised."""
-        return job.result(None if self._elsewhere else self._stuck_after)
+        return job.result(None if self._elsewhere else self._stuck_after, _LATE)
 
     # Attempts --------------------------------------------------------------------------------------------------------
 

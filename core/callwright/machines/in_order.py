@@ -5,21 +5,18 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, TimeoutError
+from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import Final
 
-from callwright.errors import RunError
 from callwright.machines.chunk_work import AHEAD, Chunk, Result
+from callwright.machines.job import Job
 
-
-class _Job:
-    """A chunk, its result to come, and whether a worker has begun with it."""
-
-    def __init__(self, chunk: Any) -> None:
-        self.chunk = chunk
-        self.result: Future[Any] = Future()
-        self.begun = threading.Event()
+#: What somebody is told whose thread hangs.
+_LATE: Final = (
+    "a chunk of work has no result after {limit}, and a thread that hangs cannot be ended; what was finished before is "
+    "kept. With --executor process its worker is replaced"
+)
 
 
 def in_order(
@@ -29,26 +26,22 @@ def in_order(
 
     The threads are daemons: one that hangs for ever does not keep the process from ending.
     """
-    waiting, jobs = deque[_Job](), SimpleQueue[_Job | None]()
+    waiting, jobs = deque[Job](), SimpleQueue[Job | None]()
 
     def serve(run: Callable[[Chunk], Result]) -> None:
         while (job := jobs.get()) is not None:
-            job.begun.set()
-            try:
-                job.result.set_result(run(job.chunk))
-            except BaseException as error:  # whatever it is, it is raised where the result is asked for
-                job.result.set_exception(error)
+            job.do(run)
 
     for number, run in enumerate(workers):
         threading.Thread(target=serve, args=(run,), name=f"callwright {number}", daemon=True).start()
     try:
         for chunk in chunks:
-            waiting.append(_Job(chunk))
+            waiting.append(Job(partial(_run, chunk)))
             jobs.put(waiting[-1])
             if len(waiting) >= len(workers) * AHEAD:
-                yield _result(waiting.popleft(), time_limit)
+                yield waiting.popleft().result(time_limit, _LATE)
         while waiting:
-            yield _result(waiting.popleft(), time_limit)
+            yield waiting.popleft().result(time_limit, _LATE)
     finally:
         while not jobs.empty():  # nobody asks for what is left
             jobs.get()
@@ -56,16 +49,5 @@ def in_order(
             jobs.put(None)
 
 
-def _result(job: _Job, time_limit: float | None) -> Any:
-    if time_limit is None:
-        return job.result.result()
-    job.begun.wait()
-    try:
-        return job.result.result(time_limit)
-    except TimeoutError:
-        if job.result.done():  # raised by the work itself
-            raise
-        raise RunError(
-            f"a chunk of work has no result after {time_limit:g} s, and a thread that hangs cannot be ended; what was "
-            "finished before is kept. With --executor process its worker is replaced"
-        ) from None
+def _run(chunk: Chunk, worker: Callable[[Chunk], Result]) -> Result:
+    return worker(chunk)
