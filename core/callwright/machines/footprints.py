@@ -24,16 +24,20 @@ def _note_fork() -> None:
     _forks[here] = _forks.get(here, 0) + 1
 
 
-#: Threads in which a tool runs now.
-_at_work: Final[set[int]] = set()
+#: By thread in which a tool runs now: its process.
+_at_work: Final[dict[int, int]] = {}
 #: prctl(PR_SET_PDEATHSIG): a signal for this process when the thread that made it ends.
 _PARENT_DEATH_SIGNAL: Final = 1
 
 
 def _end_with_the_parent() -> None:
     """In a copy of the process that a tool has made: it may hang, on a lock of a thread that it was not given too."""
-    if _prctl is not None and threading.get_ident() in _at_work:
+    maker = _at_work.get(threading.get_ident())
+    if _prctl is not None and maker is not None:
         _prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != maker:  # it ended before it was asked about: no signal will come
+            os._exit(_FORKED)
+        _at_work[threading.get_ident()] = os.getpid()  # for a copy of the copy
 
 
 if hasattr(os, "register_at_fork"):
@@ -63,8 +67,7 @@ class Footprint:
     def __init__(self, *, alone: bool = True) -> None:
         _prepare()
         here = threading.get_ident()
-        _at_work.add(here)
-        self._process = os.getpid()
+        self._process = _at_work[here] = os.getpid()
         self._forks = _forks.get(here, 0)
         self._folder = _folder() if alone else None
         self._variables = _variables().copy() if alone else None
@@ -77,7 +80,7 @@ class Footprint:
         """
         if os.getpid() != self._process:
             os._exit(_FORKED)
-        _at_work.discard(threading.get_ident())
+        _at_work.pop(threading.get_ident(), None)
         found = None
         if _forks.get(threading.get_ident(), 0) != self._forks:
             found = "forked", "started a copy of its process (fork)"

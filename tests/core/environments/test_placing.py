@@ -222,10 +222,10 @@ def test_what_ends_programs_ends_none(kind: str) -> None:
         assert (outcome.kind, bool(outcome.undeclared)) == ("execution_error", True)
 
 
-def script(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+def script(tmp_path: Path, text: str, *, first: str = "") -> subprocess.CompletedProcess[str]:
     source = tmp_path / "script.py"
     source.write_text(
-        "import os, sys\nimport callwright as cw\nimport wild_tools\n"
+        "import os, sys\n" + first + "import callwright as cw\nimport wild_tools\n"
         "from callwright.walk.execution import ExecutionRules, execute\n"
         "from callwright.language.program import Call, Program\n"
         "WHO, AUTO = Program((Call(0, 'process', {}),)), ExecutionRules(isolation='auto')\n"
@@ -284,15 +284,21 @@ def expect_gone(number: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with the one that made it")
+@pytest.mark.parametrize("slow", [False, True], ids=["at-once", "late"])
 @pytest.mark.parametrize("isolation", ["none", "auto"])
-def test_no_copy_that_a_tool_made_outlives_the_command(tmp_path: Path, isolation: str) -> None:
-    """Also one that hangs and therefore never finds out that it is a copy."""
+def test_no_copy_that_a_tool_made_outlives_the_command(tmp_path: Path, isolation: str, slow: bool) -> None:
+    """Also one that hangs and therefore never finds out that it is a copy, and one that begins when its maker is gone.
+
+    A copy that outlives the command holds its output, and is waited for here until this fails.
+    """
+    late = "import time\nos.register_at_fork(after_in_child=lambda: time.sleep(3))\n"
     done = script(
         tmp_path,
         "wild = cw.environment('wild', tools=wild_tools.TOOLS)\n"
         f"rules = ExecutionRules(isolation={isolation!r})\n"
         "lingers = Program((Call(0, 'linger', {}),))\n"
         "print(execute(lingers, wild, wild.tools, rules=rules).records[0].outcome.code)\n",
+        first=late if slow else "",
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "forked"
