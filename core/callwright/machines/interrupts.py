@@ -9,6 +9,7 @@ with answered():                # the command line does this once
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,12 @@ class Interrupted(KeyboardInterrupt):
         return 128 + self.number
 
 
+#: The signals that were answered in the block of :func:`answered` that runs now.
+_came: Final[list[int]] = []
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    _came.append(number)
     raise Interrupted(number)
 
 
@@ -42,10 +48,36 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def answered() -> Iterator[None]:
     """In this block the ending signals raise :class:`Interrupted` in the main thread.
 
-    One that is ignored stays ignored, as ``nohup`` wants it. Outside of the main thread nothing changes.
+    A signal comes anywhere, also in code that swallows what is raised in it (a finaliser) or makes another exception of
+    it (a library's own C code, half-way through a file). Such an exception ends the block as the signal that it was;
+    :func:`postponed` raises what was swallowed.
+
+    A signal that is ignored stays ignored, as ``nohup`` wants it. Outside of the main thread nothing changes.
     """
-    with _handled_by(_interrupt):
+    if threading.current_thread() is not threading.main_thread():
         yield
+        return
+    outside, _came[:] = [*_came], []
+    try:
+        with _handled_by(_interrupt):
+            yield
+    except Exception as error:
+        if _came and not _is_of_a_signal(error.__cause__):  # which would say in words that it was stopped
+            raise Interrupted(_came[0]) from error
+        raise
+    finally:
+        _came[:] = outside
+
+
+def _is_of_a_signal(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, Interrupted):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _raise_what_was_swallowed() -> None:
+    if _came and threading.current_thread() is threading.main_thread() and not _is_of_a_signal(sys.exc_info()[1]):
+        raise Interrupted(_came[0])
 
 
 @contextmanager
@@ -54,7 +86,10 @@ def postponed() -> Iterator[None]:
 
     Without :func:`answered` that holds for Ctrl-C alone, which everybody answers. Outside of the main thread nothing
     changes: signals only reach the main one.
+
+    The block is not begun, and :class:`Interrupted` raised, where a signal came before that somebody swallowed.
     """
+    _raise_what_was_swallowed()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in ENDING}
     came: list[tuple[int, FrameType | None]] = []
 

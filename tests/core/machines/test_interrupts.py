@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 
 import pytest
 
+from callwright.errors import RunError
 from callwright.machines.interrupts import Interrupted, answered, as_before, postponed
 
 EACH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -47,6 +49,68 @@ def test_ctrl_c_is_postponed_without_a_command_line() -> None:
     with pytest.raises(KeyboardInterrupt):
         two_steps(signal.SIGINT, done)
     assert done == ["inside 0"]
+
+
+def swallow() -> None:
+    """As a finaliser does, or C code that has errors of its own."""
+    with contextlib.suppress(Interrupted):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def load(error: Exception) -> None:
+    """A library that makes another error of a signal."""
+    swallow()
+    raise error
+
+
+def stop_in_words() -> None:
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except KeyboardInterrupt as stop:
+        raise RunError("stopped in words") from stop
+
+
+def swallow_and_write(done: list[str]) -> None:
+    swallow()
+    done.append("before")
+    with postponed():
+        done.append("inside")
+
+
+def stop_and_write(done: list[str]) -> None:
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        with postponed():
+            done.append("put away")
+
+
+def test_a_signal_that_became_another_error_ends_the_block_as_a_signal() -> None:
+    with pytest.raises(Interrupted) as caught, answered():
+        load(ValueError("could not determine the shape"))
+    assert caught.value.number == signal.SIGTERM
+    assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(ValueError, match="mine"), answered():  # the next block knows nothing of it
+        raise ValueError("mine")
+
+
+def test_words_for_a_stop_are_kept() -> None:
+    with pytest.raises(RunError, match="stopped in words"), answered():
+        stop_in_words()
+
+
+def test_nothing_more_is_written_after_a_signal_that_was_swallowed() -> None:
+    done: list[str] = []
+    with pytest.raises(Interrupted), answered():
+        swallow_and_write(done)
+    assert done == ["before"]
+
+
+def test_on_the_way_out_things_are_still_written() -> None:
+    done: list[str] = []
+    with pytest.raises(Interrupted), answered():
+        stop_and_write(done)
+    assert done == ["put away"]
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
