@@ -95,13 +95,13 @@ def save(
     state: State,
     model: Any,
     optimiser: torch.optim.Optimizer,
-    keep: int,
+    keep: int | None = None,
     critic: Critic | None = None,
     *,
     lengths: Lengths | None = None,
     needs: Iterable[str] = (),
 ) -> None:
-    """Write the checkpoint of a state and remove all but the ``keep`` newest.
+    """Write the checkpoint of a state and remove all but the ``keep`` newest (none without it).
 
     ``lengths`` are those of the run's JSONL files; ``needs`` are the folders beside it that it is of no use without.
     """
@@ -134,7 +134,7 @@ def save(
         needs=tuple(needs),
         rows=None if lengths is None else lengths.now(),
     )
-    for old in sorted(_all(folder), key=_order)[:-keep]:
+    for old in in_order(folder)[:-keep] if keep else ():
         remove_folder(old)
 
 
@@ -145,7 +145,7 @@ def newest(folder: Path, run: Path | None = None, say: Callable[[str], object] =
     """
     for scratch in folder.glob(_SCRATCH + "*"):
         shutil.rmtree(scratch, ignore_errors=True)
-    return last_good(sorted(_all(folder), key=_order), say, run or folder)
+    return last_good(in_order(folder), say, run or folder)
 
 
 def take_up(run: Run, reporter: Reporter) -> Path | None:
@@ -232,8 +232,9 @@ def _unreadable(path: Path, error: Exception) -> RunError:
     return RunError(f"{path} cannot be read ({error}); remove that folder to go on from the checkpoint before it")
 
 
-def _all(folder: Path) -> list[Path]:
-    return [path for phase in PHASES for path in folder.glob(f"{phase}-*") if _is_one(path)]
+def in_order(folder: Path) -> list[Path]:
+    """All checkpoints of a run, from the oldest to the newest."""
+    return sorted((path for phase in PHASES for path in folder.glob(f"{phase}-*") if _is_one(path)), key=_order)
 
 
 def _is_one(path: Path) -> bool:

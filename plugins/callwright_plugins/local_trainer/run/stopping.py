@@ -14,7 +14,7 @@ from typing import Any
 
 from callwright.machines.interrupts import postponed
 from callwright_plugins.local_trainer.randomness import global_state, set_global_state
-from callwright_plugins.local_trainer.run.checkpoints import Phase, remove_folder
+from callwright_plugins.local_trainer.run.checkpoints import Phase, in_order, remove_folder
 
 
 class LastStep:
@@ -65,10 +65,17 @@ class LastStep:
 Plan = Mapping[Phase, tuple[int, int]]
 
 
-def unplanned(folder: Path, plan: Plan, *more: str) -> list[str]:
-    """The names of those checkpoints, and of ``more`` that will be there, which only a stop brings about."""
-    names = {*more, *(path.name for phase in plan for path in folder.glob(f"{phase}-*"))}
-    return [name for name in sorted(names) if not _is_planned(name, plan)]
+def tidy(folder: Path, plan: Plan, keep: int, but: str) -> None:
+    """Remove all checkpoints but the ``keep`` newest planned ones and the one named ``but``.
+
+    Those that only a stop brings about make way, so that the planned ones stay. Done after each is written, and again
+    where a run goes on: it may have been stopped in between.
+    """
+    planned = [path for path in in_order(folder) if _is_planned(path.name, plan)]
+    staying = {but, *(path.name for path in planned[-keep:])}
+    for path in in_order(folder):
+        if path.name not in staying:
+            remove_folder(path)
 
 
 def _is_planned(name: str, plan: Plan) -> bool:
@@ -77,10 +84,3 @@ def _is_planned(name: str, plan: Plan) -> bool:
         if digits != name and digits.isdecimal():
             return int(digits) % every == 0 or int(digits) == last
     return True  # not ours
-
-
-def remove_unplanned(folder: Path, plan: Plan, but: str) -> None:
-    """Remove them, apart from the one named ``but``: with a newer one there they are not needed."""
-    for name in unplanned(folder, plan):
-        if name != but:
-            remove_folder(folder / name)

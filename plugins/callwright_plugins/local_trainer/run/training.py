@@ -36,7 +36,7 @@ from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.alarm import collapse, undeclared
 from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
-from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, remove_unplanned, unplanned
+from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.rollouts import (
     Group,
@@ -97,6 +97,8 @@ class Training:
         if not any(parameter.requires_grad for parameter in self.policy.model.parameters()):
             raise UsageError("the model has no weights to train")
         checkpoint = checkpoints.take_up(self.store, self.reporter)
+        if checkpoint is not None:
+            self._tidy(checkpoint.name)
         state = checkpoints.read_state(checkpoint) if checkpoint else State("warm", 0, {}, self.evaluation)
         self.counts.update(state.rows)
         self.evaluation = copy.deepcopy(dict(state.evaluation))
@@ -332,16 +334,16 @@ class Training:
             self.counts[name] += len(rows)
 
     def _checkpoint(self, phase: Phase, step: int, optimiser: torch.optim.Optimizer) -> None:
-        """Write a checkpoint; those that only a stop wrote make way for it, so that the planned ones stay."""
-        folder, plan = self.store.checkpoints, self._planned()
-        state = State(phase, step, self.counts, self.evaluation, self.kl_weight)
-        name = f"{phase}-{step:06d}"
-        kept = self.options.keep_checkpoints + len(unplanned(folder, plan, name))
+        """Write a checkpoint, and remove those that are not needed any more."""
+        folder, state = self.store.checkpoints, State(phase, step, self.counts, self.evaluation, self.kl_weight)
         needs = (REFERENCE,) if phase == "train" and self._uses_reference() else ()
         checkpoints.save(
-            folder, state, self.policy.model, optimiser, kept, self.critic, lengths=self.lengths, needs=needs
+            folder, state, self.policy.model, optimiser, critic=self.critic, lengths=self.lengths, needs=needs
         )
-        remove_unplanned(folder, plan, but=name)
+        self._tidy(f"{phase}-{step:06d}")
+
+    def _tidy(self, newest: str) -> None:
+        tidy(self.store.checkpoints, self._planned(), self.options.keep_checkpoints, but=newest)
 
     def _planned(self) -> Plan:
         """Where a run without a stop has checkpoints."""

@@ -27,7 +27,7 @@ from callwright_plugins.local_trainer.randomness import python_generator
 from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.checkpoints import Phase, State
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
-from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, remove_unplanned, unplanned
+from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
 from callwright_plugins.local_trainer.run.training import EVALUATION, TIMINGS, make_policy
 from callwright_plugins.local_trainer.sampling.episodes import scored_by, turn_limits
 from callwright_plugins.local_trainer.supervised.epochs import Epochs
@@ -96,6 +96,7 @@ class SupervisedTraining:
             self._evaluate(0, "evaluation before")
             self._checkpoint(0, optimiser)
         else:
+            self._tidy(checkpoint.name)
             checkpoints.restore(checkpoint, self.policy.model, optimiser)
             self.store.write_json(EVALUATION, self.evaluation)
         self._train(optimiser, shown.examples, epochs, state.step)
@@ -235,14 +236,14 @@ class SupervisedTraining:
             self.counts[name] += len(rows)
 
     def _checkpoint(self, step: int, optimiser: torch.optim.Optimizer) -> None:
-        """Write a checkpoint; those that only a stop wrote make way for it, so that the planned ones stay."""
-        folder = self.store.checkpoints
+        """Write a checkpoint, and remove those that are not needed any more."""
+        folder, state = self.store.checkpoints, State("train", step, self.counts, self.evaluation)
+        checkpoints.save(folder, state, self.policy.model, optimiser, lengths=self.lengths)
+        self._tidy(f"train-{step:06d}")
+
+    def _tidy(self, newest: str) -> None:
         plan: Plan = {"train": (self.options.checkpoint_every, self._steps)}
-        name = f"train-{step:06d}"
-        kept = self.options.keep_checkpoints + len(unplanned(folder, plan, name))
-        state = State("train", step, self.counts, self.evaluation)
-        checkpoints.save(folder, state, self.policy.model, optimiser, kept, lengths=self.lengths)
-        remove_unplanned(folder, plan, but=name)
+        tidy(self.store.checkpoints, plan, self.options.keep_checkpoints, but=newest)
 
     def _save_stopped(self, phase: Phase, step: int) -> None:
         """The checkpoint of a run that stops, if there is none of this step."""

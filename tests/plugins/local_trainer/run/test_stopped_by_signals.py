@@ -164,6 +164,21 @@ def test_a_second_signal_in_an_update_leaves_at_once_and_saves_nothing_torn(
     assert hashes(tmp_path / "stopped") == whole(RL)[0]
 
 
+@pytest.mark.parametrize("call", range(1, 5))
+def test_a_stop_between_a_checkpoint_and_the_removal_of_those_before_it_leaves_none_behind(
+    call: int, tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent, whole: Any
+) -> None:
+    import callwright_plugins.local_trainer.supervised.course as module
+
+    pipeline = make_pipeline(*SFT, extra_rewards=[variety])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "tidy", at_call(module.tidy, call, stop))
+        with pytest.raises(Interrupted), answered():
+            train(pipeline, tmp_path / "stopped")
+    train(pipeline, tmp_path / "stopped")
+    assert hashes(tmp_path / "stopped") == whole(SFT)[0]
+
+
 def test_plugins_that_draw_global_numbers_draw_the_same_after_a_stop(
     tmp_path: Path, make_pipeline: Pipelines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
