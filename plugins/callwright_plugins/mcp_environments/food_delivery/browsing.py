@@ -171,7 +171,13 @@ def search_restaurants(
     world: World,
     /,
     query: Annotated[str, Field(description="Part of a name or cuisine; empty for all.", max_length=60)] = "",
-    cuisine: Annotated[str, Field(description="Exactly this cuisine, such as italian.", max_length=40)] = "",
+    cuisine: Annotated[
+        str,
+        Field(
+            description="bakery, burgers, indian, italian, japanese, lebanese, mexican or thai; empty for all.",
+            max_length=40,
+        ),
+    ] = "",
     address_id: Annotated[
         str, Field(description="Only restaurants that deliver to this address, with fee and time.", max_length=40)
     ] = "",

@@ -66,7 +66,7 @@ class SalesReport(TypedDict):
 def list_stores(
     world: World,
     /,
-    city: Annotated[str, Field(description="Only in this city; empty for all.", max_length=40)] = "",
+    city: Annotated[str, Field(description="Only in this city; empty for all, and their cities.", max_length=40)] = "",
     kind: Annotated[Literal["any", "shop", "warehouse"], Field(description="Shops or warehouses.")] = "any",
     limit: Limit = 20,
     cursor: Cursor = "",
@@ -84,7 +84,9 @@ def search_items(
     world: World,
     /,
     query: Annotated[str, Field(description="Part of name or SKU; empty for all.", max_length=80)] = "",
-    category: Annotated[str, Field(description="Only of this category; empty for all.", max_length=40)] = "",
+    category: Annotated[
+        str, Field(description="garden, home, kitchen, outdoor or tools; empty for all.", max_length=40)
+    ] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[ItemView]:

@@ -124,7 +124,7 @@ def list_saved_destinations(
     /,
     query: Annotated[str, Field(max_length=100, description="Text in the name or address; empty for all.")] = "",
     category: Annotated[
-        str, Field(max_length=40, description="friend, work, fuel, charging, shop, hotel, doctor or leisure.")
+        str, Field(max_length=40, description="home, friend, work, fuel, charging, shop, hotel, doctor or leisure.")
     ] = "",
     within_km: Annotated[int, Field(ge=1, le=10_000, description="Only as near as this by road.")] = 10_000,
     limit: Limit = 20,
