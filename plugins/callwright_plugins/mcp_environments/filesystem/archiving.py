@@ -45,16 +45,16 @@ class ArchiveView(TypedDict):
     """An archive that was made: how many members, and how many bytes in all."""
 
     path: str
-    members: int
-    size: int
+    members: Annotated[int, Field(description="Files, directories and links in it.")]
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class ExtractView(TypedDict):
     """What was unpacked: the first hundred names, and how many in all."""
 
     path: str
-    extracted: int
-    names: list[str]
+    extracted: Annotated[int, Field(description="In all.")]
+    names: Annotated[list[str], Field(description="The first hundred.")]
 
 
 @tool(latency=5)

@@ -46,8 +46,8 @@ class ReplacedView(TypedDict):
     """How many places were replaced."""
 
     path: str
-    replaced: int
-    size: int
+    replaced: Annotated[int, Field(description="How many places.")]
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class SizeView(TypedDict):
@@ -55,7 +55,7 @@ class SizeView(TypedDict):
 
     path: str
     before: Annotated[int, Field(description="Its size in bytes before.")]
-    size: int
+    size: Annotated[int, Field(description="Bytes now.")]
 
 
 def named(world: World, path: str) -> Place:

@@ -37,16 +37,16 @@ class TreeView(TypedDict):
 
     path: str
     name: str
-    depth: int
+    depth: Annotated[int, Field(description="0: the directory asked for.")]
     kind: str
-    size: int
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class UsageView(TypedDict):
     """What a directory holds, in bytes and in numbers of files and directories."""
 
     path: str
-    bytes: int
+    bytes: Annotated[int, Field(description="Of regular files.")]
     files: int
     directories: int
 
@@ -56,7 +56,7 @@ class ExistsView(TypedDict):
 
     exists: bool
     kind: str | None
-    reason: str | None
+    reason: Annotated[str | None, Field(description="Code of the error; null if it exists.")]
 
 
 class TargetView(TypedDict):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -17,7 +18,7 @@ class StackView(TypedDict):
     """The working directory and the directories that ``popd`` goes back to, the next one first."""
 
     path: str
-    stack: list[str]
+    stack: Annotated[list[str], Field(description="Where popd goes back to, the next one first.")]
 
 
 @tool(read_only=True)

@@ -55,7 +55,7 @@ class LinesView(TypedDict):
 
     path: str
     lines: list[str]
-    first_line: int
+    first_line: Annotated[int, Field(description="Number of the first of lines, from 1.")]
     total_lines: int
 
 
@@ -63,18 +63,18 @@ class CountView(TypedDict):
     """What ``wc`` counts: ``lines`` are line ends."""
 
     path: str
-    lines: int
+    lines: Annotated[int, Field(description="Line ends.")]
     words: int
     characters: int
-    bytes: int
+    bytes: Annotated[int, Field(description="Of the file.")]
 
 
 class DiffView(TypedDict):
     """A unified diff; ``truncated`` if it was too long to show whole."""
 
     identical: bool
-    added: int
-    removed: int
+    added: Annotated[int, Field(description="Lines.")]
+    removed: Annotated[int, Field(description="Lines.")]
     diff: str
     truncated: Annotated[bool, Field(description="There is more than is shown.")]
 
@@ -85,7 +85,7 @@ class ChecksumView(TypedDict):
     path: str
     algorithm: str
     checksum: str
-    size: int
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class TypeView(TypedDict):

@@ -25,10 +25,10 @@ class QuotaView(TypedDict):
 
     user: str
     used_bytes: int
-    quota_bytes: int | None
-    free_bytes: int | None
+    quota_bytes: Annotated[int | None, Field(description="null: no bound.")]
+    free_bytes: Annotated[int | None, Field(description="null: no bound.")]
     used_inodes: int
-    quota_inodes: int | None
+    quota_inodes: Annotated[int | None, Field(description="null: no bound.")]
 
 
 class WhoView(TypedDict):
@@ -46,7 +46,7 @@ class SwitchView(TypedDict):
 
     verified: bool
     user: str
-    attempts_left: int
+    attempts_left: Annotated[int, Field(description="Wrong passwords that the account still takes.")]
 
 
 @tool(idempotent=True)

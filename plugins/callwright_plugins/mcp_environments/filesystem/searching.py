@@ -20,8 +20,8 @@ class MatchView(TypedDict):
     """A line with a match; ``line`` is its number from 1, ``text`` at most 400 characters of it."""
 
     path: str
-    line: int
-    text: str
+    line: Annotated[int, Field(description="Its number, from 1.")]
+    text: Annotated[str, Field(description="At most 400 characters.")]
 
 
 @tool(read_only=True, latency=1)

@@ -77,7 +77,7 @@ class ChangeView(TypedDict):
     field: str
     old: str
     new: str
-    author: str
+    author: Annotated[str, Field(description="Id of a user.")]
     at: str
 
 
@@ -87,8 +87,8 @@ class TransitionView(TypedDict):
     to: str
     name: str
     category: str
-    needs_resolution: bool
-    needs_assignee: bool
+    needs_resolution: Annotated[bool, Field(description="transition_issue wants a resolution.")]
+    needs_assignee: Annotated[bool, Field(description="The issue must have one.")]
     obstacle: Annotated[str | None, Field(description="What keeps the issue from going there; null: nothing.")]
 
 
@@ -97,7 +97,7 @@ class ColumnView(TypedDict):
 
     status: str
     category: str
-    points: int
+    points: Annotated[int, Field(description="Story points of its issues.")]
     issues: list[IssueLine]
 
 
