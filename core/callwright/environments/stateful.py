@@ -24,21 +24,18 @@ A call that fails leaves the state as it was: what it changed before is undone. 
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
 from random import Random
 from threading import Lock
-from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
-from typing_extensions import is_typeddict
 
 from callwright.environments.base import Base
 from callwright.environments.briefing.policy import Policy, written
-from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
+from callwright.environments.calling import ReadyTool, call_tool, in_use, ready_function
 from callwright.environments.goals.comparing import Comparison
 from callwright.environments.goals.goal import Goal, check_rows
 from callwright.environments.goals.states import end_state
@@ -50,6 +47,7 @@ from callwright.environments.living.events import EventKind
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.money.charges import Bank, Charges
+from callwright.environments.paging import Fit, fitting
 from callwright.environments.people.introducing import introduced
 from callwright.environments.people.person import People
 from callwright.environments.protocol import Environment, Outcome, Session
@@ -155,6 +153,7 @@ class StatefulEnvironment(ByName, Environment):
         self._functions = (*tools, *(one for toolset in toolsets for one in toolset))
         for added in self._functions:
             self._add(added, self.entries)
+        self.fit: Fit | None = None
         self._of_users = tuple(user_tools)
         self.user_entries: dict[str, ReadyTool] = {}
         for added in self._of_users:
@@ -173,8 +172,8 @@ class StatefulEnvironment(ByName, Environment):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.entries = {added.spec.name: _ready(added) for added in self._functions}
-        self.user_entries = {added.spec.name: _ready(added) for added in self._of_users}
+        self.entries = {added.spec.name: self._ready(added) for added in self._functions}
+        self.user_entries = {added.spec.name: ready_function(added) for added in self._of_users}
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
 
@@ -185,7 +184,22 @@ class StatefulEnvironment(ByName, Environment):
             )
         if added.spec.name in self.entries or added.spec.name in HELPERS or added.spec.name in entries:
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
-        entries[added.spec.name] = _ready(added)
+        entries[added.spec.name] = ready_function(added)
+
+    def fitted(self, fit: Fit) -> StatefulEnvironment:
+        """The same environment with results and listings that fit a model with little room
+        (:class:`callwright.environments.paging.Fit`); worlds, digests and what calls do are the same.
+        """
+        other: StatefulEnvironment = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.fit = fit
+        other.entries = {added.spec.name: other._ready(added) for added in self._functions}
+        other._specs = {name: entry.spec for name, entry in other.entries.items()}
+        return other
+
+    def _ready(self, added: FunctionTool) -> ReadyTool:
+        entry = ready_function(added)
+        return entry if self.fit is None else fitting(entry, self.fit)
 
     def _build(self, scenario: str, seed: int, people: People | None = None) -> Base:
         if people is not None:
@@ -454,29 +468,6 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
 
 
 # Tools ----------------------------------------------------------------------------------------------------------------
-
-
-def _ready(added: FunctionTool) -> ReadyTool:
-    function = added.function
-    hints = typing.get_type_hints(function, include_extras=True)
-    returned = hints.pop("return", Any)
-    if added.state is not None:
-        hints.pop(added.state, None)
-    if not all(map(_plain, hints.values())) or not _plain(returned):
-        return ready(added.spec, added.call, "mapping")  # dates, models and the like are made of JSON and become JSON
-    return ready(added.spec, function, "state" if added.state is not None else "arguments")
-
-
-def _plain(hint: Any) -> bool:
-    """Whether values of an annotation are JSON as they are."""
-    origin = get_origin(hint)
-    if origin is Annotated:
-        return _plain(get_args(hint)[0])
-    if origin is Literal:
-        return True
-    if origin in (Union, types.UnionType, list, dict):
-        return all(map(_plain, get_args(hint)))
-    return hint in (str, int, float, bool, None, type(None), list, dict, Any) or is_typeddict(origin or hint)
 
 
 def _check_toolsets(name: str, toolsets: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from callwright.environments.hazards.policy import Hazards
@@ -16,6 +16,7 @@ from callwright.language.program import Call, handle_of, plain
 from callwright.language.speech import speaking
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
+from callwright.tools.descriptions import said_once, shape_of
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import TOLD as HANDLES
@@ -211,11 +212,33 @@ def _other_world(shot: Task, briefing: str) -> str:
 
 
 def _offered(task: Task) -> str:
-    return "\n".join(describe_tool(spec) for spec in task.offered.values()) or "(none)"
+    return "\n".join(describe_tools(task.offered.values())) or "(none)"
+
+
+def describe_tools(specs: Iterable[ToolSpec]) -> list[str]:
+    """The lines of a listing (:func:`describe_tool`). What brief tools say of a parameter is said once."""
+    heard: dict[str, dict[str, Any]] = {}
+    returned: dict[str, str] = {}
+    return [_in_few_words(spec, heard, returned) if spec.brief else describe_tool(spec) for spec in specs]
+
+
+def _in_few_words(spec: ToolSpec, heard: dict[str, dict[str, Any]], returned: dict[str, str]) -> str:
+    """A brief tool as one line; ``heard`` and ``returned`` are what the listing has said before."""
+    function = said_once([spec.to_openai()["function"]], heard)[0]
+    parameters = _shown(function["parameters"])
+    if isinstance(parameters, dict) and parameters.get("type") == "object":  # as those of every tool are
+        del parameters["type"]
+    function["parameters"] = parameters
+    returns = shape_of(spec.result, spec.name, returned)
+    return json.dumps(
+        {**function, **({"returns": returns} if returns else {})}, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 def describe_tool(spec: ToolSpec) -> str:
     """A tool as one line of JSON: name, description, parameters, and what it returns where the schema says."""
+    if spec.brief:
+        return _in_few_words(spec, {}, {})
     shown: dict[str, object] = {
         "name": spec.name,
         "description": spec.description,

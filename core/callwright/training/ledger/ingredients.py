@@ -102,6 +102,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
         known = tools.get(id(spec))
         if known is None:
             told = [spec.name, spec.description, spec.parameters, spec.result, spec.result_field]
+            told += ["brief"] if spec.brief else []
             known = tools[id(spec)] = (spec, _digest(told))
         return known[1]
 
