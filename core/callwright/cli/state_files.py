@@ -72,7 +72,7 @@ def write_state(session: Any, path: Path) -> None:
 
 def must_have_tables(session: Any) -> None:
     """Raise :class:`callwright.UsageError` for a session whose state is not in tables."""
-    from callwright.environments.stateful import StatefulSession
+    from callwright.environments.stateful.session import StatefulSession
 
     if not isinstance(session, StatefulSession):
         raise UsageError(

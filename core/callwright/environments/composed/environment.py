@@ -21,7 +21,7 @@ from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.people.person import People, drawn, read_people
 from callwright.environments.protocol import Briefs, Environment, OutOfProcess, TakesAnything, declares
 from callwright.environments.sessions import is_foreign
-from callwright.environments.stateful import NOW
+from callwright.environments.stateful.environment import NOW
 from callwright.environments.tool_names import offer
 from callwright.errors import NameClash, UnknownName, UsageError
 from callwright.pickling import ByName
@@ -86,6 +86,8 @@ class ComposedEnvironment(ByName, Environment):
         for name, (number, original) in self.routes.items():
             self._names[self.parts[number].name][name] = original
         self.user_routes, self._user_specs = self._of_users()
+        for name, (number, original) in self.user_routes.items():
+            self._names[self.parts[number].name].setdefault(name, original)
         self._placed: dict[tuple[str | None, float | None], ComposedEnvironment] = {}
 
     def _of_users(self) -> tuple[dict[str, tuple[int, str]], dict[str, ToolSpec]]:
@@ -102,7 +104,7 @@ class ComposedEnvironment(ByName, Environment):
         return self._user_specs
 
     def names_in(self, part: str) -> Callable[[str], str | None]:
-        """What gives the name of a tool in a part; ``None`` for tools of other parts."""
+        """What gives the name of a tool in a part, of an agent or a user; ``None`` for tools of other parts."""
         return self._names[part].get
 
     def __getstate__(self) -> dict[str, Any]:

@@ -136,6 +136,8 @@ class ComposedSession(MovingTime, Session):
                     outcome = Outcome("execution_error", None, error.code, error.message)
             if part.world_now and session.world.now > self._now:  # its tool took its time
                 self._now = part.at = session.world.now
+            if part.takes_time and method == "user_call":  # what the part keeps for the agent's next call of it
+                self._notices = (*self._notices, *session.take_notices())
             if self._clock is not None and outcome.kind != "unknown_tool":
                 latency = 0 if part.takes_time else specs[tool].latency
                 self.let_pass(self._clock.of_call(self._now) + latency)
