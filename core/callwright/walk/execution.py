@@ -229,7 +229,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     if not declares(environment, OutOfProcess):
         isolation = rules.isolation
         if isolation != "process" and declares(environment, PlacesParts):
-            return None  # its foreign parts are placed when it is opened
+            placed: Any = _with_parts(environment, rules)
+            return placed if declares(placed, OutOfProcess) else None  # else its foreign parts alone are elsewhere
         if isolation != "process" and (
             isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
         ):
