@@ -15,8 +15,8 @@ from callwright.environments.protocol import Environment as Environment
 from callwright.environments.protocol import Outcome as Outcome
 from callwright.environments.protocol import Session as Session
 from callwright.environments.rows import row as row
-from callwright.environments.stateful import Scenario as Scenario
-from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment
+from callwright.environments.stateful.environment import Scenario as Scenario
+from callwright.environments.stateful.environment import StatefulEnvironment as StatefulEnvironment
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools
 from callwright.environments.world import World as World

@@ -86,8 +86,12 @@ class _CoreEvents:
     """The innermost implementation of ``callwright_tool_call``: it executes the call."""
 
     @hookspecs.hookimpl(trylast=True)
-    def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object]) -> Any:
-        return call_session(session, call, arguments)
+    def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object], by: str) -> Any:
+        if by == "agent":
+            return call_session(session, call, arguments)
+        from callwright.environments.living.called_by_users import call_as_user
+
+        return call_as_user(session, call, arguments)
 
 
 @frozen

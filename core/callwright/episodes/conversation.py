@@ -97,6 +97,11 @@ class Conversation:
         self._usage: Mapping[str, float] | None = None
         self._messages = list(self._first)
         self._user_turns = 1
+        self._stop: StopReason | None = None
+        self._call_user()
+
+    def _call_user(self) -> None:
+        task, conditions = self.task, self.conditions
         user = None if conditions.limits.user_turns == 1 else conditions.user(task)
         self._talk: Talk | None = None
         if user is not None:
@@ -104,7 +109,18 @@ class Conversation:
 
             assert task.user is not None
             self._talk = Talk(user, task.user.name, task.query, self._look, self._act)
-        self._stop: StopReason | None = None
+
+    def reseed(self, seed: int) -> None:
+        """Draw what its user draws from another seed: for engines that know the step of a training with their first
+        answer.
+
+        Raises :class:`callwright.UsageError` once a completion was taken.
+        """
+        if self._turns:
+            raise UsageError(f"the episode of task {self.task.id!r} has begun; its user cannot be another one")
+        self.conditions = evolve(self.conditions, seed=seed)
+        self._attempt = None
+        self._call_user()
 
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the first messages."""

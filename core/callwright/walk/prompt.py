@@ -17,6 +17,7 @@ from callwright.language.speech import speaking
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.descriptions import said_once, shape_of
+from callwright.tools.costing import listed_costs
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import TOLD as HANDLES
@@ -64,7 +65,7 @@ def build_messages(
     if native:
         return _heard(_native_messages(task, parser, shots, limits), task, registry)
     offered, briefing = _offered(task), _briefing(task)
-    told = f"# World\n{briefing}\n\n" if briefing else ""
+    told = f"# World\n{_with_costs(task, briefing)}\n\n" if briefing else ""
     answered = task.user is not None and (limits is None or limits.user_turns > 1)
     spoken = f"# The user\n{speaking(parser)}\n\n" if answered else ""
     taught = _instructions(parser, limits) + _of_handles(task, parser, limits)
@@ -97,7 +98,7 @@ def _of_handles(task: Task, parser: Parser, limits: TurnLimits | None) -> str:
 
 def _native_messages(task: Task, parser: Parser, shots: Sequence[Task], limits: TurnLimits | None) -> list[Message]:
     briefing = _briefing(task)
-    told = f"\n\n# World\n{briefing}\n" if briefing else ""
+    told = f"\n\n# World\n{_with_costs(task, briefing)}\n" if briefing else ""
     handles = _of_handles(task, parser, limits)
     messages = [Message.system(native_instructions(steps=limits is None or not limits.single) + handles + told)]
     for shot in shots:
@@ -203,6 +204,15 @@ def oracle_shots(corpus: Corpus, shots: int) -> bool:
 
 def _briefing(task: Task) -> str:
     return briefing_of(task.environment, task.scenario, task.seed)
+
+
+def _with_costs(task: Task, briefing: str) -> str:
+    """The briefing, and what calls of the offered tools cost where the task tells it."""
+    if not task.tells_costs:
+        return briefing
+    return "\n\n".join(
+        [briefing, *(["\n".join(costs)] if (costs := listed_costs(task.tools[name] for name in task.offered)) else [])]
+    )
 
 
 def _other_world(shot: Task, briefing: str) -> str:
