@@ -55,6 +55,8 @@ from callwright.walk.attempt import Attempt as Attempt
 from callwright.walk.completion import Completion as Completion
 from callwright.walk.conditions import Conditions as Conditions
 from callwright.walk.limits import TurnLimits as TurnLimits
+from callwright.walk.openings.opening import InitialCall as InitialCall
+from callwright.walk.openings.opening import Opening as Opening
 from callwright.walk.replaying import replay as replay
 from callwright.walk.reward import Evidence as Evidence
 from callwright.walk.reward import Reward as Reward

@@ -153,6 +153,7 @@ def wrong_instance(attempt: Attempt) -> Instance | None:
             seed=instance.seed,
             rules=rules,
             clock=task.clock or conditions.clock,
+            opening=task.opening,
         )
         if trace.masked is not None:
             raise Abstention(f"in the world {instance.scenario!r}: {trace.masked}")

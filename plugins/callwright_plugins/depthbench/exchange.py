@@ -144,7 +144,13 @@ def _executed(task: Task) -> dict[int, CallRecord]:
     """What came of each call of the reference program, by its id."""
     assert task.program is not None
     trace = execute(
-        task.program, task.environment, task.tools, scenario=task.scenario, seed=task.seed, clock=task.clock
+        task.program,
+        task.environment,
+        task.tools,
+        scenario=task.scenario,
+        seed=task.seed,
+        clock=task.clock,
+        opening=task.opening,
     )
     if not trace.executed:
         failed = trace.failures[0]

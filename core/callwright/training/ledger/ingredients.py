@@ -94,7 +94,7 @@ def versions() -> dict[str, str]:
 
 def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
     """A digest of each task by its id: query, tools, answer, scenario, seed, program, facts, and what else it states:
-    clock, hazards, user, what is shown.
+    clock, hazards, user, opening, what is shown and from when on.
     """
     tools: dict[int, tuple[Any, str]] = {}  # with the tool, so that no other one can get its id
 
@@ -123,6 +123,8 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 *(["instances", one.scenario, one.seed, _or_none(list(one.answer.values))] for one in task.instances),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
                 *([] if task.user is None else [{"user": task.user.to_json()}]),
+                *([] if task.opening is None else [{"opening": task.opening.to_json()}]),
+                *([] if not task.appear else [{"appear": dict(task.appear)}]),
                 *([["costs", *map(in_words, task.offered.values())]] if task.tells_costs else []),
             ]
         )
