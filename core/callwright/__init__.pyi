@@ -66,6 +66,8 @@ from callwright.walk.reward import Score as Score
 from callwright.walk.reward import Term as Term
 from callwright.walk.sampling import Sampler as Sampler
 from callwright.walk.sampling import SamplingRequest as SamplingRequest
+from callwright.walk.task_rows.reading import read_tasks as read_tasks
+from callwright.walk.task_rows.writing import write_tasks as write_tasks
 from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task

@@ -391,7 +391,7 @@ class Registry:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
                 raise
         made = _with_own(kind, made, own) if own else made
-        remember(made, functools.partial(self._again, kind, name, options))
+        remember(made, functools.partial(self._again, kind, name, options), name, options)
         if not options:
             self._made[key] = made
         return made
