@@ -73,6 +73,7 @@ def _executed(task: Task, program: Program) -> dict[int, CallRecord]:
         seed=task.seed,
         clock=task.clock,
         hazards=task.hazards,
+        opening=task.opening,
     )
     if not trace.executed:
         failed = trace.failures[0]

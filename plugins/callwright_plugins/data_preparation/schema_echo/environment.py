@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.commands.row_files.compressed import unpacked
+from callwright.compression.packing import unpacked
 from callwright.digests import digest_of
 from callwright.environments.calling import ReadyTool, call_tool, ready
 from callwright.environments.protocol import Environment, Outcome, Session
