@@ -21,6 +21,8 @@ SKIPPED = {
     ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",
     ("sampler", "openai"): "needs a server; its own tests start one",
     ("sampler", "vllm"): "needs a model directory and vLLM; its own tests have stand-ins and, where it is, vLLM itself",
+    ("corpus", "schema-echo"): "needs a file of ToolACE or xLAM; its own tests write some",
+    ("environment", "schema-echo"): "needs a file of schemas; its own tests write some",
     ("corpus", "tasks"): "needs a file of tasks; its own tests write some",
     ("corpus", "toolrl-rows"): "needs a file of rows; its own tests write one",
     ("teacher", "openai"): "needs a server; its own tests start one",
