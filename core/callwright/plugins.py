@@ -86,8 +86,12 @@ class _CoreEvents:
     """The innermost implementation of ``callwright_tool_call``: it executes the call."""
 
     @hookspecs.hookimpl(trylast=True)
-    def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object]) -> Any:
-        return call_session(session, call, arguments)
+    def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object], by: str) -> Any:
+        if by == "agent":
+            return call_session(session, call, arguments)
+        from callwright.environments.living.called_by_users import call_as_user
+
+        return call_as_user(session, call, arguments)
 
 
 @frozen
@@ -387,7 +391,7 @@ class Registry:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
                 raise
         made = _with_own(kind, made, own) if own else made
-        remember(made, functools.partial(self._again, kind, name, options))
+        remember(made, functools.partial(self._again, kind, name, options), name, options)
         if not options:
             self._made[key] = made
         return made

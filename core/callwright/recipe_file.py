@@ -160,6 +160,14 @@ class Turns(BaseModel):
         default=None, ge=1, description="Environment tokens of one turn; longer results are cut in the middle."
     )
     context_tokens: int | None = Field(default=None, ge=1, description="Prompt and response: the model's positions.")
+    steps: int | None = Field(
+        default=None,
+        ge=1,
+        description="Completions with calls while one message of the user is worked on; one more ends the episode.",
+    )
+    unparsed: Literal["episode", "turn"] = Field(
+        default="episode", description="What a text that is no program ends: the episode, or the user's turn."
+    )
 
 
 class PipelineRecipe(BaseModel):

@@ -17,6 +17,8 @@ from callwright.commands.pipelines import make_benchmark
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
     from callwright.measuring.benchmark import Benchmark, Judged, Judgement
+    from callwright.plugins import Registry
+    from callwright.walk.conditions import Conditions
     from callwright.walk.tasks import Task
 
 benchmark_argument = click.argument("name", metavar="NAME[:VERSION]")
@@ -123,7 +125,7 @@ def judge(
     lines: list[str] = []
     judged: list[Judged] = []
     errors: Counter[str] = Counter()
-    for row_id, kind, one in _judged(made, answers, parser):
+    for row_id, kind, one in _judged(made, answers, parser, app.registry):
         judgement = one.judgement
         error = "masked" if judgement.masked is not None else judgement.error
         valid = None if judgement.masked is not None else judgement.correct
@@ -146,13 +148,17 @@ def judge(
             say(f"{result['masked']} masked: nothing is known of them")
 
 
-def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any, str, Judged]]:
+def _judged(made: Benchmark, answers: str, parser: Parser, registry: Registry) -> Iterator[tuple[Any, str, Judged]]:
     """Every answer in its order. Raises :class:`callwright.errors.DataError` with its line for one that is none."""
     from callwright.commands.jsonl import BadRow, RowFile
     from callwright.errors import DataError
     from callwright.measuring.benchmark import Judged
+    from callwright.walk.conditions import Conditions
+    from callwright.walk.limits import limits_of
+    from callwright.walk.users.kinds import kinds_of
 
     tasks: dict[str, Task] = {task.id: task for task in made.tasks()}
+    conditions = Conditions(limits=limits_of(made.corpus), users=kinds_of(registry))
     times: Counter[tuple[str, str]] = Counter()
     with RowFile(answers) as rows:
         for row in rows:
@@ -164,7 +170,7 @@ def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any
             if task is None:
                 raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
             try:
-                kind, judgement = _judge_row(made, row, task, parser)
+                kind, judgement = _judge_row(made, row, task, parser, conditions)
             except DataError as error:
                 raise DataError(f"{where}: {error}") from error
             stated = row.get("kind")
@@ -174,11 +180,13 @@ def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any
             yield row_id, kind, Judged(task.id, made.category_of(task), judgement, sample)
 
 
-def _judge_row(made: Benchmark, row: Mapping[str, Any], task: Task, parser: Parser) -> tuple[str, Judgement]:
+def _judge_row(
+    made: Benchmark, row: Mapping[str, Any], task: Task, parser: Parser, conditions: Conditions
+) -> tuple[str, Judgement]:
     from callwright.errors import DataError
     from callwright.measuring.benchmark import ReadsAnswers, attempt_of
 
-    found = attempt_of(row, task, parser)
+    found = attempt_of(row, task, parser, conditions)
     if found is None and isinstance(made, ReadsAnswers):
         official = made.answer(row, parser)
         found = None if official is None else ("official", official)

@@ -14,14 +14,11 @@ Every environment answers calls through :func:`call_tool`, so that a kind of out
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Annotated, Any, Final, Literal, Protocol, Union, get_args, get_origin
+from typing import Any, Final, Literal, Protocol
 
 from attrs import field, frozen
-from typing_extensions import is_typeddict
 
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.sessions import undeclared_failure
@@ -31,7 +28,7 @@ from callwright.errors import InfrastructureFailure, SessionInUse
 from callwright.language.shortening import shortened
 from callwright.machines.awaiting import waited_for
 from callwright.tools.compiled import Checker
-from callwright.tools.spec import ArgumentError, FunctionTool, Refused, ToolError, ToolSpec
+from callwright.tools.spec import ArgumentError, Refused, ToolError, ToolSpec
 from callwright.tools.validation import mismatches
 
 #: What the function of a tool is given: the session's state and the arguments by name, the arguments by name alone, or
@@ -105,30 +102,6 @@ def ready(spec: ToolSpec, function: Callable[..., Any], takes: Takes = "state", 
     is_valid, whole = checker.validator.is_valid, whole_numbers(spec.parameters)
     function = waited_for(function)
     return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, function, takes, measured)
-
-
-def ready_function(added: FunctionTool) -> ReadyTool:
-    """A typed function over a world made ready for calls; one that takes or gives more than JSON is converted."""
-    function = added.function
-    hints = typing.get_type_hints(function, include_extras=True)
-    returned = hints.pop("return", Any)
-    if added.state is not None:
-        hints.pop(added.state, None)
-    if not all(map(_plain, hints.values())) or not _plain(returned):
-        return ready(added.spec, added.call, "mapping")  # dates, models and the like are made of JSON and become JSON
-    return ready(added.spec, function, "state" if added.state is not None else "arguments")
-
-
-def _plain(hint: Any) -> bool:
-    """Whether values of an annotation are JSON as they are."""
-    origin = get_origin(hint)
-    if origin is Annotated:
-        return _plain(get_args(hint)[0])
-    if origin is Literal:
-        return True
-    if origin in (Union, types.UnionType, list, dict):
-        return all(map(_plain, get_args(hint)))
-    return hint in (str, int, float, bool, None, type(None), list, dict, Any) or is_typeddict(origin or hint)
 
 
 def ready_unchecked(spec: ToolSpec, function: Callable[..., Any]) -> ReadyTool:

@@ -26,6 +26,8 @@ OutcomeKind = Literal[
     "unknown",
     "infrastructure_error",
 ]
+#: Who makes a call: the model, or the user of an episode by tools of its own.
+By = Literal["agent", "user"]
 #: The kinds that count as a call that executed. ``empty`` and ``partial`` are results; an environment that lets a
 #: documented error be the right answer of a task reports it as ``ok`` with the error as its value.
 EXECUTED: frozenset[str] = frozenset({"ok", "empty", "partial"})

@@ -23,6 +23,7 @@ from callwright.episodes.token_line import TokenLine
 from callwright.errors import ComponentError, DataError, UsageError
 from callwright.language.messages import Message
 from callwright.language.parser import Parser
+from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
@@ -109,6 +110,11 @@ class TokenEpisode:
         """Have turns parsed and executed elsewhere (:meth:`.conversation.Conversation.move`). Ids stay here."""
         self._conversation.move(elsewhere)
 
+    def reseed(self, seed: int) -> None:
+        """Draw what its user draws from another seed (:meth:`.conversation.Conversation.reseed`)."""
+        self._conversation.reseed(seed)
+        self.conditions = self._conversation.conditions
+
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the prompt alone."""
         self._conversation.begin_again()
@@ -180,6 +186,11 @@ class TokenEpisode:
     def retried(self) -> int:
         """How often the episode was begun again after a failure of the machinery."""
         return self._conversation.retried
+
+    @property
+    def offered(self) -> Mapping[str, ToolSpec]:
+        """The tools that the model is shown by now."""
+        return self._conversation.offered
 
     @property
     def waits(self) -> bool:

@@ -48,6 +48,7 @@ def kept_row(
         row["completions"] = [completion.text for completion in attempt.completions]
     if attempt.said:
         row["said"] = [None if one is None else _json(one.to_json()) for one in attempt.said]
+        row["user_turns"] = [len(turns) for turns in attempt.user_turns]
     if messages:
         row["messages"] = [_json(message.to_openai()) for message in _own(messages, verdict.sample)]
     calls = ToolCalls()
@@ -88,12 +89,15 @@ def _own(messages: Sequence[Message], sample: int) -> Sequence[Message]:
 
 def _trace(attempt: Attempt) -> Iterator[dict[str, Any]]:
     """Every call that ran, in the order of writing, with its outcome and value."""
+    place = 0
     for number, turn in enumerate(attempt.turns):
+        user_turn, place = place, place + (not turn.calls)
         if turn.trace is None:
             continue
         for record in turn.trace.records:
             outcome = record.outcome
             step = {"turn": number, "call": record.call, "tool": record.tool, "arguments": _json(record.arguments)}
+            step |= {"user_turn": user_turn} if attempt.said else {}
             step["kind"] = outcome.kind
             if outcome.value is not None:
                 step["value"] = _json(outcome.value)

@@ -13,6 +13,7 @@ was executed, and as the answer what the last turn with calls returned; of a sin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -30,10 +31,11 @@ from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRu
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord, Trace
-from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
+from callwright.walk.turn import Turn, by_user_turn, joined_program, joined_trace, with_references_resolved
 from callwright.walk.users.said import Said, UserTurn
 
 _NOTHING = Completion("")
+_NO_CALLS = Program()
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
 
 
@@ -276,6 +278,11 @@ class Attempt:
         return self._turns
 
     @property
+    def user_turns(self) -> tuple[tuple[Turn, ...], ...]:
+        """The turns by the message of the user that they work on, from the query on: what a step is to benchmarks."""
+        return by_user_turn(self.turns)
+
+    @property
     def said(self) -> tuple[Said | None, ...]:
         """What the task's user said and did after each completion; empty where no user was asked."""
         return self._said
@@ -391,6 +398,9 @@ class Attempt:
 
     def _run_one(self, program: Program, rules: ExecutionRules) -> Trace:
         task, conditions = self.task, self.conditions
+        if task.appear or task.opening is not None:
+            with closing(conditions.execution(task, rules)) as execution:
+                return execution.run(program)
         if conditions.time_limit is not None or conditions.isolation is not None:
             rules = rules_under(rules, conditions.time_limit, conditions.isolation)
         return execute(
@@ -414,12 +424,13 @@ class Attempt:
         traces = []
         try:
             for at, part in enumerate(self.parts):
-                if not isinstance(part, Program):
-                    continue
-                traces.append(execution.run(part))
-                if traces[-1].infrastructure is not None:
-                    break
                 said = self._said[at] if at < len(self._said) else None
+                if isinstance(part, Program):
+                    traces.append(execution.run(part))
+                    if traces[-1].infrastructure is not None:
+                        break
+                else:
+                    execution.run(_NO_CALLS)  # if another turn follows, it ended that of the user
                 if said is not None and not self._again(execution, at, said, rules):
                     break
         finally:

@@ -74,6 +74,9 @@ class Conditions:
             caller=self.caller,
             clock=task.clock or self.clock,
             hazards=self.hazards_of(task),
+            opening=task.opening,
+            appear=task.appear,
+            task=task.id,
         )
 
     def user(self, task: Task) -> User | None:

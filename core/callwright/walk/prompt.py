@@ -11,11 +11,13 @@ from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message, ToolCall
+from callwright.language.native import turn_text
 from callwright.language.parser import Parser
 from callwright.language.program import Call, handle_of, plain
 from callwright.language.speech import speaking
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
+from callwright.tools.costing import listed_costs
 from callwright.tools.descriptions import said_once, shape_of
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
@@ -43,7 +45,7 @@ def build_messages(
 
     What an environment tells of its world (:class:`callwright.environments.protocol.Briefs`) stands between the two,
     under a title of its own; environments that tell nothing, as those of the papers' corpora, leave no trace of it.
-    For a task with a user the form says how to speak to it.
+    For a task with a user the form says how to speak to it. The history of a task's opening stands before its query.
 
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
@@ -64,7 +66,7 @@ def build_messages(
     if native:
         return _heard(_native_messages(task, parser, shots, limits), task, registry)
     offered, briefing = _offered(task), _briefing(task)
-    told = f"# World\n{briefing}\n\n" if briefing else ""
+    told = f"# World\n{_with_costs(task, briefing)}\n\n" if briefing else ""
     answered = task.user is not None and (limits is None or limits.user_turns > 1)
     spoken = f"# The user\n{speaking(parser)}\n\n" if answered else ""
     taught = _instructions(parser, limits) + _of_handles(task, parser, limits)
@@ -79,8 +81,7 @@ def build_messages(
         )
         messages.append(Message.user(_other_world(shot, briefing) + note + shot.query))
         messages.append(Message.assistant(parser.render(shot.program)))
-    messages.append(Message.user(task.query))
-    return _heard(messages, task, registry)
+    return _heard([*messages, *_begun(task, parser), *_asked(task)], task, registry)
 
 
 def _instructions(parser: Parser, limits: TurnLimits | None) -> str:
@@ -97,13 +98,25 @@ def _of_handles(task: Task, parser: Parser, limits: TurnLimits | None) -> str:
 
 def _native_messages(task: Task, parser: Parser, shots: Sequence[Task], limits: TurnLimits | None) -> list[Message]:
     briefing = _briefing(task)
-    told = f"\n\n# World\n{briefing}\n" if briefing else ""
+    told = f"\n\n# World\n{_with_costs(task, briefing)}\n" if briefing else ""
     handles = _of_handles(task, parser, limits)
     messages = [Message.system(native_instructions(steps=limits is None or not limits.single) + handles + told)]
     for shot in shots:
         messages.append(Message.user(_other_world(shot, briefing) + shot.query))
         messages += _native_example(shot, handles=handles != "")
-    return [*messages, Message.user(task.query)]
+    return [*messages, *(task.opening.shown if task.opening is not None else ()), *_asked(task)]
+
+
+def _begun(task: Task, parser: Parser) -> Iterator[Message]:
+    """The conversation before the query, the assistant's part of it in the form of ``parser``."""
+    for message in task.opening.shown if task.opening is not None else ():
+        written = message.role == "assistant"
+        yield Message.assistant(turn_text(message, parser, native=True)) if written else message
+
+
+def _asked(task: Task) -> tuple[Message, ...]:
+    """The query; a task that goes on from the last message of its history has none."""
+    return () if not task.query and task.opening is not None and task.opening.history else (Message.user(task.query),)
 
 
 def _native_example(shot: Task, *, handles: bool) -> Iterator[Message]:
@@ -122,6 +135,7 @@ def _native_example(shot: Task, *, handles: bool) -> Iterator[Message]:
         seed=shot.seed,
         clock=shot.clock,
         hazards=Hazards(),
+        opening=shot.opening,
     )
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
@@ -205,6 +219,15 @@ def _briefing(task: Task) -> str:
     return briefing_of(task.environment, task.scenario, task.seed)
 
 
+def _with_costs(task: Task, briefing: str) -> str:
+    """The briefing, and what calls of the offered tools cost where the task tells it."""
+    if not task.tells_costs:
+        return briefing
+    return "\n\n".join(
+        [briefing, *(["\n".join(costs)] if (costs := listed_costs(task.tools[name] for name in task.offered)) else [])]
+    )
+
+
 def _other_world(shot: Task, briefing: str) -> str:
     """What an example says of its own world, where it plays in another one than the query."""
     own = _briefing(shot)
@@ -212,7 +235,12 @@ def _other_world(shot: Task, briefing: str) -> str:
 
 
 def _offered(task: Task) -> str:
-    return "\n".join(describe_tools(task.offered.values())) or "(none)"
+    return described(task.offered.values()) or "(none)"
+
+
+def described(tools: Iterable[ToolSpec]) -> str:
+    """Tools as they are listed: a line each."""
+    return "\n".join(describe_tools(tools))
 
 
 def describe_tools(specs: Iterable[ToolSpec]) -> list[str]:

@@ -147,7 +147,8 @@ class _Left:
 
 def _left(task: Task, programs: Sequence[Program], clock: ClockPolicy | None, goal: Any) -> _Left:
     kept = _Kept(task.environment)
-    execution = Execution(kept, task.tools, scenario=task.scenario, seed=task.seed, clock=clock, hazards=Hazards())
+    world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
+    execution = Execution(kept, task.tools, **world, clock=clock, hazards=Hazards())
     for program in programs:
         trace = execution.run(program)
         if trace.masked is not None:
