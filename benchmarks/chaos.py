@@ -157,7 +157,7 @@ class Chaos:
     def kill(self, work: Workload, number: signal.Signals) -> Findings:
         """A signal at a random moment, then the same command again."""
         late = 1.0
-        for _ in range(5):
+        for _ in range(12):
             folder, group = self.fresh(f"{number.name.lower()}", work), self.rng.random() < 0.5
             out, found = folder / "out", Findings(trials=1)
             process = Process(work.words(out), folder / "log")
@@ -173,8 +173,9 @@ class Chaos:
             process.orphans(1.0)
             shutil.rmtree(folder)
             late *= 0.7
-        else:
-            raise SystemExit(f"{work.title} is always done before it is killed")
+        else:  # none of the planned kills, which the table says
+            print(f"{work.title} was always done before it was killed", flush=True)
+            return Findings(trials=0)
         begun = any(read(out / name) for name in work.files)
         (os.killpg if group else os.kill)(process.popen.pid, number)
         status = process.finish(self.patience)

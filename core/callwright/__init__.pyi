@@ -15,8 +15,8 @@ from callwright.environments.protocol import Environment as Environment
 from callwright.environments.protocol import Outcome as Outcome
 from callwright.environments.protocol import Session as Session
 from callwright.environments.rows import row as row
-from callwright.environments.stateful import Scenario as Scenario
-from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment
+from callwright.environments.stateful.environment import Scenario as Scenario
+from callwright.environments.stateful.environment import StatefulEnvironment as StatefulEnvironment
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools
 from callwright.environments.world import World as World
@@ -66,6 +66,8 @@ from callwright.walk.reward import Score as Score
 from callwright.walk.reward import Term as Term
 from callwright.walk.sampling import Sampler as Sampler
 from callwright.walk.sampling import SamplingRequest as SamplingRequest
+from callwright.walk.task_rows.reading import read_tasks as read_tasks
+from callwright.walk.task_rows.writing import write_tasks as write_tasks
 from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task

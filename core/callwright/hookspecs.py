@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from callwright.environments.protocol import Outcome, Session
+    from callwright.environments.protocol import By, Outcome, Session
     from callwright.language.program import Call
     from callwright.plugins import Lazy
     from callwright.training.run_folder import Run
@@ -133,8 +133,11 @@ def callwright_prompt(task: Task, messages: list[dict[str, Any]]) -> None:
 
 
 @hookspec(firstresult=True)
-def callwright_tool_call(session: Session, call: Call, arguments: dict[str, object]) -> Outcome | None:
-    """A call runs: a wrapper (``hookimpl(wrapper=True)``) may time, audit or delay it; an Outcome replaces it."""
+def callwright_tool_call(session: Session, call: Call, arguments: dict[str, object], by: By) -> Outcome | None:
+    """A call runs: a wrapper (``hookimpl(wrapper=True)``) may time, audit or delay it; an Outcome replaces it.
+
+    ``by`` is ``"agent"`` for a call of the model, ``"user"`` for one of its user, by tools of the user's own.
+    """
     return None
 
 

@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import ClockPolicy
-from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.environments.protocol import By, Environment, Outcome, Session
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.token_episode import Codec, TokenEpisode
 from callwright.errors import (
@@ -286,7 +286,7 @@ class Pipeline:
 
 @frozen
 class EventCaller:
-    """Calls reach a session through the hook ``callwright_tool_call`` of a registry.
+    """Calls of models and of their users reach a session through the hook ``callwright_tool_call`` of a registry.
 
     A hook may raise :class:`callwright.InfrastructureFailure`, which masks the sample. Anything else that it raises is
     its bug, not the tool's, and becomes a :class:`callwright.errors.PluginError`.
@@ -295,9 +295,16 @@ class EventCaller:
     registry: Registry = field(repr=False)
 
     def __call__(self, session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-        """What came of the call."""
+        """What came of a call of the model."""
+        return self._asked(session, call, arguments, "agent")
+
+    def as_user(self, session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+        """What came of a call of the user, by a tool of its own."""
+        return self._asked(session, call, arguments, "user")
+
+    def _asked(self, session: Session, call: Call, arguments: dict[str, Any], by: By) -> Outcome:
         try:
-            outcome = self.registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments)
+            outcome = self.registry.hook.callwright_tool_call(session=session, call=call, arguments=arguments, by=by)
         except (InfrastructureFailure, PluginError):
             raise
         except Exception as error:  # not the tool's, whose exceptions are outcomes by now

@@ -114,6 +114,29 @@ def test_one_call_follows_another(env: Any, tmp_path: Path) -> None:
     assert "copies: 4 -> 2" in env("diff", first, state).stdout
 
 
+def test_one_call_follows_another_in_several_environments(invoke: Any, tmp_path: Path) -> None:
+    registry = load_plugins()
+
+    def env(*words: str | Path) -> Any:
+        return invoke("env", *words, plugins=registry)
+
+    state, first = tmp_path / "state.json", tmp_path / "first.json"
+    pair = "email+calendar"
+    for subject in ("Tea", "Cake"):
+        found = env("call", pair, "create_draft", "--arg", f"subject={subject}", "--arg", "body=?", "--state", state)
+        assert found.exit_code == 0, found.output
+    assert env("snapshot", pair, "-o", first).exit_code == 0
+    compared = json.loads(env("diff", first, state, "--json").stdout)
+    assert [one["subject"] for one in compared["email.drafts"]["added"].values()] == ["Tea", "Cake"]
+    assert set(compared) <= {"email.drafts", "clock"}
+    for other, whose in (("email", "several environments"), (pair, "one environment")):
+        if other == pair:
+            assert env("snapshot", "email", "-o", state).exit_code == 0
+        refused = env("call", other, "list_folders", "--state", state)
+        assert refused.exit_code == 2
+        assert f"state.json is a snapshot of {whose}" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"now": 1}', '{"now": 1, "tables": {"x": [1]}}'])
 def test_a_file_that_is_no_snapshot_is_named(env: Any, tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.json"

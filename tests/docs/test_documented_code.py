@@ -52,6 +52,7 @@ PAGES = [
     "docs/teachers.md",
     "docs/judges.md",
     "docs/village.md",
+    "docs/task-files.md",
     pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
+from callwright.plugins import Lazy, load_plugins
 
 
 @cw.tool
@@ -65,3 +68,45 @@ class VaultCorpus:
 def vault() -> VaultCorpus:
     """A corpus of seeded worlds: its golds earn 1.0 only in sessions that are opened with their task's seed."""
     return VaultCorpus()
+
+
+class Drawing:
+    """A kind of user that notes the seed of each user that speaks: ``spoke`` are (task, seed), in their order."""
+
+    name = "drawing"
+    spoke: ClassVar[list[tuple[str, int]]] = []
+
+    def begin(self, task: cw.Task, seed: int) -> Any:
+        def reply(messages: Any, session: Any) -> cw.Said:
+            self.spoke.append((task.id, seed))
+            return cw.Said(done=True)
+
+        return SimpleNamespace(reply=reply)
+
+
+class DrawingPlugin:
+    """Registers it."""
+
+    @cw.hookimpl
+    def callwright_users(self) -> list[Lazy]:
+        """The one kind."""
+        return [Lazy(Drawing.name, Drawing, "a test user")]
+
+
+class VaultWithUsers(VaultCorpus):
+    """The same tasks, whose users note their seeds in ``spoke``; ``registry`` knows them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.registry, self.spoke = load_plugins(extra={"drawing-users": DrawingPlugin()}), Drawing.spoke
+        self.spoke.clear()
+
+    def task(self, task_id: str) -> cw.Task:
+        """A task, with a user."""
+        return evolve(super().task(task_id), user=cw.UserSpec(Drawing.name))
+
+
+@pytest.fixture
+def vault_with_users() -> VaultWithUsers:
+    """Vaults with users: whether each sample has a user of its own, and the same one again."""
+    return VaultWithUsers()

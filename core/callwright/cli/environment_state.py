@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from callwright.cli.environments import draw_diff, environment_options, make_environment, session_options
-from callwright.cli.state_files import compare, must_have_tables, read_state, write_state
+from callwright.cli.state_files import compare, dumped, must_have_tables, read_state, write_state
 from callwright.commands import options
 from callwright.commands.app import App
 
@@ -34,7 +34,7 @@ def snapshot(
     session: Any = make_environment(app.registry, name, settings, toolsets, scale).open(scenario, seed)
     must_have_tables(session)
     if output is None:
-        click.echo(json.dumps(session.world.dump(), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(dumped(session), indent=1, ensure_ascii=False))
     else:
         write_state(session, Path(output))
 

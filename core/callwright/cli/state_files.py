@@ -14,8 +14,9 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     first field.
     """
     found: dict[str, Any] = {}
-    for table in sorted({*before["tables"], *after["tables"]}):
-        old, new = _keyed(before["tables"].get(table, [])), _keyed(after["tables"].get(table, []))
+    first, second = _all_tables(before), _all_tables(after)
+    for table in sorted({*first, *second}):
+        old, new = _keyed(first.get(table, [])), _keyed(second.get(table, []))
         parts: dict[str, Any] = {
             "added": {key: new[key] for key in new if key not in old},
             "removed": {key: old[key] for key in old if key not in new},
@@ -34,6 +35,16 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _all_tables(state: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The tables of a snapshot; of one of several environments named ``email.drafts``."""
+    if "parts" not in state:
+        tables: dict[str, list[dict[str, Any]]] = state["tables"]
+        return tables
+    return {
+        f"{part}.{table}": rows for part, inner in state["parts"].items() for table, rows in inner["tables"].items()
+    }
+
+
 def _keyed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Rows by their first field, or by as many of the first fields as it takes to tell them apart."""
     fields = list(rows[0]) if rows else []
@@ -49,16 +60,38 @@ def load_state(session: Any, path: Path) -> None:
     must_have_tables(session)
     if not path.exists():
         return
-    outcome = session.helper("_load_scenario", {"state": read_state(path)})
+    state, several = read_state(path), _is_of_several(session)
+    if ("parts" in state) != several:
+        whose = "several environments" if "parts" in state else "one environment"
+        raise DataError(f"{path} is a snapshot of {whose}, which {session.environment.name!r} is not")
+    if several:
+        try:
+            session.load(state)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+        return
+    outcome = session.helper("_load_scenario", {"state": state})
     if not outcome.executed:
         raise DataError(f"{path}: {outcome.message}")
+
+
+def dumped(session: Any) -> dict[str, Any]:
+    """The whole state of a session as JSON."""
+    state: dict[str, Any] = session.dump() if _is_of_several(session) else session.world.dump()
+    return state
+
+
+def _is_of_several(session: Any) -> bool:
+    from callwright.environments.composed.session import ComposedSession
+
+    return isinstance(session, ComposedSession)
 
 
 def write_state(session: Any, path: Path) -> None:
     """Write the state of a session into a file, whole or not at all. Pipes and devices are written to as they are."""
     from callwright.training.run_folder import write_atomically
 
-    text = json.dumps(session.world.dump(), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(dumped(session), indent=1, ensure_ascii=False) + "\n"
     if not path.exists() or path.is_file() or path.is_dir():
         write_atomically(path, text)
         return
@@ -72,9 +105,9 @@ def write_state(session: Any, path: Path) -> None:
 
 def must_have_tables(session: Any) -> None:
     """Raise :class:`callwright.UsageError` for a session whose state is not in tables."""
-    from callwright.environments.stateful import StatefulSession
+    from callwright.environments.stateful.session import StatefulSession
 
-    if not isinstance(session, StatefulSession):
+    if not isinstance(session, StatefulSession) and not _is_of_several(session):
         raise UsageError(
             "only stateful environments (callwright env list shows their scenarios) have a state in tables"
         )
@@ -88,11 +121,20 @@ def read_state(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise DataError(f"{path} is not JSON: {error}") from error
-    tables = state.get("tables") if isinstance(state, dict) else None
-    if (
-        not isinstance(tables, dict)
-        or not all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in tables.values())
-        or type(state.get("now")) is not int
-    ):
-        raise DataError(f'{path} is not a snapshot: it must be {{"now": seconds, "tables": {{name: [row, …]}}}}')
+    parts = state.get("parts") if isinstance(state, dict) else None
+    several = isinstance(parts, dict) and type(state.get("now")) is int and all(map(_has_tables, parts.values()))
+    if not several and not _has_tables(state):
+        raise DataError(
+            f'{path} is not a snapshot: it must be {{"now": seconds, "tables": {{name: [row, …]}}}}, or of several '
+            'environments {"now": seconds, "parts": {name: …}}'
+        )
     return dict(state)
+
+
+def _has_tables(state: Any) -> bool:
+    tables = state.get("tables") if isinstance(state, dict) else None
+    return (
+        isinstance(tables, dict)
+        and all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in tables.values())
+        and type(state.get("now")) is int
+    )

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from callwright.errors import UnknownName
 from callwright.walk.limits import TRUNCATION_POLICIES
+from callwright.walk.task_rows.schema import head_schema, row_schema
 
 Schema = dict[str, Any]
 
@@ -33,7 +34,9 @@ FORMATS: Final[Mapping[str, str]] = {
     "score-output": "a row that callwright score writes",
     "out-ledger": "OUT.ledger.json, which score and rescore keep beside OUT: whose it is, and how far it has come",
     "recording": "a row of a recorded environment: one call and what it returned",
-    "task": "a task as it is shown and exchanged",
+    "task": "a task as callwright explain shows it",
+    "task-head": "the first line of a file of tasks: its environments as they were",
+    "task-row": "a row of a file of tasks",
 }
 
 
@@ -482,4 +485,6 @@ _MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
     "out-ledger": _output_ledger,
     "recording": _recording,
     "task": _task,
+    "task-head": head_schema,
+    "task-row": row_schema,
 }

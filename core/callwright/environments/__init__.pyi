@@ -19,9 +19,9 @@ from callwright.environments.protocol import Outcome as Outcome
 from callwright.environments.protocol import Session as Session
 from callwright.environments.protocol import TakesAnything as TakesAnything
 from callwright.environments.rows import row as row
-from callwright.environments.stateful import Scenario as Scenario
-from callwright.environments.stateful import StatefulEnvironment as StatefulEnvironment
-from callwright.environments.stateful import StatefulSession as StatefulSession
+from callwright.environments.stateful.environment import Scenario as Scenario
+from callwright.environments.stateful.environment import StatefulEnvironment as StatefulEnvironment
+from callwright.environments.stateful.session import StatefulSession as StatefulSession
 from callwright.environments.telling import tell as tell
 from callwright.environments.telling import told as told
 from callwright.environments.tool_names import OfferedTool as OfferedTool

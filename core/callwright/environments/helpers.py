@@ -37,6 +37,10 @@ class HelpedEnvironment(Protocol):
     def entries(self) -> Mapping[str, ReadyTool]:
         """The tools of agents by name."""
 
+    @property
+    def user_entries(self) -> Mapping[str, ReadyTool]:
+        """The tools of users by name."""
+
 
 class HelpedSession(Protocol):
     """What helpers need of a session."""
@@ -154,8 +158,9 @@ def _inject_fault(
     nth: Annotated[int, Field(ge=1)] = 1,
 ) -> dict[str, Any]:
     """Let the nth next call of a tool fail with a code; the code ``infrastructure`` is a broken machine."""
-    if tool not in session.environment.entries:
-        raise UnknownName(f"tool of {session.environment.name!r}", tool, session.environment.entries)
+    environment = session.environment
+    if tool not in environment.entries and tool not in environment.user_entries:
+        raise UnknownName(f"tool of {environment.name!r}", tool, [*environment.entries, *environment.user_entries])
     session.inject(tool, code, int(nth))
     return {"tool": tool, "code": code, "nth": int(nth)}
 

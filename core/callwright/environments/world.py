@@ -44,6 +44,7 @@ class World:
         "_held",
         "_journal",
         "_now",
+        "_over",
         "_timeless",
         "_total",
         "_touched",
@@ -60,6 +61,7 @@ class World:
         self._held = 0  # the size of the rows in there
         self._counters: dict[type[Any], int] = {}
         self._journal: list[Callable[[], None]] | None = []
+        self._over: list[Callable[[], None]] | None = None  # the journal of the call that is over
         self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
         self._total: int | None = None
         self._fingerprints: dict[tuple[type[Any], Key], int] = {}  # of the rows that differed from the base then
@@ -325,7 +327,7 @@ class World:
 
     def end(self) -> tuple[str, str] | None:
         """The call is over; its warning, if it gave one."""
-        self._journal = []
+        self._over, self._journal = self._journal, []
         self._digest_before = self.known_digest
         return self._warning
 
@@ -336,7 +338,17 @@ class World:
             for undo in reversed(self._journal):
                 undo()
             self.known_digest, self._timeless = self._digest_before, None
-        self._journal = []
+        self._journal, self._over = [], None
+
+    def take_back(self) -> None:
+        """Take back the last call, which is over and stayed: for whoever finds out then that it must not be.
+
+        Nothing may have been changed since.
+        """
+        over, self._over = self._over, None
+        for undo in reversed(over or ()):
+            undo()
+        self._ahead = self.known_digest = self._digest_before = self._timeless = None
 
     # The whole --------------------------------------------------------------------------------------------------------
 

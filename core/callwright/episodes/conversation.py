@@ -109,6 +109,11 @@ class Conversation:
         self._user_turns = 1
         #: Completions with calls since the user spoke.
         self._steps = 0
+        self._stop: StopReason | None = None
+        self._call_user()
+
+    def _call_user(self) -> None:
+        task, conditions = self.task, self.conditions
         user = None if conditions.limits.user_turns == 1 else conditions.user(task)
         self._talk: Talk | None = None
         if user is not None:
@@ -116,7 +121,18 @@ class Conversation:
 
             assert task.user is not None
             self._talk = Talk(user, task.user.name, _heard_before(task), self._look, self._act)
-        self._stop: StopReason | None = None
+
+    def reseed(self, seed: int) -> None:
+        """Draw what its user draws from another seed: for engines that know the step of a training with their first
+        answer.
+
+        Raises :class:`callwright.UsageError` once a completion was taken.
+        """
+        if self._turns:
+            raise UsageError(f"the episode of task {self.task.id!r} has begun; its user cannot be another one")
+        self.conditions = evolve(self.conditions, seed=seed)
+        self._attempt = None
+        self._call_user()
 
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the first messages."""

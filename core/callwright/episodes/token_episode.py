@@ -110,6 +110,11 @@ class TokenEpisode:
         """Have turns parsed and executed elsewhere (:meth:`.conversation.Conversation.move`). Ids stay here."""
         self._conversation.move(elsewhere)
 
+    def reseed(self, seed: int) -> None:
+        """Draw what its user draws from another seed (:meth:`.conversation.Conversation.reseed`)."""
+        self._conversation.reseed(seed)
+        self.conditions = self._conversation.conditions
+
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the prompt alone."""
         self._conversation.begin_again()

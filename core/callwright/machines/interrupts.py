@@ -119,6 +119,24 @@ def as_before() -> Iterator[None]:
 
 
 @contextmanager
+def hang_up_waits() -> Iterator[None]:
+    """In this block SIGHUP waits; processes that are started in it never hear it.
+
+    A terminal that goes away tells every process of its group, so that one that is needed to end in order would be gone
+    before the one that needs it.
+    """
+    number = getattr(signal, "SIGHUP", None)
+    if number is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def _handled_by(handler: Any, only: list[int] | None = None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield

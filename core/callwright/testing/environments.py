@@ -19,7 +19,7 @@ from callwright.environments.protocol import Environment, Outcome, OutcomeKind, 
 from callwright.environments.rows import table_of
 from callwright.environments.sessions import open_session
 from callwright.environments.sizes import MOST_VALUE, Bounds, held_to, size_of
-from callwright.environments.stateful import StatefulEnvironment
+from callwright.environments.stateful.environment import StatefulEnvironment
 from callwright.language.program import Call, Program
 from callwright.testing.calls import Calls, ask, close_all, drawn_calls, same_answer
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot

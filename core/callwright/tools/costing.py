@@ -6,7 +6,7 @@ section 7). Tools say it here; nothing is told to a model unless :func:`telling_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve
@@ -61,12 +61,32 @@ def in_words(spec: ToolSpec) -> str:
     elif spec.cost:
         said.append(f"Costs {spec.cost} cents a call.")
     if spec.latency:
-        minutes, seconds = divmod(spec.latency, _MINUTE)
-        parts = [f"{number} {unit}" for number, unit in ((minutes, "min"), (seconds, "s")) if number]
-        said.append(f"Takes {' '.join(parts)}.")
+        said.append(f"Takes {_duration(spec.latency)}.")
     if spec.irreversible:
         said.append("Cannot be undone.")
     return " ".join(said)
+
+
+def listed_costs(specs: Iterable[ToolSpec]) -> tuple[str, ...]:
+    """What calls of these tools cost, in a line each for money, time, and what cannot be undone; none if all is free.
+
+    For a briefing, where a model plans: what one tool costs stands with the tool (:func:`telling_costs`).
+    """
+    tools = list(specs)
+    paid = [
+        f"{spec.name} ({spec.cost} of the result)" if type(spec.cost) is str else f"{spec.name} ({spec.cost} cents)"
+        for spec in tools
+        if spec.cost
+    ]
+    slow = [f"{spec.name} ({_duration(spec.latency)})" for spec in tools if spec.latency]
+    final = [spec.name for spec in tools if spec.irreversible]
+    kinds = (("Calls that cost money", paid), ("Calls that take time", slow), ("Calls that cannot be undone", final))
+    return tuple(f"{what}: {', '.join(names)}." for what, names in kinds if names)
+
+
+def _duration(seconds: int) -> str:
+    minutes, rest = divmod(seconds, _MINUTE)
+    return " ".join(f"{number} {unit}" for number, unit in ((minutes, "min"), (rest, "s")) if number)
 
 
 def telling_costs(spec: ToolSpec) -> ToolSpec:

@@ -13,7 +13,14 @@ from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.envelope import read_thought
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.validation import Validation, validate
-from callwright.walk.answers import answer_collected, answers_match, first_difference, values_equal, wrong_instance
+from callwright.walk.answers import (
+    answer_collected,
+    answers_match,
+    first_difference,
+    value_counts,
+    values_equal,
+    wrong_instance,
+)
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -312,7 +319,8 @@ def difference_of(attempt: Attempt) -> tuple[str, Any, Any] | None:
     Of several values those that are equal are left out first. ``None`` for a right answer, and where nothing was
     returned that could be compared.
     """
-    trace, expected = attempt.trace, list(attempt.task.answer.values)
+    trace, answer = attempt.trace, attempt.task.answer
+    expected = list(answer.values)
     if trace is None:
         return None
     try:
@@ -322,12 +330,14 @@ def difference_of(attempt: Attempt) -> tuple[str, Any, Any] | None:
     except Abstention:
         return None
     for value in list(expected):
-        place = next((place for place, one in enumerate(found) if values_equal(value, one)), None)
+        place = next(
+            (at for at, one in enumerate(found) if values_equal(value, value_counts(answer, value, one))), None
+        )
         if place is not None:
             expected.remove(value)
             del found[place]
     if not expected and not found:
         return None
     if len(expected) == len(found):
-        return first_difference(expected[0], found[0])
+        return first_difference(expected[0], value_counts(answer, expected[0], found[0]))
     return "", expected[0] if expected else "nothing", found[0] if found else "nothing"

@@ -9,6 +9,7 @@ from callwright.environments.clock import TimedSession, too_many_stuck
 from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
 from callwright.environments.protocol import (
     BoundsResults,
+    By,
     Environment,
     Outcome,
     OutOfProcess,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from callwright.environments.living.policy import ClockPolicy
     from callwright.walk.openings.opening import Opening
 
-#: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it.
+#: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it. Calls of the user
+#: reach it by the method ``as_user`` of a caller that has one.
 Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
 
 
@@ -68,6 +70,7 @@ class Execution:
     """
 
     __slots__ = (
+        "_answered",
         "_appear",
         "_caller",
         "_clock",
@@ -108,11 +111,14 @@ class Execution:
         self._session: Session | None = None
         self._there: IsolatedEnvironment | None = None
         self._closed = False
+        #: Whether the user has acted since the model's last turn: what it does now belongs to the same answer.
+        self._answered = False
         #: What the turns so far came to, as later ones refer to it.
         self.earlier = Earlier()
 
     def run(self, program: Program) -> Trace:
         """Run every call of a program. Raises :class:`callwright.UsageError` for calls after :meth:`close`."""
+        self._answered = False
         if not program.calls:
             self._user_turns += 1  # which passes when something is called after it
             self._turn += 1
@@ -148,13 +154,18 @@ class Execution:
     def act(self, calls: Sequence[Call]) -> Trace:
         """Run calls of the user, by the tools that the environment has for users; ``state`` is that before them.
 
-        Raises :class:`callwright.InfrastructureFailure` if the session cannot be opened.
+        They meet what calls of the model meet: the clock, hazards, and whoever listens to calls. Raises
+        :class:`callwright.InfrastructureFailure` if the session cannot be opened.
         """
-        from callwright.walk.users.world import call_as_user
+        from callwright.environments.living.called_by_users import call_as_user
 
         session, environment = self._opened(), self._environment
         theirs: Mapping[str, ToolSpec] = getattr(environment, "user_tools", None) or {}
-        return _run(Program(tuple(calls), "all"), session, theirs, STRICT, call_as_user, not environment.pure)
+        caller: Caller = getattr(self._caller, "as_user", call_as_user)
+        if not self._answered:
+            next_turn(session)
+        self._answered = True
+        return _run(Program(tuple(calls), "all"), session, theirs, STRICT, caller, not environment.pure, by="user")
 
     def _opened(self) -> Session:
         """The session, in which the turns of the user that are over have passed."""
@@ -258,7 +269,8 @@ def elsewhere(environment: Environment, rules: ExecutionRules) -> IsolatedEnviro
     if not declares(environment, OutOfProcess):
         isolation = rules.isolation
         if isolation != "process" and declares(environment, PlacesParts):
-            return None  # its foreign parts are placed when it is opened
+            placed: Any = _with_parts(environment, rules)
+            return placed if declares(placed, OutOfProcess) else None  # else its foreign parts alone are elsewhere
         if isolation != "process" and (
             isolation == "none" or not is_foreign(environment) or (isolation is None and not too_many_stuck())
         ):
@@ -291,13 +303,16 @@ def _run(
     caller: Caller,
     copied: bool,
     earlier: Needed | None = None,
+    by: By = "agent",
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
-    next_turn(session)
+    if by == "agent":
+        next_turn(session)
     before = session.digest()
     if type(session) is TimedSession:
         caller = session.caller(caller)
-    return Trace(tuple(_records(program, session, tools, rules, caller, copied, earlier)), program.returns, before)
+    records = _records(program, session, tools, rules, caller, copied, earlier, by)
+    return Trace(tuple(records), program.returns, before)
 
 
 def _records(
@@ -308,6 +323,7 @@ def _records(
     caller: Caller,
     copied: bool,
     earlier: Needed | None = None,
+    by: By = "agent",
 ) -> Iterator[CallRecord]:
     digest, ask = session.digest, session.call if caller is call_session else None
     results: dict[int, Outcome] = {}
@@ -379,7 +395,7 @@ def _records(
             held[number] = holding
         if spec is not None:
             specs[number] = spec
-        yield CallRecord(number, tool, arguments, outcome, state)
+        yield CallRecord(number, tool, arguments, outcome, state, by)
         if outcome.kind == "infrastructure_error":
             return
 

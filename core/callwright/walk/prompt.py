@@ -17,6 +17,8 @@ from callwright.language.program import Call, handle_of, plain
 from callwright.language.speech import speaking
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
+from callwright.tools.costing import listed_costs
+from callwright.tools.descriptions import said_once, shape_of
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import TOLD as HANDLES
@@ -64,7 +66,7 @@ def build_messages(
     if native:
         return _heard(_native_messages(task, parser, shots, limits), task, registry)
     offered, briefing = _offered(task), _briefing(task)
-    told = f"# World\n{briefing}\n\n" if briefing else ""
+    told = f"# World\n{_with_costs(task, briefing)}\n\n" if briefing else ""
     answered = task.user is not None and (limits is None or limits.user_turns > 1)
     spoken = f"# The user\n{speaking(parser)}\n\n" if answered else ""
     taught = _instructions(parser, limits) + _of_handles(task, parser, limits)
@@ -96,7 +98,7 @@ def _of_handles(task: Task, parser: Parser, limits: TurnLimits | None) -> str:
 
 def _native_messages(task: Task, parser: Parser, shots: Sequence[Task], limits: TurnLimits | None) -> list[Message]:
     briefing = _briefing(task)
-    told = f"\n\n# World\n{briefing}\n" if briefing else ""
+    told = f"\n\n# World\n{_with_costs(task, briefing)}\n" if briefing else ""
     handles = _of_handles(task, parser, limits)
     messages = [Message.system(native_instructions(steps=limits is None or not limits.single) + handles + told)]
     for shot in shots:
@@ -217,6 +219,15 @@ def _briefing(task: Task) -> str:
     return briefing_of(task.environment, task.scenario, task.seed)
 
 
+def _with_costs(task: Task, briefing: str) -> str:
+    """The briefing, and what calls of the offered tools cost where the task tells it."""
+    if not task.tells_costs:
+        return briefing
+    return "\n\n".join(
+        [briefing, *(["\n".join(costs)] if (costs := listed_costs(task.tools[name] for name in task.offered)) else [])]
+    )
+
+
 def _other_world(shot: Task, briefing: str) -> str:
     """What an example says of its own world, where it plays in another one than the query."""
     own = _briefing(shot)
@@ -229,11 +240,33 @@ def _offered(task: Task) -> str:
 
 def described(tools: Iterable[ToolSpec]) -> str:
     """Tools as they are listed: a line each."""
-    return "\n".join(map(describe_tool, tools))
+    return "\n".join(describe_tools(tools))
+
+
+def describe_tools(specs: Iterable[ToolSpec]) -> list[str]:
+    """The lines of a listing (:func:`describe_tool`). What brief tools say of a parameter is said once."""
+    heard: dict[str, dict[str, Any]] = {}
+    returned: dict[str, str] = {}
+    return [_in_few_words(spec, heard, returned) if spec.brief else describe_tool(spec) for spec in specs]
+
+
+def _in_few_words(spec: ToolSpec, heard: dict[str, dict[str, Any]], returned: dict[str, str]) -> str:
+    """A brief tool as one line; ``heard`` and ``returned`` are what the listing has said before."""
+    function = said_once([spec.to_openai()["function"]], heard)[0]
+    parameters = _shown(function["parameters"])
+    if isinstance(parameters, dict) and parameters.get("type") == "object":  # as those of every tool are
+        del parameters["type"]
+    function["parameters"] = parameters
+    returns = shape_of(spec.result, spec.name, returned)
+    return json.dumps(
+        {**function, **({"returns": returns} if returns else {})}, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 def describe_tool(spec: ToolSpec) -> str:
     """A tool as one line of JSON: name, description, parameters, and what it returns where the schema says."""
+    if spec.brief:
+        return _in_few_words(spec, {}, {})
     shown: dict[str, object] = {
         "name": spec.name,
         "description": spec.description,

@@ -23,9 +23,14 @@ class Answer:
 
     ``values`` is empty where the right answer is to call nothing; it has one value for ``returns="one"`` and one per
     call for ``returns="all"``.
+
+    ``open`` names members of these values whose objects may hold more than the expected ones do, and whose further
+    members do not count: with ``("arguments",)`` the value ``{"arguments": {"city": "Oslo"}}`` is what
+    ``{"arguments": {"city": "Oslo", "days": 3}}`` is held against (the relaxed match of TIER, appendix E.2).
     """
 
     values: tuple[Any, ...] = ()
+    open: tuple[str, ...] = ()
 
     @property
     def is_no_call(self) -> bool:

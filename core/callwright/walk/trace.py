@@ -8,7 +8,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from callwright.digests import digest_of
-from callwright.environments.protocol import EXECUTED, Outcome
+from callwright.environments.protocol import EXECUTED, By, Outcome
 from callwright.errors import Abstention
 from callwright.language.program import Returns
 
@@ -19,7 +19,8 @@ class CallRecord:
 
     In a record of an attempt that was made elsewhere, a reference stays in ``arguments`` where nobody knows its value.
 
-    ``state`` is a digest of the session, empty where nobody took it.
+    ``state`` is a digest of the session, empty where nobody took it. ``by`` is who called: the model, or its user by a
+    tool of its own. What the user's calls cost is never the model's.
     """
 
     call: int
@@ -27,6 +28,7 @@ class CallRecord:
     arguments: Mapping[str, Any] = field(repr=False)
     outcome: Outcome
     state: str = field(default="", repr=False)
+    by: By = field(default="agent", repr=False)
 
 
 @frozen(slots=False)  # which attrs makes faster, and one is made for every rollout
@@ -162,7 +164,8 @@ _DIGITS: Final = 16
 def observations(trace: Trace | None) -> list[dict[str, str | int]] | None:
     """What calls came to, in a form that is stored with a rollout and compared later.
 
-    A row per call: its id, the kind and code of its outcome, digests of its value and of the state after it.
+    A row per call: its id, the kind and code of its outcome, digests of its value and of the state after it; of a call
+    of the user that it is ``by`` the user.
 
     ``None`` without a trace, that is for a text that is not a program.
     """
@@ -175,6 +178,7 @@ def observations(trace: Trace | None) -> list[dict[str, str | int]] | None:
             "code": step.outcome.code,
             "value": _digest(step.outcome.value),
             "state": step.state[:_DIGITS],
+            **({} if step.by == "agent" else {"by": step.by}),
         }
         for step in trace.records
     ]

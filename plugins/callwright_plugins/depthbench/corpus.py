@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, overload
@@ -15,6 +15,8 @@ from attrs import evolve
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.program import Call, Program, revive
 from callwright.pickling import made_again, made_by
+from callwright.walk.task_rows.reading import read_tasks
+from callwright.walk.task_rows.schema import MARK
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.depthbench import NAME
 from callwright_plugins.depthbench.arguable import ARGUABLE
@@ -30,7 +32,8 @@ SPLITS: Final = ("train", "validation")
 class DepthBenchCorpus(Corpus):
     """1,710 tasks: 944 for training and 766 for validation, on disjoint tools.
 
-    ``file`` reads another file of rows, such as ``callwright corpus export`` and ``import`` write (plain or ``.gz``).
+    ``file`` reads a file of tasks of this environment, such as ``callwright corpus export`` and ``import`` write, or
+    rows as the package ships them (plain or ``.gz``).
     ``shots`` are the worked examples of prompts: ``fixed``, the same for every task (:mod:`.examples`), or ``oracle``,
     drawn by the structure and depth of the task itself, which tells a model what its answer looks like.
 
@@ -194,6 +197,8 @@ def _lines(file: str | Path | None) -> dict[str, list[bytes]]:
     except (OSError, EOFError) as error:
         raise DataError(f"{file or FILE} cannot be read: {error}") from error
     found: dict[str, list[bytes]] = {split: [] for split in SPLITS}
+    if file and (raw[:4] == b"PAR1" or text.startswith(f'{{"{MARK}"'.encode())):
+        text = b"\n".join(_rows_of_tasks(Path(file)))
     for number, line in enumerate(text.splitlines(), 1):
         if line:
             split = _START.get(line[:12])
@@ -205,6 +210,18 @@ def _lines(file: str | Path | None) -> dict[str, list[bytes]]:
                     raise DataError(f"{file}: row {number} is not a task of {NAME}") from error
             found[split].append(line)
     return found
+
+
+def _rows_of_tasks(file: Path) -> Iterator[bytes]:
+    """The rows of a file of tasks. Raises :class:`callwright.errors.DataError` for tasks of another environment."""
+    from callwright_plugins.depthbench.exchange import row_of
+
+    for task in read_tasks(file):
+        if task.environment.name != NAME:
+            raise DataError(
+                f"{file}: task {task.id!r} is of the environment {task.environment.name!r}; the corpus 'tasks' reads it"
+            )
+        yield json.dumps(row_of(task)).encode()
 
 
 def _scenarios() -> Mapping[str, Sequence[str]]:

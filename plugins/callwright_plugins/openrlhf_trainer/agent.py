@@ -13,7 +13,6 @@ import os
 import socket
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -64,7 +63,6 @@ class Agent:
         self._splits = {self.pipeline.train, self.pipeline.evaluation}
         self._codec: Codec | None = None
         self._groups = Groups()
-        self._begun: Counter[str] = Counter()
         self._masked_in_a_row = 0
         reward = self.pipeline.reward
         self._step = grid_step(self.configuration.group, max(abs(reward.low), abs(reward.high)))
@@ -92,10 +90,10 @@ class Agent:
         self, prompt: str, label: str, sampling_params: Any, max_length: int, tokenizer: Any, engine: Any
     ) -> dict[str, Any]:
         row = read_label(label)
-        group = self._groups.join((row["split"], row["row"], row["evaluation"]), row["copies"])
+        group, copy = self._groups.join((row["split"], row["row"], row["evaluation"]), row["copies"])
         reported = False
         try:
-            rollout = self._start(row, tokenizer, max_length)
+            rollout = self._start(row, copy, tokenizer, max_length)
             asked = _Asking(engine, sampling_params, self._ends_of(tokenizer), max_length)
             await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
             reward = await self.pipeline.ascore(rollout.attempt)
@@ -113,7 +111,7 @@ class Agent:
         self._keep(row, place, rollout, reward, verdict, group)
         return self._response(prompt, label, sampling_params, rollout, reward, verdict, total, group)
 
-    def _start(self, row: Mapping[str, Any], tokenizer: Any, max_length: int) -> TokenEpisode:
+    def _start(self, row: Mapping[str, Any], copy: int, tokenizer: Any, max_length: int) -> TokenEpisode:
         task = self._task(row)
         limits = self.configuration.limits
         room = max_length if limits.context_tokens is None else min(max_length, limits.context_tokens)
@@ -122,8 +120,8 @@ class Agent:
             limits=evolve(limits, context_tokens=room),
             progress=read_progress(self.folder, self.configuration.steps),
         )
-        self._begun[task.id] += 1  # the samples of a prompt come to the same object, and their users differ
-        conditions = of_copy(conditions, task, self._begun[task.id])
+        # A row is used once in a training, so it says what a step does; its samples differ by their number.
+        conditions = of_copy(conditions, task, copy, row["row"] + 1)
         rollout = self.pipeline.token_episode(task, self._codec_of(tokenizer), conditions=conditions)
         if digest_of_ids(rollout.prompt_ids) != row["prompt"]:
             rollout.close()
@@ -279,7 +277,7 @@ class Agent:
                 "calls": len(turn.calls),
                 "tokens": end - start,
                 "observation": self._written(response[end:after]),
-                **({} if turn.user is None else {"user": turn.user.said.to_json()}),
+                **({} if turn.user is None else {"user": turn.user.to_json()}),
             }
             for turn, (start, end), after in zip(rollout.attempt.turns, ranges, following, strict=True)
         ]

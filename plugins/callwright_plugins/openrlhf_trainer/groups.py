@@ -56,13 +56,13 @@ class Groups:
     def __init__(self) -> None:
         self._live: dict[Hashable, tuple[RewardGroup, list[int]]] = {}
 
-    def join(self, key: Hashable, copies: int) -> RewardGroup:
-        """The group of a prompt, for one more of its completions."""
+    def join(self, key: Hashable, copies: int) -> tuple[RewardGroup, int]:
+        """The group of a prompt, for one more of its completions, and the number of that in it, counted from 0."""
         group, joined = self._live.setdefault(key, (RewardGroup(copies), [0]))
         joined[0] += 1
         if joined[0] == copies:  # the next completion with this key begins another group
             del self._live[key]
-        return group
+        return group, joined[0] - 1
 
     @staticmethod
     def report(group: RewardGroup, reward: float | None) -> None:

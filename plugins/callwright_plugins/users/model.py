@@ -22,7 +22,7 @@ from callwright.language.speech import spoken
 from callwright.pickling import ByName
 from callwright.plugins import Registry
 from callwright.walk.completion import Completion
-from callwright.walk.prompt import describe_tool
+from callwright.walk.prompt import describe_tools
 from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 from callwright.walk.users.said import Said
@@ -155,7 +155,7 @@ class _Played:
         if self._system is None:
             offered = ""
             if theirs and not native:
-                listed = "\n".join(describe_tool(spec) for spec in theirs.values())
+                listed = "\n".join(describe_tools(theirs.values()))
                 offered = f"# What you can do yourself\n{kind.parser.instructions()}\n\nThe tools:\n{listed}"
             self._system = kind.told(self._task, session, offered)
         shown = (Message.system(self._system), Message.user(_GREETING), *self._seen(messages, native))

@@ -22,7 +22,7 @@ from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy, TurnLimits
 from callwright_plugins.verl_bridge.scoring import open_named, scores
 
-#: How many episodes of a task were begun in this process.
+#: How many episodes of a task were begun in this process, for callers that do not number their samples.
 _begun: Final[Counter[str]] = Counter()
 
 
@@ -66,25 +66,38 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         self._limits = dict(limits or {})
         self._retries, self._score, self._on_lost, self._ends = retries, score, on_lost, tuple(ends)
 
-    async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> Any:
-        """One episode of the row's task."""
+    async def run(self, sampling_params: dict[str, Any], priority: int | None = None, **kwargs: Any) -> Any:
+        """One episode of the row's task. ``priority`` is the number of the sample in its batch, as verl counts them.
+
+        The task's user draws from the seed, the task, this number, and the training step that the server names: a run
+        that goes on has the same users.
+        """
         pipeline = open_named(self._recipe, self._corpus, kwargs.get("data_source"), *self._conditions)
         task = pipeline.task(_task_id(kwargs))
         options = dict(self.apply_chat_template_kwargs or {})
         codec = ChatCodec(self.tokenizer, template_options=options, ends=self._ends)
         messages = [Message.from_openai(one) for one in kwargs["raw_prompt"]]
-        conditions = evolve(pipeline.conditions, limits=self._turn_limits(_stated(pipeline)))
-        _begun[task.id] += 1  # a loop is made for every sample, and the users of a prompt differ
-        conditions = of_copy(conditions, task, _begun[task.id])
-        rollout = pipeline.token_episode(task, codec, messages=messages, conditions=conditions)
+        usual = evolve(pipeline.conditions, limits=self._turn_limits(_stated(pipeline)))
+        copy = priority
+        if copy is None:
+            copy = _begun[task.id]
+            _begun[task.id] += 1
+        rollout = pipeline.token_episode(task, codec, messages=messages, conditions=of_copy(usual, task, copy))
         longest = self.rollout_config.prompt_length
         if len(rollout.prompt_ids) > longest:
             raise DataError(
                 f"the prompt of task {task.id!r} has {len(rollout.prompt_ids)} tokens, more than the {longest} of "
                 "prompt_length; raise it, offer fewer tools or leave the task out"
             )
-        server = _Server(self, dict(sampling_params), int(priority), codec.ends)
-        await drive_one(rollout, server.generate, retries=self._retries, threads=True)
+        server = _Server(self, dict(sampling_params), int(priority or 0), codec.ends)
+
+        async def ask(context: tuple[int, ...], room: int | None) -> EngineOutput:
+            answer = await server.generate(context, room)
+            if task.user is not None and not rollout.history:  # now the step is known
+                rollout.reseed(of_copy(usual, task, int(copy), server.step).seed)
+            return answer
+
+        await drive_one(rollout, ask, retries=self._retries, threads=True)
         if rollout.masked is not None and self._on_lost == "stop":
             raise InfrastructureFailure(
                 f"the episode of task {task.id!r} failed {rollout.retried + 1} times: {rollout.masked}. verl cannot "
@@ -159,6 +172,11 @@ class _Server:
         self.seconds = 0.0
         self.preempted = -1
         self.gave_logprobs = False
+
+    @property
+    def step(self) -> int:
+        """The training step whose weights answered last; 0 where the server does not say."""
+        return int(self.extra.get("max_global_steps") or 0)
 
     async def generate(self, context: tuple[int, ...], room: int | None) -> EngineOutput:
         """One completion. Whatever the server raises is a failure of the machinery."""

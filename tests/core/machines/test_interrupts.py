@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
+from typing import Any
 
 import pytest
 
 from callwright.errors import RunError
-from callwright.machines.interrupts import Interrupted, answered, as_before, postponed
+from callwright.machines.interrupts import Interrupted, answered, as_before, hang_up_waits, postponed
 
+PIPES: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
 EACH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
@@ -144,3 +148,23 @@ def test_what_a_library_does_to_signals_is_undone() -> None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         assert signal.getsignal(signal.SIGTERM) is mine
     assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there are no hang-ups here")
+def test_a_hang_up_waits_and_what_is_started_meanwhile_never_hears_it() -> None:
+    done: list[str] = []
+
+    def start_and_hang_up() -> None:
+        with hang_up_waits():
+            child = subprocess.Popen([sys.executable, "-c", "print('begun', flush=True); input()"], **PIPES)
+            assert child.stdout.readline() == "begun\n"
+            child.send_signal(signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGHUP)
+            child.communicate("\n")
+            done.append(f"the child ended with {child.returncode}")
+
+    with pytest.raises(Interrupted) as caught, answered():
+        start_and_hang_up()
+    assert caught.value.number == signal.SIGHUP
+    assert done == ["the child ended with 0"]
+    assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.tools.costing import cost_of, in_words, telling_costs
+from callwright.tools.costing import cost_of, in_words, listed_costs, telling_costs
 from callwright.tools.spec import ToolSpec
 from callwright.training.ledger.ingredients import task_digests
 from callwright.walk.prompt import build_messages
@@ -75,6 +75,31 @@ def test_prompts_tell_costs_where_the_task_says_so() -> None:
     assert telling.tools == task.tools  # by which calls are checked
     assert task_digests([task]) != task_digests([telling])
     assert task_digests([task]) == task_digests([evolve(telling, tells_costs=False)])
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_briefing_lists_what_calls_cost_where_the_task_tells_it(native: bool) -> None:
+    shop = cw.environment("shopping+email")
+    names = ["search_products", "checkout", "cancel_order"]
+    offered = {name: spec for name, spec in shop.tools.items() if name.rpartition("__")[2] in names}
+    task = cw.Task("t", "?", offered, cw.Answer(), shop)
+
+    def world(given: cw.Task) -> str:
+        return build_messages(given, cw.parser("hermes"), native=native)[0].text.partition("# World")[2]
+
+    costs = listed_costs(offered.values())
+    assert [line.partition(":")[0] for line in costs] == [
+        "Calls that cost money",
+        "Calls that take time",
+        "Calls that cannot be undone",
+    ]
+    assert costs[0] == "Calls that cost money: checkout (shipping_cents of the result)."
+    assert not [line for line in costs if line in world(task)]
+    told = world(evolve(task, tells_costs=True))
+    assert "\n\n" + "\n".join(costs) in told
+    hidden = world(evolve(task, tells_costs=True, shown=("search_products",)))
+    assert "checkout (" not in hidden
+    assert listed_costs([ToolSpec("t")]) == ()
 
 
 def test_mcp_hands_it_on() -> None:

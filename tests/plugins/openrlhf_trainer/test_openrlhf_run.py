@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -382,6 +383,32 @@ def test_the_generated_files_are_python_and_toml(finished: tuple[Run, Heard]) ->
     assert tomllib.loads((run.path / "recipe.toml").read_text())["name"] == "sums"
 
 
+class Answering:
+    """An engine that writes the same ids each time, or the next of several."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = ids
+
+    async def generate(self, context: Any, params: Any) -> Any:
+        await asyncio.sleep(0)
+        return SimpleNamespace(outputs=[SimpleNamespace(token_ids=self.ids, logprobs=None, finish_reason="stop")])
+
+
+def in_folder(folder: Path, model: Path, pipeline: Any, limits: cw.TurnLimits) -> Any:
+    """What an agent reads: its configuration and the prompts. Returns the tokenizer."""
+    Configuration("recipe.toml", str(folder), None, (), str(model), limits, 1, 1, 0).write(folder / "config.json")
+    tokenizer = load_tokenizer(str(model))
+    prompts = {"form": "compact", "ends": [tokenizer.eos_token_id], "end_texts": [tokenizer.eos_token]}
+    (folder / "prompts.json").write_text(json.dumps(prompts))
+    return tokenizer
+
+
+def label_of(corpus: Any, tokenizer: Any, task: cw.Task, row: int, copies: int = 1, **more: Any) -> str:
+    codec = PlainCodec(tokenizer, corpus.prompt_text, ends=frozenset([tokenizer.eos_token_id]))
+    label = {"task": task.id, "split": "train", "row": row, "copies": copies, "logged": 0, "evaluation": False, **more}
+    return json.dumps({**label, "prompt": digest_of_ids(codec.prompt_ids((), task))})
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_task_fixes_its_world(
     seed: int, vault: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -389,28 +416,49 @@ def test_a_task_fixes_its_world(
     """The executor and the reward function open the sessions of the tasks' seeds, whatever the recipe's is."""
     pipeline = cw.Pipeline(vault, conditions=cw.Conditions(seed=seed))
     monkeypatch.setattr("callwright_plugins.openrlhf_trainer.agent.load_pipeline", lambda configuration: pipeline)
-    limits = cw.TurnLimits(assistant_turns=1, user_turns=1, turn_tokens=600)
-    Configuration("recipe.toml", str(tmp_path), None, (), str(model), limits, 1, 1, 0).write(tmp_path / "config.json")
-    tokenizer = load_tokenizer(str(model))
+    tokenizer = in_folder(tmp_path, model, pipeline, cw.TurnLimits(assistant_turns=1, user_turns=1, turn_tokens=600))
     end = tokenizer.eos_token
-    prompts = {"form": "compact", "ends": [tokenizer.eos_token_id], "end_texts": [end]}
-    (tmp_path / "prompts.json").write_text(json.dumps(prompts))
     agent, score = Agent(tmp_path / "config.json"), reward_function(tmp_path / "config.json")
-    codec = PlainCodec(tokenizer, vault.prompt_text, ends=frozenset([tokenizer.eos_token_id]))
     for number, task in enumerate(vault["train"]):
         text = pipeline.parser.render(task.program)
         ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
-        prompt = codec.prompt_ids((), task)
-        label = {"task": task.id, "split": "train", "row": number, "copies": 1, "logged": 0, "evaluation": False}
-        label["prompt"] = digest_of_ids(prompt)
-
-        class Engine:
-            async def generate(self, context: Any, params: Any, ids: Any = ids) -> Any:
-                return SimpleNamespace(outputs=[SimpleNamespace(token_ids=ids, logprobs=None, finish_reason="stop")])
-
+        label = label_of(vault, tokenizer, task, number)
         given = SimpleNamespace(max_tokens=600, logprobs=None)
-        made = asyncio.run(agent.execute("", json.dumps(label), given, 4000, tokenizer, Engine()))
+        made = asyncio.run(agent.execute("", label, given, 4000, tokenizer, Answering(ids)))
         assert made["reward"] == 1.0
-        assert score([f"asked{text}{end}"], ["asked"], [json.dumps(label)])["rewards"] == 1.0
+        assert score([f"asked{text}{end}"], ["asked"], [label])["rewards"] == 1.0
         assert vault.opened == [task.seed] * 2
         vault.opened.clear()
+
+
+def test_users_are_those_of_the_row_and_the_sample_whatever_the_process_did_before(
+    vault_with_users: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, copies = vault_with_users, 3
+    pipeline = cw.Pipeline(corpus, conditions=cw.Conditions(seed=4), registry=corpus.registry)
+    monkeypatch.setattr("callwright_plugins.openrlhf_trainer.agent.load_pipeline", lambda configuration: pipeline)
+    limits = cw.TurnLimits(assistant_turns=3, user_turns=3, turn_tokens=600)
+    tokenizer = in_folder(tmp_path, model, pipeline, limits)
+    task, other = corpus["train"]
+    ids = [*tokenizer.encode(pipeline.parser.render(cw.Program()), add_special_tokens=False), tokenizer.eos_token_id]
+
+    async def sampled(agent: Agent, row: int, of: cw.Task) -> None:
+        label, given = label_of(corpus, tokenizer, of, row, copies), SimpleNamespace(max_tokens=600, logprobs=None)
+        asked = (agent.execute("", label, given, 4000, tokenizer, Answering(ids)) for _ in range(copies))
+        await asyncio.gather(*asked)
+
+    def spoke(rows: Sequence[tuple[int, cw.Task]]) -> list[set[int]]:
+        agent = Agent(tmp_path / "config.json")
+        found = []
+        for row, of in rows:
+            corpus.spoke.clear()
+            asyncio.run(sampled(agent, row, of))
+            assert [name for name, _ in corpus.spoke] == [of.id] * copies
+            found.append({seed for _, seed in corpus.spoke})
+        return found
+
+    whole = spoke([(0, task), (1, other), (2, task)])
+    assert [len(seeds) for seeds in whole] == [copies] * 3, "the samples of a prompt have users that differ"
+    assert not whole[0] & whole[2], "and so have two steps"
+    assert spoke([(2, task)]) == whole[2:], "a run that goes on has the same ones"
+    assert spoke([(1, other), (0, task)]) == [whole[1], whole[0]]

@@ -68,6 +68,7 @@ class Server:
 
     def __init__(self, tokenizer: Any, *replies: str | Exception) -> None:
         self.tokenizer, self.replies, self.asked = tokenizer, list(replies), []
+        self.step = 4
 
     async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: Any, **more: Any) -> Any:
         self.asked.append((request_id, list(prompt_ids), dict(sampling_params)))
@@ -77,7 +78,8 @@ class Server:
         ids = [*self.tokenizer.encode(reply, add_special_tokens=False), self.tokenizer.eos_token_id]
         ids = ids[: sampling_params.get("max_tokens", len(ids))]
         logprobs = [-0.5 - at for at in range(len(ids))]
-        return TokenOutput(token_ids=ids, log_probs=logprobs, num_preempted=1, extra_fields={"max_global_steps": 4})
+        extra = {"max_global_steps": self.step}
+        return TokenOutput(token_ids=ids, log_probs=logprobs, num_preempted=1, extra_fields=extra)
 
 
 def configuration(**rollout: Any) -> Any:
@@ -129,7 +131,9 @@ def run(coroutine_of: Callable[[], Any]) -> Any:
     return asyncio.run(inner())
 
 
-def episode(server: Server, tokenizer: Any, config: Any = None, data: Any = None, **options: Any) -> Any:
+def episode(
+    server: Server, tokenizer: Any, config: Any = None, data: Any = None, *, priority: int = 3, **options: Any
+) -> Any:
     """An episode by the agent loop as verl makes and calls it: by hydra, from the file of agent loops."""
 
     async def inner() -> Any:
@@ -146,7 +150,7 @@ def episode(server: Server, tokenizer: Any, config: Any = None, data: Any = None
             data_config=theirs.DictConfigWrap((config or configuration()).data),
             tools=theirs.ToolListWrap([]),
         )
-        return await made.run({"temperature": 1.0}, priority=3, **(data or row()))
+        return await made.run({"temperature": 1.0}, priority=priority, **(data or row()))
 
     return asyncio.run(inner())
 
@@ -248,6 +252,39 @@ def test_a_task_fixes_its_world(seed: int, vault: Any, tokenizer: Any, monkeypat
         assert output.reward_score == 1.0
         assert vault.opened.pop() == task.seed
         assert not vault.opened
+
+
+def test_users_are_those_of_the_step_and_the_sample_whatever_the_process_did_before(
+    vault_with_users: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from callwright.pipeline import open_pipeline
+
+    corpus = vault_with_users
+    made = "callwright_plugins.verl_bridge.agent_loop.open_named"
+    monkeypatch.setattr(
+        made, lambda recipe, *given: open_pipeline(recipe, corpus, seed=given[3], registry=corpus.registry)
+    )
+    answer = cw.parser("json").render(cw.Program())
+
+    def seed_of(task: cw.Task, sample: int, step: int, *, fails: bool = False, seed: int = 7) -> int:
+        data = {**row(), "raw_prompt": [{"role": "user", "content": task.query}]}
+        data["reward_model"] = {"style": "rule", "ground_truth": task.id}
+        server = Server(tokenizer, *([RuntimeError("busy")] if fails else []), answer)
+        server.step = step
+        corpus.spoke.clear()
+        episode(server, tokenizer, data=data, priority=sample, recipe="tier", seed=seed, limits={"assistant_turns": 3})
+        ((name, found),) = corpus.spoke
+        assert name == task.id
+        return int(found)
+
+    task, other = corpus["train"]
+    samples = [(task, 0, 1), (task, 1, 1), (other, 2, 1), (task, 0, 2), (task, 1, 2)]
+    begun = {(of.id, sample, step): seed_of(of, sample, step) for of, sample, step in samples}
+    assert len(set(begun.values())) == len(samples)
+    for of, sample, step in reversed(samples):  # as in a process that goes on at another place
+        assert seed_of(of, sample, step) == begun[of.id, sample, step]
+    assert seed_of(task, 0, 1, fails=True) == begun[task.id, 0, 1]
+    assert seed_of(task, 0, 1, seed=8) != begun[task.id, 0, 1]
 
 
 def test_turns_and_tokens_are_bounded_by_verls_configuration(tokenizer: Any) -> None:

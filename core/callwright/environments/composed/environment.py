@@ -18,10 +18,11 @@ from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
 from callwright.environments.composed.session import ComposedSession
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.paging import Fit, fit_to
 from callwright.environments.people.person import People, drawn, read_people
 from callwright.environments.protocol import Briefs, Environment, OutOfProcess, TakesAnything, declares
 from callwright.environments.sessions import is_foreign
-from callwright.environments.stateful import NOW
+from callwright.environments.stateful.environment import NOW
 from callwright.environments.tool_names import offer
 from callwright.errors import NameClash, UnknownName, UsageError
 from callwright.pickling import ByName
@@ -62,6 +63,7 @@ class ComposedEnvironment(ByName, Environment):
                 )
         self.money = money
         self.bank_number = self._bank(money)
+        self._check_money()
         self._find()
 
     def _bank(self, money: str | None) -> int | None:
@@ -73,6 +75,22 @@ class ComposedEnvironment(ByName, Environment):
         if money == OWN or not banks or not charged:
             return None
         return banks[money] if money else next(iter(banks.values()))
+
+    def _check_money(self) -> None:
+        """Money moves between the worlds of one process."""
+        for part in self._of_money():
+            if declares(part, OutOfProcess):
+                raise UsageError(
+                    f"{part.name!r} lives in a process of its own, and parts share money in one process: isolate the "
+                    'whole, callwright.isolated(callwright.compose(…)), or say money="own"'
+                )
+
+    def _of_money(self) -> list[Environment]:
+        """The bank and the parts that charge; none if no money is shared."""
+        if self.bank_number is None:
+            return []
+        bank = self.parts[self.bank_number]
+        return [part for part in self.parts if part is bank or getattr(part, "charges", None) is not None]
 
     def _find(self) -> None:
         numbers = {id(part): number for number, part in enumerate(self.parts)}
@@ -86,7 +104,9 @@ class ComposedEnvironment(ByName, Environment):
         for name, (number, original) in self.routes.items():
             self._names[self.parts[number].name][name] = original
         self.user_routes, self._user_specs = self._of_users()
-        self._placed: dict[tuple[str | None, float | None], ComposedEnvironment] = {}
+        for name, (number, original) in self.user_routes.items():
+            self._names[self.parts[number].name].setdefault(name, original)
+        self._placed: dict[tuple[str | None, float | None], Environment] = {}
 
     def _of_users(self) -> tuple[dict[str, tuple[int, str]], dict[str, ToolSpec]]:
         """The tools of users, named as those of agents are."""
@@ -102,7 +122,7 @@ class ComposedEnvironment(ByName, Environment):
         return self._user_specs
 
     def names_in(self, part: str) -> Callable[[str], str | None]:
-        """What gives the name of a tool in a part; ``None`` for tools of other parts."""
+        """What gives the name of a tool in a part, of an agent or a user; ``None`` for tools of other parts."""
         return self._names[part].get
 
     def __getstate__(self) -> dict[str, Any]:
@@ -137,18 +157,39 @@ class ComposedEnvironment(ByName, Environment):
         """Whether a call may wait for something outside of this process."""
         return any(getattr(part, "blocking", False) or declares(part, OutOfProcess) for part in self.parts)
 
-    def placed(self, isolation: str | None, time_limit: float | None) -> ComposedEnvironment:
-        """The same with its foreign parts in processes (:func:`callwright.environments.isolated.placing.place`)."""
+    def placed(self, isolation: str | None, time_limit: float | None) -> Environment:
+        """The same with its foreign parts in processes (:func:`callwright.environments.isolated.placing.place`).
+
+        Parts that share money stay together: where one of them is foreign, the whole lives in a process.
+        """
         key = isolation, time_limit
         known = self._placed.get(key)
         if known is None:
-            from callwright.environments.isolated.placing import place
-
-            parts = [place(part, isolation, time_limit) or part if is_foreign(part) else part for part in self.parts]
-            same = all(one is other for one, other in zip(parts, self.parts, strict=True))
-            known = self if same else self._of(parts)
-            self._placed[key] = known
+            known = self._placed[key] = self._place(isolation, time_limit)
         return known
+
+    def fitted(self, fit: Fit) -> ComposedEnvironment:
+        """The same with results and listings of all parts that fit a model with little room
+        (:class:`callwright.environments.paging.Fit`). Raises :class:`callwright.UsageError` for a part that cannot.
+        """
+        return self._of([fit_to(part, fit) for part in self.parts])
+
+    def _place(self, isolation: str | None, time_limit: float | None) -> Environment:
+        from callwright.environments.isolated.placing import place
+
+        together = self._of_money()
+        if any(is_foreign(part) for part in together):
+            whole = place(self, isolation, time_limit)
+            if whole is not None:
+                return whole
+        moved = {
+            part.name: place(part, isolation, time_limit)
+            for part in self.parts
+            if is_foreign(part) and part not in together
+        }
+        parts = [moved.get(part.name) or part for part in self.parts]
+        same = all(one is other for one, other in zip(parts, self.parts, strict=True))
+        return self if same else self._of(parts)
 
     def _of(self, parts: Sequence[Environment]) -> ComposedEnvironment:
         return ComposedEnvironment(parts, people=self.people, money=self.money)

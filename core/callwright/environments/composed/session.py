@@ -22,7 +22,7 @@ from callwright.environments.living.passing import MOST_EVENTS, most_told
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome, Session
 from callwright.environments.sizes import TooLarge, check_result
-from callwright.errors import ComponentError, UnknownName, UsageError
+from callwright.errors import ComponentError, DataError, UnknownName, UsageError
 from callwright.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -128,14 +128,19 @@ class ComposedSession(MovingTime, Session):
             if purse is None or reads or not purse.pays(part):
                 outcome = call(original, arguments)
             else:
-                outcome = purse.call(part, lambda: call(original, arguments))
+                outcome = purse.call(part, call, original, arguments)
             if not part.bounded:
                 try:
                     check_result(tool, outcome.value)
                 except TooLarge as error:
                     outcome = Outcome("execution_error", None, error.code, error.message)
-            if part.world_now and session.world.now > self._now:  # its tool took its time
-                self._now = part.at = session.world.now
+            if part.takes_time or (part.world_now and not reads):
+                now = session.world.now if part.world_now else session.tell_time()
+                if now > self._now:  # its tool took its time
+                    self._now = part.at = now
+            if part.takes_time and method == "user_call" and callable(getattr(session, "take_notices", None)):
+                told = *outcome.notices, *session.take_notices()  # which the part keeps for the agent's next call of it
+                self._notices, outcome = (*self._notices, *told), evolve(outcome, notices=())
             if self._clock is not None and outcome.kind != "unknown_tool":
                 latency = 0 if part.takes_time else specs[tool].latency
                 self.let_pass(self._clock.of_call(self._now) + latency)
@@ -165,7 +170,7 @@ class ComposedSession(MovingTime, Session):
             return part.open(self._now)
         session = part.open(self._now, self.people)
         if self._hazards is not None and callable(getattr(session, "meet_hazards", None)):
-            session.meet_hazards(self._hazards.under(self.environment.names_in(part.name)))
+            session.meet_hazards(self._hazards.under(self.environment.names_in(part.name), part.name))
         part.keep_time(self._clock is not None, self._hazards is not None)
         return session
 
@@ -224,7 +229,7 @@ class ComposedSession(MovingTime, Session):
         for part in self._parts:
             session = part.session
             if session is not None and callable(getattr(session, "meet_hazards", None)):
-                session.meet_hazards(self._hazards.under(self.environment.names_in(part.name)))
+                session.meet_hazards(self._hazards.under(self.environment.names_in(part.name), part.name))
                 part.keep_time(self._clock is not None, True)
 
     def next_turn(self) -> None:
@@ -250,7 +255,10 @@ class ComposedSession(MovingTime, Session):
 
     def digest(self) -> str:
         """A hash of the states of all parts and of the time; it costs what was touched since it was last asked for."""
-        self._enter()
+        if not self._touched and self._now == self._known_at:
+            return self._known  # asked for after every call, most of which change nothing
+        if not self._turn.acquire(False):
+            raise in_use()
         try:
             return self._digest()
         finally:
@@ -258,11 +266,13 @@ class ComposedSession(MovingTime, Session):
 
     def _digest(self) -> str:
         changed = self._now != self._known_at
+        handed = False
         for part in self._touched:
             before = part.mark
-            changed = part.measured() != before or changed
-        if self._touched:
-            self._touched = [part for part in self._touched if part.handed]
+            if part.measured() != before:
+                changed = True
+            handed = handed or part.handed
+        self._touched = [part for part in self._touched if part.handed] if handed else []
         if changed:
             self._head = self._head or json.dumps([self.environment.name, self._opens, repr(self.people)])
             marks = ",".join([part.mark for part in self._parts])
@@ -330,6 +340,44 @@ class ComposedSession(MovingTime, Session):
             for part in self._parts
             if part.session is not None and hasattr(part.session, "snapshot") and part.measured()
         }
+
+    def dump(self) -> dict[str, Any]:
+        """Everything as JSON, which :meth:`load` reads: ``{"now": seconds, "parts": {name: {"now": …, "tables": …}}}``.
+
+        Raises :class:`callwright.UsageError` where the state of a part is not in tables.
+        """
+        parts: dict[str, Any] = {}
+        for part in self._parts:
+            session = self._opened(part)
+            if not part.world_now:
+                raise UsageError(
+                    f"the state of {part.name!r} is not in tables of this process, so it cannot be written"
+                )
+            parts[part.name] = session.world.dump()
+        return {"now": self._now, "parts": parts}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on in the state that :meth:`dump` told; parts that it does not name are as they are.
+
+        Raises :class:`callwright.errors.DataError` for one of other parts or tables.
+        """
+        self._enter()
+        try:
+            self._now = state["now"]
+            known = {part.name: part for part in self._parts}
+            for name, tables in state["parts"].items():
+                if name not in known:
+                    raise DataError(str(UnknownName("part in the state", name, known)))
+                part = known[name]
+                session = self._opened(part)
+                loaded = session.helper("_load_scenario", {"state": dict(tables)})
+                if not loaded.executed:
+                    raise DataError(f"{name}: {loaded.message}")
+                part.posted = {}  # what was paid until then is paid
+                part.at = session.now
+                self._touch(part)
+        finally:
+            self._turn.release()
 
     def goal_state(self) -> dict[str, Any]:
         """What the session has made of its scenarios, without bookkeeping, part by part

@@ -1,6 +1,7 @@
 """Exposure: what a session knows of its hazards: how often it was called, what was used up, and how it was before.
 
-None of it is state of the world, so none is in the digest; forks take it with them, and a reset begins anew.
+None of it is state of the world, so none is in the digest; forks take it with them, and a reset begins anew. What is
+used up is counted apart for the agent and its user: neither uses up the room of the other.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final
 from callwright.environments.calling import ReadyTool, call_tool
 from callwright.environments.hazards.noise import half_of_it, without_a_field
 from callwright.environments.hazards.policy import CODES, Fault, Hazards
-from callwright.environments.protocol import Outcome
+from callwright.environments.protocol import By, Outcome
 from callwright.environments.world import World
 
 _SAID: Final = {
@@ -33,7 +34,7 @@ class Exposure:
         self._turn = 0
         self._calls: dict[str, int] = {}
         self._hits: dict[str, int] = {}
-        self._used: dict[tuple[int, str], tuple[int, ...]] = {}
+        self._used: dict[tuple[int, str, By], tuple[int, ...]] = {}
         self._before: World | None = None
         self._pending: Fault | None = None
 
@@ -44,7 +45,7 @@ class Exposure:
         return other
 
     def next_turn(self) -> None:
-        """The model has another turn: where time stands still, limits begin anew."""
+        """The model or its user has another turn: where time stands still, limits begin anew."""
         self._turn += 1
 
     def call(
@@ -55,10 +56,11 @@ class Exposure:
         world: World,
         fault: Callable[[str], Outcome | None] | None,
         moves: bool,
+        by: By = "agent",
     ) -> Outcome:
         """As :func:`callwright.environments.calling.call_tool`, where something may go wrong.
 
-        ``fault`` is asked first; ``moves`` says whether time does.
+        ``fault`` is asked first; ``moves`` says whether time does; ``by`` is who calls one of these tools.
         """
         self.lost, self._pending = 0, None
         tool = tools.get(name)
@@ -66,7 +68,7 @@ class Exposure:
 
         def befalling(asked: str) -> Outcome | None:
             answered = fault(asked) if fault is not None else None
-            return self._befallen(asked, world, now) if answered is None else answered
+            return self._befallen(asked, world, now, by) if answered is None else answered
 
         writes = tool is not None and not tool.changes_nothing
         earlier = world.fork() if writes and self._looks_back else None
@@ -84,9 +86,9 @@ class Exposure:
     def _looks_back(self) -> bool:
         return any(fault.kind == "stale_read" for fault in self.hazards.faults)
 
-    def _befallen(self, name: str, world: World, now: int | None) -> Outcome | None:
+    def _befallen(self, name: str, world: World, now: int | None, by: By) -> Outcome | None:
         """What stands in place of a call that fits its schema, if anything does."""
-        refused = self._over_a_limit(name, now)
+        refused = self._over_a_limit(name, now, by)
         if refused is not None:
             return refused
         hazards = self.hazards
@@ -148,14 +150,14 @@ class Exposure:
 
     # Limits -----------------------------------------------------------------------------------------------------------
 
-    def _over_a_limit(self, name: str, now: int | None) -> Outcome | None:
+    def _over_a_limit(self, name: str, now: int | None, by: By) -> Outcome | None:
         """The refusal of a call for which a limit has no room; else the call is counted."""
         counted = []
         for place, limit in enumerate(self.hazards.limits):
             group = limit.group(name)
             if group is None:
                 continue
-            key = place, group
+            key = place, group, by
             if now is None:
                 used = tuple(turn for turn in self._used.get(key, ()) if turn == self._turn)
                 when, room = "in a turn", "the next turn has room again"

@@ -24,6 +24,8 @@ CODES: Final[Mapping[str, str]] = {
 }
 #: In a limit: each tool by itself.
 EACH: Final = "*"
+#: Behind the name of a part: all of its tools.
+OF_A_PART: Final = ".*"
 _MOST_SECONDS: Final = 86_400
 _MOST_CALLS: Final = 1_000_000
 S = TypeVar("S")
@@ -44,7 +46,8 @@ class Fault:
     - ``truncated_page``: half of a page arrives (``PAGE_TRUNCATED``).
     - ``stale_read``: a read-only tool answers as before the last change (``STALE_READ``).
 
-    ``rate`` is a probability for each call, ``tools`` are the names of those that it befalls, all if there are none.
+    ``rate`` is a probability for each call, ``tools`` are the names of those that it befalls, all if there are none;
+    in an environment of several ``email.*`` are those of the part ``email``.
     Spoiled results are ``partial`` and say so; ``silent`` ones look whole. Raises
     :class:`callwright.errors.DataError` for what is none of this.
     """
@@ -78,8 +81,9 @@ class Fault:
 class RateLimit:
     """At most ``calls`` calls in any ``seconds`` that pass; where time stands still, in a turn of the model.
 
-    ``tool`` is a name, ``""`` for all tools of the environment together, ``"*"`` for each by itself. Calls that are
-    refused do not count. Raises :class:`callwright.errors.DataError` for numbers that are not whole or not above 0.
+    ``tool`` is a name, ``""`` for all tools of the environment together, ``"*"`` for each by itself; in an environment
+    of several ``"email.*"`` for all of the part ``email`` together. Calls that are refused do not count. Raises
+    :class:`callwright.errors.DataError` for numbers that are not whole or not above 0.
     """
 
     calls: int
@@ -142,19 +146,24 @@ class Hazards:
         """What is drawn for one call, apart for each ``what``."""
         return Random(f"{self.seed}/{world_seed}/{tool}/{number}/{what}")
 
-    def under(self, names: Callable[[str], str | None]) -> Hazards:
+    def under(self, names: Callable[[str], str | None], part: str = "") -> Hazards:
         """Those of a part whose tools have other names there: ``names`` gives them, ``None`` for no tool of the part.
 
-        Limits of all tools together, or of each, hold in every part.
+        ``part`` is its name: :data:`OF_A_PART` behind it stands for all of its tools. Limits of all tools together, or
+        of each, hold in every part.
         """
+        whole = part + OF_A_PART
         faults = []
         for fault in self.faults:
             tools = tuple(there for name in fault.tools if (there := names(name)) is not None)
-            if tools or not fault.tools:
-                faults.append(evolve(fault, tools=tools))
+            if whole in fault.tools:
+                tools = ()
+            elif fault.tools and not tools:
+                continue
+            faults.append(evolve(fault, tools=tools))
         limits = []
         for limit in self.limits:
-            there = limit.tool if limit.tool in ("", EACH) else names(limit.tool)
+            there = limit.tool if limit.tool in ("", EACH) else "" if limit.tool == whole else names(limit.tool)
             if there is not None:
                 limits.append(evolve(limit, tool=there))
         return evolve(self, faults=tuple(faults), limits=tuple(limits))
@@ -174,7 +183,8 @@ def read_hazards(stated: Any) -> Hazards:
     objects, or a text.
 
     The text is ``off`` for none, else ``unavailable=0.1,timeout=0.05,limit=20/60,seed=1``: rates of faults, calls in
-    seconds, and the numbers of :class:`Hazards`. Raises :class:`callwright.errors.DataError` for anything else.
+    seconds, and the numbers of :class:`Hazards`; ``email.unavailable=0.2`` is of the part ``email`` alone. Raises
+    :class:`callwright.errors.DataError` for anything else.
     """
     if isinstance(stated, Hazards):
         return stated
@@ -196,13 +206,16 @@ def _written(text: str) -> Hazards:
         try:
             if not sign:
                 raise ValueError
-            if name == "limit":
+            part, _, what = name.rpartition(".")
+            if what == "limit":
                 calls, per, seconds = value.partition("/")
-                found["limits"].append(RateLimit(int(calls), int(seconds) if per else 60))
+                of = part + OF_A_PART if part else ""
+                found["limits"].append(RateLimit(int(calls), int(seconds) if per else 60, of))
             elif name in ("seed", "in_a_row"):
                 found[name] = int(value)
             else:
-                found["faults"].append(Fault(name, float(value)))  # type: ignore[arg-type]  # it says what there are
+                of_part = (part + OF_A_PART,) if part else ()
+                found["faults"].append(Fault(what, float(value), of_part))  # type: ignore[arg-type]  # it says which
         except ValueError:
             raise DataError(
                 f"{part[:80]!r} does not say what calls meet; write 'off' or 'unavailable=0.1,timeout=0.05,limit=20/60'"

@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-from callwright.environments.calling import OneThread, ReadyTool, call_tool, in_use
-from callwright.environments.living.policy import ClockPolicy
-from callwright.environments.protocol import Outcome
+from callwright.environments.calling import OneThread, unknown_tool
+from callwright.environments.protocol import By, Outcome, Session
+from callwright.environments.sessions import call_session
 from callwright.environments.undeclared import account_of
 from callwright.environments.world import World
 from callwright.errors import CallwrightError, ComponentError, UsageError
+from callwright.language.program import Call
 
 
 class CalledByUsers(OneThread):
     """What a session over a world does for its user. A class with it gives it the rest of its attributes."""
 
     __slots__ = ()
-    #: Its ``user_entries`` are the tools of users, made ready.
     environment: Any
     world: World
-    _clock: ClockPolicy | None
     _closed: bool
+    #: Failures that were injected, for tools of the user as for others.
+    _faults: dict[str, tuple[int, str]] | None
 
     def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """A call of the user, by a tool that no agent is offered; as a call of the agent otherwise.
 
-        It takes its time where the clock moves. What the person is told meanwhile stays for the agent to read.
+        Where the clock moves, it takes its time and the latency of its tool. It meets the hazards of the session, whose
+        limits count the calls of the user apart. What the person is told meanwhile stays for the agent to read.
         """
         if self._closed:
             raise UsageError(f"the session of {self.environment.name!r} is closed")
-        entries: Mapping[str, ReadyTool] = self.environment.user_entries
-        if not self._turn.acquire(False):
-            raise in_use()
         try:
-            outcome = call_tool(entries, tool, arguments, self.world, self.world)
-            if self._clock is not None and outcome.kind != "unknown_tool":
-                self.let_pass(self._clock.of_call(self.world.now))
-            return outcome
+            return self.call_with_care(tool, arguments, self._fault if self._faults else None, "user")
         except CallwrightError:
             raise
         except Exception as error:
             raise ComponentError(
                 f"{account_of(tool, error)}\nThis is a bug of the environment {self.environment.name!r}"
             ) from error
-        finally:
-            self._turn.release()
 
-    def let_pass(self, seconds: int) -> None:
-        """Let time pass in the midst of a call."""
+    def call_with_care(
+        self, tool: str, arguments: dict[str, Any], fault: Callable[[str], Outcome | None] | None, by: By = "agent"
+    ) -> Outcome:
+        """A call that takes time, or of which something may go wrong."""
+        raise NotImplementedError
+
+    def _fault(self, tool: str) -> Outcome | None:
         raise NotImplementedError
 
     def tell_time(self) -> int:
         """The time in the world, in seconds since 1970 (UTC)."""
         return self.world.now
+
+
+class _AsUser:
+    """A session whose calls are those of its user."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[str, dict[str, Any]], Outcome]) -> None:
+        self.call = call
+
+
+def call_as_user(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    """Have a session execute a call of its user; as :func:`callwright.environments.sessions.call_session`."""
+    method = getattr(session, "user_call", None)
+    if not callable(method):
+        return unknown_tool(call.tool)
+    return call_session(_AsUser(method), call, arguments)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from callwright.environments.living.events import LAST
 from callwright.environments.living.passing import most_told, pass_time
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.people.person import People
-from callwright.environments.protocol import Outcome
+from callwright.environments.protocol import By, Outcome
 from callwright.environments.world import World
 from callwright.errors import UsageError
 
@@ -22,7 +22,7 @@ class MovingTime(MeetingHazards):
     """What a session over a world does with time. A class with it gives it the rest of its attributes."""
 
     __slots__ = ("_clock", "_notices", "_user_turns")
-    #: Its ``entries`` are the tools, its ``events`` what time brings.
+    #: Its ``entries`` are the tools, its ``user_entries`` those of users, its ``events`` what time brings.
     environment: Any
     world: World
     _clock: ClockPolicy | None
@@ -84,26 +84,41 @@ class MovingTime(MeetingHazards):
         self.world.end()
 
     def call_with_care(
-        self, tool: str, arguments: dict[str, Any], fault: Callable[[str], Outcome | None] | None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        fault: Callable[[str], Outcome | None] | None,
+        by: By = "agent",
     ) -> Outcome:
-        """A call that takes time, or of which something may go wrong. ``fault`` may answer in place of a valid one."""
+        """A call that takes time, or of which something may go wrong. ``fault`` may answer in place of a valid one.
+
+        What happened meanwhile is told to the agent with its next call, if this one is ``by`` the user.
+        """
         world, turn, exposure, clock = self.world, self._turn, self._exposure, self._clock
-        tools = self.environment.entries
+        environment = self.environment
+        tools = environment.entries if by == "agent" else environment.user_entries
         if not turn.acquire(False):
             raise in_use()
         try:
             if exposure is None:
                 outcome = call_tool(tools, tool, arguments, world, world, None, fault)
             else:
-                outcome = exposure.call(tools, tool, arguments, world, fault, clock is not None)
+                outcome = exposure.call(tools, tool, arguments, world, fault, clock is not None, by)
             if clock is None or outcome.kind == "unknown_tool":
                 return outcome
             lost = 0 if exposure is None else exposure.lost
             self.let_pass(clock.of_call(world.now) + tools[tool].spec.latency + lost)
-            notices, self._notices = self._notices, ()
+            if by == "user":
+                return outcome
+            notices = self.take_notices()
             return evolve(outcome, notices=most_told(notices)) if notices else outcome
         finally:
             turn.release()
+
+    def take_notices(self) -> tuple[str, ...]:
+        """What the signed-in person was told and no outcome has handed on; whoever takes it hands it on."""
+        notices, self._notices = self._notices, ()
+        return notices
 
     # For whoever makes one session of several
 

@@ -48,7 +48,8 @@ class Charges:
 class Bank:
     """What an environment does as the bank of the person.
 
-    ``account(world)`` is the person's account, ``None`` if there is none; ``available(world, account)`` what can be
+    ``account(world)`` is the person's account, ``None`` if there is none: as the scenario has it, of whose first state
+    it is asked once. ``available(world, account)`` what can be
     charged to it now (0 if it is blocked); ``post(world, account, cents, text, other)`` writes a movement, whose cents
     are negative where the person pays.
     """
@@ -71,8 +72,14 @@ def movements(world: World, charges: Charges, posted: Mapping[Item, int]) -> lis
     """What has been paid since the scenario and is not ``posted``: in the order of the charges, then of the keys."""
     found: list[Movement] = []
     changes = world.changes()
+    first: World | None = None
     for number, charge in enumerate(charges.of):
-        changed, base = changes.get(charge.rows, {}), world.base.rows(charge.rows)
+        changed = changes.get(charge.rows)
+        if changed is None:
+            if not posted:
+                continue
+            changed = {}
+        base = world.base.rows(charge.rows)
         open_items = {(number, key_text(key)): key for key in changed}
         for item in posted:  # a row that is again as it was at first
             if item[0] == number and item not in open_items:
@@ -82,7 +89,8 @@ def movements(world: World, charges: Charges, posted: Mapping[Item, int]) -> lis
             row, before = world.get(charge.rows, key), base.get(key)
             cents = 0 if row is None else charge.paid(world, row)
             if before is not None:
-                cents -= charge.paid(World(world.base), before)
+                first = first or World(world.base)
+                cents -= charge.paid(first, before)
             cents -= posted.get(item, 0)
             if cents:
                 shown = before if row is None else row

@@ -102,6 +102,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
         known = tools.get(id(spec))
         if known is None:
             told = [spec.name, spec.description, spec.parameters, spec.result, spec.result_field]
+            told += ["brief"] if spec.brief else []
             known = tools[id(spec)] = (spec, _digest(told))
         return known[1]
 
@@ -116,6 +117,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 task.returns,
                 None if task.program is None else [_or_none(call) for call in task.program.calls],
                 {name: _or_none(value) for name, value in task.facts.items()},
+                *([] if not task.answer.open else [["open", *task.answer.open]]),
                 *([] if task.clock is None else [task.clock.to_json()]),
                 *([] if task.shown is None else [["shown", *task.shown]]),
                 *(["instances", one.scenario, one.seed, _or_none(list(one.answer.values))] for one in task.instances),

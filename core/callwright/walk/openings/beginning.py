@@ -9,6 +9,7 @@ from attrs import evolve
 
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.asking import meet_hazards
+from callwright.environments.living.called_by_users import call_as_user
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import call_session
 from callwright.errors import DataError, InfrastructureFailure
@@ -16,7 +17,6 @@ from callwright.language.program import Call, Program
 from callwright.tools.spec import ToolSpec
 from callwright.walk.openings.opening import Opening
 from callwright.walk.trace import Trace
-from callwright.walk.users.world import call_as_user
 
 #: Runs a program in a session that is open: ``(program, session, tools, caller)``.
 Run = Callable[[Program, Session, Mapping[str, ToolSpec], Callable[..., Outcome]], Trace]

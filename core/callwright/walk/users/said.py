@@ -10,7 +10,7 @@ from attrs import Attribute, field, frozen
 
 from callwright.errors import ComponentError, DataError, UsageError
 from callwright.language.program import Call, plain
-from callwright.walk.trace import Trace
+from callwright.walk.trace import Trace, observations
 
 
 def _options(given: Any) -> dict[str, Any]:
@@ -132,3 +132,10 @@ class UserTurn:
 
     said: Said
     trace: Trace | None = field(default=None, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the user said as an object of JSON, and ``observations`` of the calls that it made."""
+        found = self.said.to_json()
+        if self.said.calls and self.trace is not None:
+            found["observations"] = observations(self.trace)
+        return found

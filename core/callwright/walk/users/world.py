@@ -1,4 +1,4 @@
-"""The world as a user has it: a look at it, and tools of its own. Wherever the session lives."""
+"""The world as a user sees it, wherever the session lives."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright.environments.calling import unknown_tool
 from callwright.environments.clock import TimedSession
 from callwright.environments.knowledge.asking import knowledge_of
-from callwright.environments.protocol import Outcome, Session
-from callwright.environments.sessions import call_session
+from callwright.environments.protocol import Session
 from callwright.errors import DataError
-from callwright.language.program import Call
 
 #: What a user may ask beside what somebody knows, and the method of the session that answers.
 _ANSWERED_BY: Final = {"check_goal": "check_goal", "now": "tell_time"}
@@ -65,20 +62,3 @@ def ask_world(session: Session, question: str, *given: Any) -> Any:
     if isinstance(session, TimedSession):
         return session.asked(f"{question!r} of a session", lambda: method(*given))
     return method(*given)
-
-
-class _AsUser:
-    """A session whose calls are those of its user."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call: Callable[[str, dict[str, Any]], Outcome]) -> None:
-        self.call = call
-
-
-def call_as_user(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-    """Have a session execute a call of its user; as :func:`callwright.environments.sessions.call_session`."""
-    method = getattr(session, "user_call", None)
-    if not callable(method):
-        return unknown_tool(call.tool)
-    return call_session(_AsUser(method), call, arguments)  # type: ignore[arg-type]

@@ -155,7 +155,7 @@ def _turns(policy: Policy, episode: TokenEpisode) -> dict[str, Any]:
             "calls": len(turn.calls),
             "tokens": end - start,
             "observation": policy.written(response[end:after]),
-            **({} if turn.user is None else {"user": turn.user.said.to_json()}),
+            **({} if turn.user is None else {"user": turn.user.to_json()}),
         }
         for turn, (start, end), after in zip(episode.attempt.turns, ranges, following, strict=True)
     ]

@@ -39,7 +39,7 @@ class RateView(TypedDict):
     quote: str
     mid_rate: Annotated[float, Field(description="The market's rate, without the bank's margin.")]
     customer_rate: Annotated[float, Field(description="Units of quote that a customer gets for one of base.")]
-    amount_cents: int
+    amount_cents: Annotated[int, Field(description="In base.")]
     converted_cents: Annotated[
         int, Field(description="What the amount comes to in the quote currency, at customer_rate.")
     ]

@@ -67,8 +67,8 @@ class FoundEvent(TypedDict):
     title: str
     location: str
     organizer_email: str
-    start: str
-    end: str
+    start: Annotated[str, Field(description="UTC; of a series its first occurrence.")]
+    end: Annotated[str, Field(description="UTC.")]
     recurring: bool
     status: str
 
@@ -76,11 +76,11 @@ class FoundEvent(TypedDict):
 class FreeWindow(TypedDict):
     """A time in which everybody is free; a meeting may begin at any time from ``start`` to ``latest_start``."""
 
-    start: str
+    start: Annotated[str, Field(description="UTC.")]
     latest_start: Annotated[str, Field(description="The last start at which it still fits into the slot.")]
-    end: str
-    minutes: int
-    local_start: str
+    end: Annotated[str, Field(description="UTC.")]
+    minutes: Annotated[int, Field(description="From start to end.")]
+    local_start: Annotated[str, Field(description="In your time zone.")]
 
 
 class ConflictView(TypedDict):
@@ -90,8 +90,8 @@ class ConflictView(TypedDict):
     email: str
     event_id: str
     title: str
-    start: str
-    end: str
+    start: Annotated[str, Field(description="UTC.")]
+    end: Annotated[str, Field(description="UTC.")]
 
 
 def window(world: World, start: str, end: str, zone: str, most_days: int, default_days: int = 7) -> tuple[int, int]:

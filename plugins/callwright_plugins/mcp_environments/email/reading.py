@@ -23,10 +23,10 @@ class FolderView(TypedDict):
 
     folder_id: str
     name: str
-    role: str
-    total: int
+    role: Annotated[str, Field(description="What it is for; empty: one of your own.")]
+    total: Annotated[int, Field(description="Messages in it.")]
     unread: int
-    mailbox_free_bytes: int
+    mailbox_free_bytes: Annotated[int, Field(description="Of the whole mailbox.")]
 
 
 class LabelView(TypedDict):
@@ -34,7 +34,7 @@ class LabelView(TypedDict):
 
     label_id: str
     name: str
-    messages: int
+    messages: Annotated[int, Field(description="How many have it.")]
 
 
 class ContactView(TypedDict):
@@ -44,7 +44,7 @@ class ContactView(TypedDict):
     name: str
     address: str
     company: str
-    active: bool
+    active: Annotated[bool, Field(description="false: mail to them comes back.")]
 
 
 def newest_first(message: Message) -> tuple[int, str]:

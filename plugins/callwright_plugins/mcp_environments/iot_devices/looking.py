@@ -60,7 +60,7 @@ class RoomView(TypedDict):
     name: str
     floor: int
     device_count: int
-    alarm_mode: AlarmMode
+    alarm_mode: Annotated[AlarmMode, Field(description="Of the whole home.")]
 
 
 class StepView(TypedDict):
@@ -85,9 +85,9 @@ class AutomationView(TypedDict):
     automation_id: str
     name: str
     trigger: Trigger
-    time: str | None
-    days: list[str]
-    source_device_id: str | None
+    time: Annotated[str | None, Field(description="UTC; of those that run daily.")]
+    days: Annotated[list[str], Field(description="Of those that run daily.")]
+    source_device_id: Annotated[str | None, Field(description="Whose event starts it; null: none.")]
     event: Event | None
     scene_id: str | None
     steps: list[StepView]
@@ -99,7 +99,7 @@ class AutomationView(TypedDict):
 class Sample(TypedDict):
     """A value at a time."""
 
-    at: str
+    at: Annotated[str, Field(description="UTC.")]
     value: float
 
 
@@ -109,8 +109,8 @@ class DeviceEnergy(TypedDict):
     device_id: str
     name: str
     room_id: str
-    on_minutes: int
-    energy_wh: int
+    on_minutes: Annotated[int, Field(description="In the time asked for.")]
+    energy_wh: Annotated[int, Field(description="In the time asked for.")]
 
 
 class Energy(TypedDict):
@@ -118,7 +118,7 @@ class Energy(TypedDict):
 
     start: str
     end: str
-    total_wh: int
+    total_wh: Annotated[int, Field(description="Of the devices listed.")]
     devices: list[DeviceEnergy]
 
 
@@ -127,7 +127,7 @@ class LockEntryView(TypedDict):
 
     at: str
     event: Literal["locked", "unlocked", "wrong_code"]
-    by: str
+    by: Annotated[str, Field(description="Who did it, or what.")]
 
 
 @tool(read_only=True, discovery=True)

@@ -39,7 +39,7 @@ class NearStore(TypedDict):
     name: str
     city: str
     kind: str
-    distance_km: float
+    distance_km: Annotated[float, Field(description="As the crow flies.")]
     free: Annotated[int, Field(description="On hand and not reserved.")]
     open_now: bool
 
@@ -47,17 +47,17 @@ class NearStore(TypedDict):
 class ReportLine(TypedDict):
     """Sales of one group."""
 
-    group: str
-    quantity: int
+    group: Annotated[str, Field(description="Id, category or day, as group_by says.")]
+    quantity: Annotated[int, Field(description="Pieces sold.")]
     revenue_cents: int
 
 
 class SalesReport(TypedDict):
     """Sales between two days, both included; the groups with the highest revenue first."""
 
-    since: str
-    until: str
-    quantity: int
+    since: Annotated[str, Field(description="First day.")]
+    until: Annotated[str, Field(description="Last day, included.")]
+    quantity: Annotated[int, Field(description="Pieces sold.")]
     revenue_cents: int
     lines: list[ReportLine]
 
@@ -66,7 +66,7 @@ class SalesReport(TypedDict):
 def list_stores(
     world: World,
     /,
-    city: Annotated[str, Field(description="Only in this city; empty for all.", max_length=40)] = "",
+    city: Annotated[str, Field(description="Only in this city; empty for all, and their cities.", max_length=40)] = "",
     kind: Annotated[Literal["any", "shop", "warehouse"], Field(description="Shops or warehouses.")] = "any",
     limit: Limit = 20,
     cursor: Cursor = "",
@@ -84,7 +84,9 @@ def search_items(
     world: World,
     /,
     query: Annotated[str, Field(description="Part of name or SKU; empty for all.", max_length=80)] = "",
-    category: Annotated[str, Field(description="Only of this category; empty for all.", max_length=40)] = "",
+    category: Annotated[
+        str, Field(description="garden, home, kitchen, outdoor or tools; empty for all.", max_length=40)
+    ] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[ItemView]:
