@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,9 +43,13 @@ def task(*says: Any, **more: Any) -> cw.Task:
 
 
 @pytest.fixture(scope="module")
-def kinds() -> Iterator[UserKinds]:
-    registry = load_plugins()
-    yield UserKinds(registry)
+def registry() -> cw.Registry:
+    return load_plugins()
+
+
+@pytest.fixture(scope="module")
+def kinds(registry: cw.Registry) -> UserKinds:
+    return UserKinds(registry)
 
 
 def test_each_turn_of_the_user_is_a_list_of_its_own(kinds: UserKinds) -> None:
