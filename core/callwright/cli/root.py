@@ -27,6 +27,7 @@ CORE: Final = (
     Lazy("evaluate", f"{_HERE}.evaluate:evaluate", "accuracy of a sampler on a corpus, by depth and structure"),
     Lazy("benchmark list", f"{_HERE}.benchmarks:list_", "the installed benchmarks"),
     Lazy("benchmark show", f"{_HERE}.benchmarks:show", "what a benchmark holds and needs"),
+    Lazy("benchmark get", f"{_HERE}.benchmark_get:get", "fetch the files of others that it needs"),
     Lazy("benchmark judge", f"{_HERE}.benchmarks:judge", "judge answers without a model"),
     Lazy("benchmark export", f"{_HERE}.benchmarks:export", "write the tasks for whoever answers them elsewhere"),
     Lazy("benchmark contamination", f"{_HERE}.contamination:contamination", "what training data shares with it"),
