@@ -62,17 +62,24 @@ def values_equal(expected: Any, found: Any, tolerance: Tolerance = DEFAULT_TOLER
 
 
 def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance = DEFAULT_TOLERANCE) -> bool:
-    """Whether the returned values are the expected multiset. Ids and the order of calls play no part.
+    """Whether the returned values are the expected multiset, or another one that is equally right.
 
-    Matching takes each expected value's first equal partner: within a tolerance, equality is transitive for all values
-    that tools produce in practice, so no better assignment is searched for.
+    Ids and the order of calls play no part. Matching takes each expected value's first equal partner: within a
+    tolerance, equality is transitive for all values that tools produce in practice, so no better assignment is
+    searched for.
     """
-    if len(answer.values) != len(returned):
+    if answer.others and any(_matches(values, returned, tolerance) for values in answer.others):
+        return True
+    return _matches(answer.values, returned, tolerance)
+
+
+def _matches(values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
+    if len(values) != len(returned):
         return False
     try:
         if len(returned) == 1:
-            return values_equal(answer.values[0], returned[0], tolerance)
-        return _same_multiset(answer.values, returned, tolerance)
+            return values_equal(values[0], returned[0], tolerance)
+        return _same_multiset(values, returned, tolerance)
     except RecursionError:  # results nested in results; no expected answer is nested like that
         return False
 

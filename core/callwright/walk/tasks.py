@@ -21,10 +21,11 @@ class Answer:
     """The expected final result: a multiset of values.
 
     ``values`` is empty where the right answer is to call nothing; it has one value for ``returns="one"`` and one per
-    call for ``returns="all"``.
+    call for ``returns="all"``. ``others`` are multisets that are equally right, such as two tables for one.
     """
 
     values: tuple[Any, ...] = ()
+    others: tuple[tuple[Any, ...], ...] = ()
 
     @property
     def is_no_call(self) -> bool:
