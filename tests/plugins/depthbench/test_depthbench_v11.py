@@ -16,8 +16,12 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from click.testing import CliRunner
 
 import callwright as cw
+from callwright.cli.root import root as root_command
+from callwright.commands.app import App
+from callwright.plugins import load_plugins
 from callwright.testing.checks import check_corpus, check_environment
 from callwright.training.evaluation import evaluate, judge, summarise
 from callwright.walk.attempt import Attempt
@@ -268,6 +272,32 @@ def test_it_conforms() -> None:
     edited = 'user-0777@3{"cities":{"Oslo":{"elevation":5}}}'
     check_environment(DepthBenchV11(), scenarios=("user-0000", "user-0777@3", edited))
     check_corpus(CORPUS)
+
+
+def test_exported_rows_are_read_back_with_their_worlds_and_chats_resolve_references(tmp_path: Path) -> None:
+    def invoke(*words: str) -> None:
+        done = CliRunner().invoke(root_command, words, obj=App(registry=load_plugins()), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+
+    invoke("corpus", "export", "depthbench-v1.1", "-o", str(tmp_path / "rows.jsonl"))
+    again = DepthBenchV11Corpus(file=tmp_path / "rows.jsonl")
+    assert again.splits == CORPUS.splits
+    for task in TASKS[::11]:
+        assert again.task(task.id) == task
+    split = ("--split", "validation", "--format", "openai")
+    invoke("corpus", "export", "depthbench-v1.1", "-o", str(tmp_path / "chat.jsonl"), *split)
+    rows = [json.loads(line) for line in (tmp_path / "chat.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 766
+    for row in rows:
+        called: set[str] = set()
+        answered: set[str] = set()
+        for message in row["messages"]:
+            assert "API_RESPONSE" not in json.dumps(message.get("tool_calls", []))
+            answered |= {message["tool_call_id"]} if message["role"] == "tool" else set()
+            if message["role"] == "assistant":
+                assert called <= answered  # what was called before has been answered
+                called |= {call["id"] for call in message.get("tool_calls", ())}
+    assert sum(len(row["messages"]) > 2 for row in rows) > 150
 
 
 def test_it_is_pickled_as_its_options() -> None:
