@@ -47,11 +47,11 @@ def _prepare(tool: str) -> None:
 class DepthBenchSession(Session):
     """One user's view of the world. No tool changes anything, so the state is the context."""
 
-    __slots__ = ("_context", "_edits", "_world")
+    __slots__ = ("_context", "_digest", "_world")
     bounds_results = True
 
-    def __init__(self, context: Context, world: World = FIRST, edits: str = "") -> None:
-        self._context, self._world, self._edits = context, world, edits
+    def __init__(self, context: Context, world: World, digest: str) -> None:
+        self._context, self._world, self._digest = context, world, digest
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Run one tool; the codes of ``execution_error`` are :data:`.toolkit.CODES`."""
@@ -68,14 +68,8 @@ class DepthBenchSession(Session):
             at_hand.reset(before)
 
     def digest(self) -> str:
-        """SHA-256 of the world's name, the context's key and the edits."""
-        key = f"{self._world.version.name}|{self._context.key}{self._edits}"
-        digest = _digests.get(key)
-        if digest is None:
-            if len(_digests) > _KEPT:
-                _digests.clear()
-            digest = _digests[key] = hashlib.sha256(key.encode()).hexdigest()
-        return digest
+        """SHA-256 of the environment's name, the context's key and the edits."""
+        return self._digest
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -87,7 +81,6 @@ def _folded(arguments: dict[str, Any], world: World) -> dict[str, Any]:
     return folded(arguments, world.version)
 
 
-_digests: Final[dict[str, str]] = {}
 #: So many scenarios are remembered.
 _KEPT: Final = 20_000
 
@@ -146,11 +139,13 @@ class DepthBench(Environment):
         return DepthBenchSession(*found)
 
     def _read(self, scenario: str) -> tuple[Context, World, str]:
-        """Whose session it is, in which world, and the text of its edits."""
+        """Whose session it is, in which world, and the digest of both."""
         user, number, edits = read(scenario, self.name)
         chosen = edited_world(number, self._version, edits)
         with within(chosen):
-            return context(user), chosen, written("", edits)
+            whose = context(user)
+        told = f"{self.name}|{written(whose.key, edits)}"
+        return whose, chosen, hashlib.sha256(told.encode()).hexdigest()
 
 
 class DepthBenchV11(DepthBench):

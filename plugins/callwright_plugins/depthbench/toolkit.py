@@ -263,15 +263,16 @@ def at_least(rows: Iterable[Row], column: str, limit: float, margin: str) -> Row
 def from_time(rows: Iterable[Row], column: str, time: str, margin: str) -> Rows:
     """The rows from a time of day on, each with how many minutes later it is."""
     after = minutes(time)
-    return at_least_by(rows, lambda row: minutes(row[column]) - after, margin)
+    if not at_hand.get().version.margins:
+        return Rows([row for row in rows if minutes(row[column]) >= after])
+    return Rows([{**row, margin: over} for row in rows if (over := minutes(row[column]) - after) >= 0])
 
 
 def at_least_by(rows: Iterable[Row], measure: Callable[[Row], int], margin: str) -> Rows:
     """The rows with a measure of zero or more, each with that measure."""
-    measured = [(row, measure(row)) for row in rows]
     if not at_hand.get().version.margins:
-        return Rows([row for row, over in measured if over >= 0])
-    return Rows([{**row, margin: over} for row, over in measured if over >= 0])
+        return Rows([row for row in rows if measure(row) >= 0])
+    return Rows([{**row, margin: over} for row in rows if (over := measure(row)) >= 0])
 
 
 #: What filters add to rows in versions with margins.
