@@ -2125,6 +2125,15 @@ def test_what_is_broken_fails_its_check(kind: str, check: str, message: str, mak
         found(make())
 
 
+def test_a_synthesizer_says_where_it_is_tried() -> None:
+    class Somewhere(Broken):
+        tried_in = "nowhere"
+
+    (check,) = (one for one in checks_for("synthesizer") if one.name == "check_plan")
+    with pytest.raises(UnknownName, match="environment named 'nowhere'"):
+        check(Somewhere())
+
+
 def test_every_check_has_a_component_that_it_catches() -> None:
     """Those of algorithms have their own, beside the algorithms."""
     caught = {(parameters.values[0], parameters.values[1]) for parameters in CASES}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from callwright.conformance import TriedIn
 from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError, DataError
 from callwright.machines.chunk_work import ChunkWork
@@ -39,7 +40,7 @@ def check_plan(
     synthesizer: Synthesizer, environment: Environment | None = None, teacher: Teacher | None = None
 ) -> None:
     """It plans units of their own ids, counted from 0, and the same ones when it is asked again."""
-    materials = _materials(environment, teacher)
+    materials = _materials(synthesizer, environment, teacher)
     units = _plan(synthesizer, materials)
     expect(len(units) > 0, f"nothing is planned in the environment {materials.environment.name!r}; name another one")
     seen: set[str] = set()
@@ -58,7 +59,7 @@ def check_made_again(
     synthesizer: Synthesizer, environment: Environment | None = None, teacher: Teacher | None = None
 ) -> None:
     """A unit gives the same bytes each time, whatever was made before it."""
-    materials = _materials(environment, teacher)
+    materials = _materials(synthesizer, environment, teacher)
     units = _plan(synthesizer, materials)[:_LIMIT]
     first = _all(synthesizer, units, materials)
     _expect_same(units, first, _all(synthesizer, units, materials), "a second time")
@@ -72,7 +73,7 @@ def check_made_elsewhere(
     """A unit gives the same bytes in another process."""
     if refuses(synthesizer):
         return
-    materials = _materials(environment, teacher)
+    materials = _materials(synthesizer, environment, teacher)
     units = _plan(synthesizer, materials)[:_LIMIT]
     here = _all(synthesizer, units, materials)
     work = ChunkWork(partial(_given, (synthesizer, materials)), _made_there, time_limit=_PATIENCE)
@@ -88,7 +89,7 @@ def check_results(
     synthesizer: Synthesizer, environment: Environment | None = None, teacher: Teacher | None = None
 ) -> None:
     """A unit becomes a task, or is rejected by a stage and for a reason."""
-    materials = _materials(environment, teacher)
+    materials = _materials(synthesizer, environment, teacher)
     reader = TaskReader(lambda one: make(one, materials.registry))
     ids: set[str] = set()
     for unit in _plan(synthesizer, materials)[:_LIMIT]:
@@ -110,7 +111,7 @@ def check_compare(
     synthesizer: Synthesizer, environment: Environment | None = None, teacher: Teacher | None = None
 ) -> None:
     """It compares all tasks at once, says of each whether it stays, and the same each time."""
-    materials = _materials(environment, teacher)
+    materials = _materials(synthesizer, environment, teacher)
     made = []
     for unit in _plan(synthesizer, materials)[:_LIMIT]:
         found = _make(synthesizer, unit, materials)
@@ -126,7 +127,9 @@ def check_compare(
         expect(list(synthesizer.compare(several)) == verdicts, "compared again, the same tasks have other verdicts")
 
 
-def _materials(environment: Environment | None, teacher: Teacher | None) -> Materials:
+def _materials(synthesizer: Synthesizer, environment: Environment | None, teacher: Teacher | None) -> Materials:
+    if environment is None and isinstance(synthesizer, TriedIn):
+        environment = default_registry().create("environment", synthesizer.tried_in)
     if environment is not None:
         return Materials(environment, _SEED, _LIMIT, teacher, default_registry())
     registry = Registry()
