@@ -17,6 +17,7 @@ from callwright.errors import DataError, UsageError
 from callwright.plugins import load_plugins
 from callwright.tools.spec import ToolSpec
 from callwright.walk.task_rows.chats import chat_row
+from callwright.walk.task_rows.writing import write_tasks
 from callwright_plugins.depthbench.command import build, export, import_
 from callwright_plugins.depthbench.corpus import FILE, DepthBenchCorpus
 from callwright_plugins.depthbench.exchange import read, rows_of, write
@@ -42,6 +43,13 @@ def test_lines_hold_every_field_and_read_back_as_the_corpus(tmp_path: Path) -> N
     _same(DepthBenchCorpus(path))
     assert read(path, "jsonl") == ROWS
     assert write(CORPUS, path, "jsonl", ["validation"]) == 766
+
+
+def test_files_of_tasks_of_another_environment_are_refused(tmp_path: Path) -> None:
+    tasks = load_plugins().create("corpus", "toolworld-mini-v1")["evaluation"][:2]
+    write_tasks(tmp_path / "other.jsonl", tasks)
+    with pytest.raises(DataError, match=r"is of the environment 'toolworld-mini-v1'; the corpus 'tasks' reads it"):
+        DepthBenchCorpus(tmp_path / "other.jsonl")
 
 
 def test_the_released_format_round_trips(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ class Synthesis:
                 self._digests.append(rows)
                 for row in rows:
                     yields.add(row)
-                figures = {"kept": yields.accepted / max(1, yields.accepted + yields.rejected.total())}
+                figures = {"yield": yields.accepted / max(1, yields.accepted + yields.rejected.total())}
                 reporter.advance(len(rows), **figures, **({"cost": yields.cost} if yields.usages else {}))
         reporter.finish()
         return self._compare(jobs, yields)

@@ -127,6 +127,8 @@ class TaskFile(Sequence[Task]):
     def _environment(self, one: Stated) -> Environment:
         found = self._made.get(one)
         if found is None:
+            if one not in self.head.environments:
+                raise DataError(f"the head does not name the environment {one}, so nothing says which one it was")
             if one.options == "{}" and one.name in self._given:
                 found = self._given[one.name]
             else:

@@ -212,6 +212,14 @@ def test_an_environment_that_is_not_installed_is_named(email: Path) -> None:
         cw.read_tasks(path)
 
 
+def test_a_row_of_an_environment_that_the_head_does_not_name_is_refused(email: Path) -> None:
+    head, row = email.read_text().splitlines()
+    other = row.replace('"environment": "email"', '"environment": "calendar"')
+    email.write_text(f"{head}\n{other}\n")
+    with pytest.raises(DataError, match=r"email\.jsonl:2: the head does not name the environment 'calendar'"):
+        cw.read_tasks(email)[0]
+
+
 def test_rows_that_are_written_already_are_taken_as_they_are(tmp_path: Path, email: Path) -> None:
     row = json.loads(email.read_text().splitlines()[1])
     other = tmp_path / "rows.jsonl"
