@@ -249,12 +249,14 @@ def export(
     """Write the tasks for whoever answers them elsewhere, or what was measured as a log of Inspect.
 
     A row is {"id", "category", "messages", "tools"}, without what is right; answers go back with callwright benchmark
-    judge. With --format bfcl it is {"id", "question", "function"}. With --format inspect, FOLDER is what callwright
-    evaluate -o left, and inspect view opens the log.
+    judge. With --format bfcl it is {"id", "question", "function"}, with a list of messages for each turn of the user.
+    With --format inspect, FOLDER is what callwright evaluate -o left, and inspect view opens the log.
     """
     from callwright.errors import UsageError
+    from callwright.measuring.bfcl_form import bfcl_row
     from callwright.training.run_folder import write_atomically
     from callwright.walk.prompt import build_messages
+    from callwright.walk.users.kinds import kinds_of
 
     if form == "inspect":
         if category or data or package or given:
@@ -268,7 +270,7 @@ def export(
     lines = []
     for task in made.tasks(category):
         if form == "bfcl":
-            lines.append(json.dumps(_bfcl_row(task), ensure_ascii=False, default=_plain) + "\n")
+            lines.append(json.dumps(bfcl_row(task, kinds_of(app.registry)), ensure_ascii=False, default=_plain) + "\n")
             continue
         messages = [message.to_openai() for message in build_messages(task, parser, app.registry)]
         tools = [
@@ -294,15 +296,6 @@ def _export_log(folder: Path, output: Path) -> None:
     target = output / log_name(log) if output.is_dir() else output
     write_atomically(target, json.dumps(log, indent=1) + "\n")
     click.echo(f"{len(log['samples']):,} samples in {target}")
-
-
-def _bfcl_row(task: Task) -> dict[str, Any]:
-    """A task as BFCL's files of questions have it: the user's words in one turn, and the bare functions."""
-    functions = [
-        {"name": spec.name, "description": spec.description, "parameters": {**spec.parameters, "type": "dict"}}
-        for spec in task.offered.values()
-    ]
-    return {"id": task.id, "question": [[{"role": "user", "content": task.query}]], "function": functions}
 
 
 def _plain(value: Any) -> Any:

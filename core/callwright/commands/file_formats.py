@@ -382,6 +382,7 @@ def _verdicts() -> Schema:
             "groups": said({"type": "object"}, "what else tables can be made by"),
             "completions": said(rows_of(STRING), "of an episode of several turns"),
             "said": said(rows_of(nullable({"type": "object"})), "what the user said and did after each"),
+            "user_turns": said(rows_of(COUNT), "how many completions each turn of the task's user has"),
             "messages": said(rows_of({"type": "object"}), "what was said; later samples leave out the system message"),
             "trace": said(rows_of({"type": "object"}), "every call that ran, with its outcome and value"),
             "at": said(STRING, "where what was returned first differs from what was expected"),
@@ -395,8 +396,7 @@ def _verdicts() -> Schema:
             "lost": said(STRING, "why nothing is known of a masked attempt"),
             "calls": said(table_of(COUNT), "how often each tool was called"),
             "undeclared": said(
-                table_of(record({"failures": COUNT, "account": STRING})),
-                "failures that no tool declares, by tool",
+                table_of(record({"failures": COUNT, "account": STRING})), "undeclared failures, by tool"
             ),
             "usage": _usage("for this task"),
         },

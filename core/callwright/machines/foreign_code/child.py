@@ -190,7 +190,9 @@ def _module(place: str) -> Any:
     """A module by its name, or by its file (``folder/name.py``), which is looked for on the paths."""
     if not place.endswith(".py"):
         return import_module(place)
-    file = next((path for path in (Path(root, place) for root in sys.path) if path.is_file()), Path(place))
+    file = next((path for path in (Path(root, place) for root in sys.path) if path.is_file()), None)
+    if file is None:
+        raise FileNotFoundError(f"there is no {place}")
     spec = spec_from_file_location(f"callwright_foreign_{len(sys.modules)}", file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{place} is no Python file")

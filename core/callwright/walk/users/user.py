@@ -78,6 +78,15 @@ class UserKind(Protocol):
         """
 
 
+@runtime_checkable
+class KnowsLines(Protocol):
+    """What a kind adds whose users say the same, whatever the agent says: their lines, one for each of its turns."""
+
+    @property
+    def lines(self) -> Sequence[Said]:
+        """What is said after each turn of the agent; a line that is ``done`` is the last."""
+
+
 def reply_of(user: User, name: str, messages: Sequence[Message], session: Looks, *, silent: bool = False) -> Said:
     """What a user answers; a bug of it names it. Where it may be ``silent``, it need not say or do anything.
 

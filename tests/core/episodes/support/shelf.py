@@ -111,12 +111,12 @@ PLAIN = evolve(TASK, opening=None, appear={}, user=None)
 
 
 class Shelves:
-    """The corpus."""
+    """The corpus: the same in several worlds."""
 
-    name, environment, splits, limits = "shelves-v1", SHELF, {"evaluation": 2, "train": 2}, LIMITS
+    name, environment, splits, limits = "shelves-v1", SHELF, {"evaluation": 5}, LIMITS
 
-    def __getitem__(self, split: str) -> Any:
-        return [TASK, evolve(TASK, id="shelf-2")]
+    def __getitem__(self, split: str) -> list[cw.Task]:
+        return [evolve(TASK, id=f"shelf-{number}", seed=number, split=split) for number in range(1, 6)]
 
     def task(self, task_id: str) -> cw.Task:
         return {task.id: task for task in self["evaluation"]}[task_id]
