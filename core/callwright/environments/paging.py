@@ -4,8 +4,9 @@ can be made for a model that has little room.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 from attrs import evolve, frozen
 from pydantic import Field
@@ -50,6 +51,9 @@ def page(rows: Sequence[R], view: Callable[[R], T], limit: int = 20, cursor: str
     }
 
 
+#: A cursor that :func:`page` gave.
+_PLACE: Final = re.compile("[0-9]{1,9}")
+
 # Little room ----------------------------------------------------------------------------------------------------------
 
 
@@ -88,8 +92,10 @@ def fitting(tool: ReadyTool, fit: Fit) -> ReadyTool:
     """A tool whose results fit. What it does, and what its arguments are checked against, is the same."""
     spec = tool.spec
     result = spec.result
-    paged = result is not None and "next_cursor" in result.get("properties", ())
-    most = fit.page_bytes if paged else None
+    paged = result is not None and "next_cursor" in (result.get("properties") or ())
+    # Without a cursor nobody could ask for what is cut off.
+    follows = paged and "cursor" in (spec.parameters.get("properties") or ())
+    most = fit.page_bytes if follows else None
     if fit.compact:
         spec = evolve(spec, brief=True, result=_schema_without_nothing(result, paged))
     elif most is None:
@@ -139,8 +145,8 @@ def _slim(value: Any) -> Any:
 
 def _ended(value: Any, arguments: Mapping[str, Any], most: int) -> Any:
     """A page that ends where it would go over so many bytes. One whose cursors are not places in a list stays whole."""
-    items, cursor = value["items"], arguments.get("cursor", "")
-    if not isinstance(cursor, str) or not (cursor == "" or cursor.isdecimal()):
+    items, cursor = value.get("items") if isinstance(value, dict) else None, arguments.get("cursor", "")
+    if not isinstance(items, list) or not isinstance(cursor, str) or not (cursor == "" or _PLACE.fullmatch(cursor)):
         return value
     start = int(cursor or 0)
     end, after = start + len(items), value.get("next_cursor")

@@ -83,6 +83,18 @@ def from_elsewhere(world: cw.World, /, cursor: str = "") -> Others:
 
 
 @cw.tool(read_only=True)
+def perhaps(world: cw.World, /, cursor: str = "") -> Others | None:
+    """A page, or nothing at all."""
+    return None if cursor else {"items": [], "next_cursor": None}
+
+
+@cw.tool(read_only=True)
+def all_at_once(world: cw.World, /) -> cw.environments.Page[BookView]:
+    """A page that nobody can go on from."""
+    return cw.page(list(world.rows(Book)), view, 100)
+
+
+@cw.tool(read_only=True)
 def blank(world: cw.World, /) -> dict[str, str]:
     """An object of which nothing is left."""
     return {"note": ""}
@@ -97,7 +109,7 @@ def many(rng: Random, scale: float) -> Iterator[Book]:
 
 
 def library(**options: Any) -> cw.StatefulEnvironment:
-    tools = [find_books, get_book, shelve, from_elsewhere, blank]
+    tools = [find_books, get_book, shelve, from_elsewhere, perhaps, all_at_once, blank]
     made = cw.StatefulEnvironment("shelves", rows=[Book], tools=tools, scenarios={"all": cw.Scenario(many)})
     return made.fitted(Fit(**options)) if options else made
 
@@ -138,6 +150,8 @@ def test_a_page_is_as_long_as_it_may_be() -> None:
 def test_a_bound_leaves_whole_what_is_no_page_of_ours() -> None:
     session = library(page_bytes=200).open()
     assert len(session.call("from_elsewhere", {}).value["items"]) == 5
+    assert len(session.call("all_at_once", {}).value["items"]) == len(TITLES), "it takes no cursor"
+    assert [session.call("perhaps", {"cursor": cursor}).value for cursor in ("", "1", "9" * 5000)][1:] == [None, None]
     assert session.call("find_books", {"cursor": "x"}).code == "BAD_CURSOR"
     assert session.call("find_books", {"word": "nothing like it"}).kind == "empty"
 
