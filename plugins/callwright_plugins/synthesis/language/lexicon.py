@@ -112,4 +112,6 @@ def _options(hint: Hint) -> Iterator[str]:
 
 
 def _pattern(phrase: Phrase) -> tuple[Mood, tuple[tuple[str, ...], ...]]:
-    return phrase.mood, tuple(words_of(part) for part in phrase.parts[::2])
+    # Things are told apart by what they are: "pull up that account" is of another tool than "pull up that card".
+    texts = [part for place, part in enumerate(phrase.parts) if not place % 2 or part.startswith("=")]
+    return phrase.mood, tuple(map(words_of, texts))

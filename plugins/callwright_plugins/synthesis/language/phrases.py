@@ -14,6 +14,7 @@ from attrs import frozen
 
 from callwright.errors import DataError
 from callwright.tools.spec import ToolSpec
+from callwright_plugins.synthesis.language.values.hints import thing
 from callwright_plugins.synthesis.language.wordlists.frames import Mood
 from callwright_plugins.synthesis.language.wordlists.verbs import LOOKING, SAID, article, is_verb
 
@@ -35,7 +36,11 @@ _STARTS: Final = ("the ", "a ", "an ", "everything ")
 
 @frozen
 class Phrase:
-    """A phrase of a tool. ``parts`` are texts and, in between, the names of arguments (at odd places)."""
+    """A phrase of a tool. ``parts`` are texts and, in between, the names of arguments (at odd places).
+
+    A name behind ``=`` is that of an argument of which the thing itself is said: ``pull up {=account_id}`` is "pull up
+    the first of these accounts".
+    """
 
     tool: str
     mood: Mood
@@ -44,7 +49,12 @@ class Phrase:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments that have a place in it."""
-        return self.parts[1::2]
+        return tuple(part.removeprefix("=") for part in self.parts[1::2])
+
+    @property
+    def things(self) -> frozenset[str]:
+        """Those of them that stand for the thing itself."""
+        return frozenset(part[1:] for part in self.parts[1::2] if part.startswith("="))
 
 
 def phrase(tool: str, text: str, mood: Mood = "order") -> Phrase:
@@ -54,8 +64,8 @@ def phrase(tool: str, text: str, mood: Mood = "order") -> Phrase:
 
 def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
     """Every phrase of a tool: the ones that its environment gives first, the plainest (its very name) last."""
-    texts: list[tuple[str, Mood]] = [_given(text) for text in given]
     properties: Mapping[str, Any] = spec.parameters.get("properties", {})
+    texts: list[tuple[str, Mood]] = [_given(one) for text in given for one in _of_things(text, properties)]
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W_]+", spec.name)]
     name = " ".join(words) or spec.name
     if not given:
@@ -67,6 +77,16 @@ def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
         if unknown := [argument for argument in one.arguments if argument not in properties]:
             raise DataError(f"a phrase of {spec.name} has a place for {unknown[0]!r:.60}, which is no parameter of it")
     return tuple(found)
+
+
+def _of_things(text: str, properties: Mapping[str, Any]) -> Iterable[str]:
+    """A given phrase, and the one in which ``account {account_id}`` is the thing itself."""
+    yield text
+    for key in properties:
+        noun = re.escape(thing(key.removesuffix("_id")).replace("_", " "))
+        changed = re.sub(rf"(?:(?:the|my) )?\b{noun} \{{{re.escape(key)}\}}", f"{{={key}}}", text)
+        if key.endswith("_id") and changed != text:
+            yield changed
 
 
 def _given(text: str) -> tuple[str, Mood]:
@@ -83,6 +103,7 @@ def _from_name(words: list[str], properties: Mapping[str, Any]) -> Iterable[tupl
         if fused:
             yield f"{said} {noun} {{{fused}}}", "order"
             yield f"{said} the {noun} {{{fused}}}", "order"
+            yield f"{said} {{={fused}}}", "order"
         yield f"{said} {_definite(noun, verb)}", "order"
     if verb in LOOKING and _definite(noun, verb) != noun:
         if fused:

@@ -164,7 +164,9 @@ class Reader:
             yield at, held
             return
         name, text = phrase.parts[part], words_of(phrase.parts[part + 1])
-        for end, value in self.speaker.read(self.tokens, at, words.hints[name], place):
+        read = self.speaker.read_thing if name.startswith("=") else self.speaker.read
+        name = name.removeprefix("=")
+        for end, value in read(self.tokens, at, words.hints[name], place):
             if self._is(end, text):
                 yield from self._places(end + len(text), phrase, part + 2, words, {**held, name: value}, place)
 
@@ -190,7 +192,8 @@ class Reader:
             yield at, slot.constant[0]
             return
         text = words_of(slot.behind)
-        for end, value in self.speaker.read(self.tokens, at, words.hints[slot.argument], place):
+        read = self.speaker.read_thing if slot.thing else self.speaker.read
+        for end, value in read(self.tokens, at, words.hints[slot.argument], place):
             if self._is(end, text):
                 yield end + len(text), value
 

@@ -112,11 +112,20 @@ class Writer:
         )
 
     def _phrases(self, call: Call, mood: Mood) -> list[Phrase]:
+        hints = self.lexicon.tools[call.tool].hints
+        things = {
+            name
+            for name, value in call.arguments.items()
+            if not self.plainly and self.speaker.say_thing(value, hints[name], call.id)
+        }
         fitting = [
             one
             for one in self.lexicon.own(call.tool, mood)
             if all(name in call.arguments and not _is_awkward(call.arguments[name]) for name in one.arguments)
+            and one.things == things.intersection(one.arguments)
         ]
+        if direct := [one for one in fitting if one.things]:
+            return [*direct, *fitting[-1:]] if mood == "order" else direct
         if fitting or mood == "thing":
             return fitting
         return [one for one in self.lexicon.tools[call.tool].phrases if not one.arguments and one.mood == mood][-1:]
@@ -148,7 +157,7 @@ class Writer:
         chosen = phrases[-1] if self.plainly or not lively else self.random.choice(lively)
         for number, part in enumerate(chosen.parts):
             if number % 2:
-                self._value(draft, call, part, place)
+                self._value(draft, call, part.removeprefix("="), place, thing=part.startswith("="))
             else:
                 draft.grammar(part)
         self._slots(draft, call, [name for name in call.arguments if name not in chosen.arguments], place)
@@ -173,7 +182,7 @@ class Writer:
                 draft.grammar("and")
             draft.grammar(slot.before)
             if not slot.constant:
-                self._value(draft, call, name, place)
+                self._value(draft, call, name, place, thing=slot.thing)
                 draft.grammar(slot.behind)
 
     def _slot(self, call: Call, name: str) -> Slot:
@@ -186,11 +195,17 @@ class Writer:
             return constant[0]
         if self.plainly or _is_awkward(value):
             return slots[-1]
-        open_ones = [one for one in slots if not one.constant]
+        thing = bool(self.speaker.say_thing(value, self.lexicon.tools[call.tool].hints[name], call.id))
+        if thing and (fitting := [one for one in slots if one.thing]):
+            return self.random.choice(fitting)
+        open_ones = [one for one in slots if not one.constant and not one.thing]
         return self.random.choice(open_ones[:-1] or open_ones)
 
-    def _value(self, draft: Draft, call: Call, name: str, place: int) -> None:
+    def _value(self, draft: Draft, call: Call, name: str, place: int, thing: bool = False) -> None:
         hint = self.lexicon.tools[call.tool].hints[name]
+        if thing:
+            draft.said(self.speaker.say_thing(call.arguments[name], hint, place))
+            return
         draft.said(self.speaker.say(call.arguments[name], hint, place, self.wording, self.random))
 
     def _correct(self, draft: Draft, wrong: Call, right: Call, name: str) -> None:

@@ -117,12 +117,15 @@ _ENDINGS: Final = ("_ids", "_id", "_cents", "_kmh", "_km", "_minutes")
 
 @frozen
 class Slot:
-    """What stands before and behind a value. ``constant`` (one value in a tuple) is said by the words alone."""
+    """What stands before and behind a value. ``constant`` (one value in a tuple) is said by the words alone; with
+    ``thing`` the value is a reference to an id that is said as the thing itself.
+    """
 
     argument: str
     before: str
     behind: str = ""
     constant: tuple[Any, ...] = ()
+    thing: bool = False
 
 
 def _table(text: str) -> dict[str, list[str]]:
@@ -152,18 +155,18 @@ def slots_of(hints: Mapping[str, Hint]) -> dict[str, tuple[Slot, ...]]:
         if sum(titles[name] == title for title in titles.values()) > 1:
             titles[name] = " ".join(name.split("_")).lower()
     found: dict[str, list[Slot]] = {name: _slots(name, titles[name], hint) for name, hint in hints.items()}
-    uses: dict[tuple[str, str], set[str]] = {}
+    uses: dict[tuple[str, str, bool], set[str]] = {}
     for name, slots in found.items():
         for slot in slots:
-            uses.setdefault((slot.before, slot.behind if not slot.before else ""), set()).add(name)
+            uses.setdefault(_words(slot), set()).add(name)
     return {
-        name: tuple(
-            slot
-            for slot in slots
-            if len(uses[slot.before, slot.behind if not slot.before else ""]) == 1 or slot is slots[-1]
-        )
+        name: tuple(slot for slot in slots if len(uses[_words(slot)]) == 1 or slot is slots[-1])
         for name, slots in found.items()
     }
+
+
+def _words(slot: Slot) -> tuple[str, str, bool]:
+    return slot.before, "" if slot.before else slot.behind, slot.thing
 
 
 def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
@@ -179,6 +182,9 @@ def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
         slots.append(Slot(name, before.strip(), behind.strip()))
     if not texts:
         slots.append(Slot(name, f"with {title}"))
+    if hint.kind and name.endswith("_id"):
+        sides = ("from",) if name.startswith("from_") else ("to",) if name.startswith("to_") else ("for", "of")
+        slots += [Slot(name, side, thing=True) for side in sides]
     return [*slots, Slot(name, f"with the {title}")]
 
 

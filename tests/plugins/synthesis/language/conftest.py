@@ -115,7 +115,10 @@ class Live:
                 arguments = self.arguments(tool, random)
             for name in arguments:
                 if place and random.random() < 0.2:
-                    arguments[name] = Reference(random.randrange(place), random.choice(PATHS))
+                    # Half of those that take an id have that of a thing in the result.
+                    own = (name.removeprefix("from_").removeprefix("to_"),)
+                    path = random.choice((own, ("items", random.randrange(20), *own), *PATHS, *PATHS[:2]))
+                    arguments[name] = Reference(random.randrange(place), path)
             calls.append(Call(place, tool, arguments))
         values = ("active", 3, 2.5, True, None, "x y", [], ["a", "b"], {"k": 1})
         conditions = [

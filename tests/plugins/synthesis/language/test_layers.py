@@ -124,6 +124,23 @@ def test_references_are_never_withheld(bank: Any) -> None:
         assert query.said.calls[1] == plan.calls[1]
 
 
+def test_the_id_of_a_thing_in_a_result_is_said_as_the_thing(bank: Any) -> None:
+    first = Call(0, "list_accounts", {"customer_id": "C00001"})
+    for path, words in (
+        (("items", 1, "account_id"), "the second of these accounts"),
+        (("account_id",), "that account"),
+        (("items", 1, "id"), 'the "id" of the second'),
+    ):
+        plan = Plan((first, Call(1, "get_account", {"account_id": Reference(0, path)})))
+        texts = [bank.grammar.render(plan, Style(names="never"), seed).text for seed in range(12)]
+        assert sum(words in text for text in texts) >= 6, texts
+        assert all(bank.grammar.parse(text) == plan for text in texts)
+    other = Call(2, "get_account", {"account_id": Reference(0, ("items", 0, "account_id"))})
+    plan = Plan((first, Call(1, "get_account", {"account_id": "A00009"}), other))
+    texts = [bank.grammar.render(plan, Style(names="never", ellipsis=False), seed).text for seed in range(12)]
+    assert any("the first account of step 1" in text for text in texts)
+
+
 def test_a_correction_says_a_wrong_value_and_takes_it_back(bank: Any) -> None:
     corrected = [bank.grammar.render(PLAN, Style(correction=True, names="never"), seed) for seed in range(20)]
     told = [query.text for query in corrected if " instead of " in query.text]

@@ -55,6 +55,63 @@ def _keys(schema: Any) -> Iterator[str]:
             waiting.extend(one)
 
 
+def say_thing(reference: Reference, kind: str, place: int) -> str:
+    """A reference to the id of a thing as the thing itself, ``the first of these accounts``; empty where it is none.
+
+    ``kind`` is what the place takes ids of: its id is the member ``account_id`` of a result or of one of its items.
+    """
+    if not kind or kind == "result" or not reference.path or reference.path[-1] != f"{kind}_id":
+        return ""
+    noun = kind.replace("_", " ").lower()
+    before = reference.call == place - 1
+    path = reference.path[:-1]
+    if not path:
+        return f"that {noun}" if before else f"the {noun} of step {reference.call + 1}"
+    if len(path) != 2 or path[0] != _ITEMS or not isinstance(path[1], int):
+        return ""
+    count = ordinal(path[1] + 1)
+    return f"the {count} of these {plural(noun)}" if before else f"the {count} {noun} of step {reference.call + 1}"
+
+
+def read_thing(found: tuple[Token, ...], at: int, kind: str, place: int) -> list[tuple[int, Reference]]:
+    """The references to the id of a thing that may stand at a token of the call at ``place``."""
+    noun, key = words_of(kind.replace("_", " ").lower()), f"{kind}_id"
+    if not kind or not place or at >= len(found):
+        return []
+    if _word(found, at) == "that" and _are(found, at + 1, noun):
+        return [(at + 1 + len(noun), Reference(place - 1, (key,)))]
+    if _word(found, at) != "the" or at + 1 >= len(found):
+        return []
+    if _are(found, at + 1, noun):
+        return _of_step(found, at + 1 + len(noun), (key,), place)
+    count = read_ordinal(found[at + 1])
+    if count is None or found[at + 1].kind == "quoted":
+        return []
+    path = (_ITEMS, count - 1, key)
+    these = ("of", "these", *words_of(plural(" ".join(noun))))
+    if _are(found, at + 2, these):
+        return [(at + 2 + len(these), Reference(place - 1, path))]
+    return _of_step(found, at + 2 + len(noun), path, place) if _are(found, at + 2, noun) else []
+
+
+def _of_step(found: tuple[Token, ...], at: int, path: Path, place: int) -> list[tuple[int, Reference]]:
+    number = _word(found, at + 2)
+    if not _are(found, at, ("of", "step")) or not number.isascii() or not number.isdigit() or len(number) > 3:
+        return []
+    return [(at + 3, Reference(int(number) - 1, path))] if 1 <= int(number) <= place else []
+
+
+def _are(found: tuple[Token, ...], at: int, words: tuple[str, ...]) -> bool:
+    return all(_word(found, at + place) == word for place, word in enumerate(words))
+
+
+def plural(noun: str) -> str:
+    """More than one of a thing."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
 def say_reference(reference: Reference, place: int, members: Members) -> tuple[str, ...]:
     """The ways of saying a reference in the call at ``place``; each is read back to it."""
     before = reference.call == place - 1

@@ -28,7 +28,13 @@ from callwright_plugins.synthesis.language.values.numbers import (
     read_day,
     read_number_word,
 )
-from callwright_plugins.synthesis.language.values.references import Members, read_reference, say_reference
+from callwright_plugins.synthesis.language.values.references import (
+    Members,
+    read_reference,
+    read_thing,
+    say_reference,
+    say_thing,
+)
 from callwright_plugins.synthesis.language.values.tokens import (
     Token,
     is_bare,
@@ -100,6 +106,14 @@ class Speaker:
         if isinstance(value, list | tuple):
             return self._say_list(value, hint, place, wording, random, depth)
         raise DataError(f"an argument is JSON or a reference, not {value!r:.80}")
+
+    def say_thing(self, value: Any, hint: Hint, place: int) -> str:
+        """A reference to an id as the thing itself; empty for any other value."""
+        return say_thing(value, hint.kind, place) if isinstance(value, Reference) else ""
+
+    def read_thing(self, found: tuple[Token, ...], at: int, hint: Hint, place: int) -> list[tuple[int, Reference]]:
+        """What :meth:`say_thing` says, at a token."""
+        return read_thing(found, at, hint.kind, place)
 
     def _say_text(self, text: str, hint: Hint, wording: Wording, random: Random) -> str:
         if text in hint.options:
