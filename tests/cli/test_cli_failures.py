@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +83,17 @@ def test_stdout_on_a_full_disk(start: Start) -> None:
     assert errors == "error: No space left on device\n"
 
 
+def until_it_waits(process: int, pipe: int) -> None:
+    """Until a process has read all that is in a pipe and sleeps: it waits for more."""
+    until, asleep = time.monotonic() + 300, 0
+    while asleep < 20 and time.monotonic() < until:
+        left = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        asleep = asleep + 1 if left == 0 and state == "S" else 0
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at a process in /proc")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_stop_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path, number: int, status: int) -> None:
     source, target = tmp_path / "pipe", tmp_path / "out.jsonl"
@@ -88,7 +102,7 @@ def test_a_stop_while_scoring_keeps_what_was_scored(start: Start, tmp_path: Path
     with source.open("w") as pipe:
         pipe.write('{"id": "a", "task": "train-1", "completion": "x"}\n' * 3)
         pipe.flush()
-        time.sleep(1.0)  # it reads the rows and waits for more
+        until_it_waits(process.pid, pipe.fileno())
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == status

@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -113,12 +112,34 @@ def seed_of(row: dict[str, Any]) -> int:
     return draw_seed(0, row["task"])
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_for(what: Callable[[], Any], seconds: float = 300) -> Any:
     until = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < until, "it never came"
         time.sleep(0.01)
     return found
+
+
+class Held:
+    """A server that answers after a moment that is drawn, and only so many requests of one that is to be killed."""
+
+    def __init__(self, serve: Any, script: Callable[[Asked], Any], draw: random.Random) -> None:
+        self.most = float("inf")
+        self.server: StandIn = serve(lambda asked: Reply(script(asked), after=draw.random() * 0.1, until=self.may))
+
+    def may(self) -> bool:
+        """Whether another one is answered."""
+        return self.server.answered < self.most
+
+    def kill_after(self, process: Any, count: int) -> str:
+        """Kill it when so many of its requests are answered; what it said."""
+        goal = self.most = self.server.answered + count
+        wait_for(lambda: self.server.answered >= goal)
+        process.kill()
+        said: str = process.communicate()[1]
+        self.most = float("inf")
+        wait_for(lambda: self.server.now == 0)  # answers to it alone
+        return said
 
 
 # The window -----------------------------------------------------------------------------------------------------------
@@ -127,35 +148,29 @@ def wait_for(what: Callable[[], Any], seconds: float = 60) -> Any:
 def test_a_slow_task_holds_back_rows_and_no_requests(invoke: Invoke, serve: Any, tmp_path: Path) -> None:
     """All others are asked while the third one waits; its row and theirs follow when it is there."""
     folder = tmp_path / "e"
-    all_asked = threading.Event()
     rows_meanwhile: list[int] = []
 
+    def all_others_are_answered() -> bool:
+        """And the rows before it are there; none after it comes before it."""
+        if server.answered < 59 or len(rows_of(folder)) < 2:
+            return False
+        rows_meanwhile.append(len(rows_of(folder)))
+        return True
+
     def script(asked: Asked) -> Reply:
-        slow = "twice 2 plus" in asked.last
-        if len(server.asked) == 60:
-            rows_meanwhile.append(len(rows_of(folder)))
-            all_asked.set()
-        return Reply(answers(asked), after=2.0 if slow else 0.0)
+        return Reply(answers(asked), until=all_others_are_answered if "twice 2 plus" in asked.last else None)
 
     server = serve(script)
     result = invoke(*words(server, folder, "--batch", "5"))
     assert result.exit_code == 0, result.output
     assert [row["id"] for row in rows_of(folder)] == [f"validation-{n}" for n in range(60)]
-    assert all_asked.is_set()
-    assert rows_meanwhile == [2]  # those before the slow one were there, and none after it
+    assert rows_meanwhile == [2]
     assert server.most <= 4
 
 
 def test_as_many_are_under_way_as_the_sampler_may_have(invoke: Invoke, serve: Any) -> None:
     """``concurrency`` is not held down by ``--batch``: no answer comes before 50 requests are there."""
-    all_there = threading.Event()
-
-    def script(asked: Asked) -> Reply:
-        return Reply(answers(asked), after=0.0 if all_there.is_set() else 0.5)
-
-    server = serve(script)
-    watch = threading.Thread(target=lambda: (wait_for(lambda: server.now >= 50), all_there.set()), daemon=True)
-    watch.start()
+    server = serve(lambda asked: Reply(answers(asked), until=lambda: server.most >= 50))
     assert invoke(*words(server, None, "--batch", "8", concurrency=50)).exit_code == 0
     assert server.most == 50
 
@@ -163,10 +178,7 @@ def test_as_many_are_under_way_as_the_sampler_may_have(invoke: Invoke, serve: An
 @pytest.mark.parametrize(("concurrency", "most"), [(9, 8), (1, 2)])
 def test_workers_share_what_may_be_under_way(invoke: Invoke, serve: Any, concurrency: int, most: int) -> None:
     """Half of it is for each of two, and at least one."""
-    all_there = threading.Event()
-    server = serve(lambda asked: Reply(answers(asked), after=0.0 if all_there.is_set() else 0.5))
-    watch = threading.Thread(target=lambda: (wait_for(lambda: server.now >= most), all_there.set()), daemon=True)
-    watch.start()
+    server = serve(lambda asked: Reply(answers(asked), until=lambda: server.most >= most))
     more = ("--workers", "2", "--executor", "thread", "--batch", "30")
     assert invoke(*words(server, None, *more, concurrency=concurrency)).exit_code == 0
     assert server.most == most
@@ -238,14 +250,11 @@ def test_killed_five_times_it_pays_nothing_twice_and_ends_in_the_same_bytes(
 ) -> None:
     draw = random.Random(str(more))
     broken = tmp_path / "broken"
-    server = serve(lambda asked: Reply(answers(asked), after=draw.random() * 0.1))
+    held = Held(serve, answers, draw)
+    server = held.server
     command, said = words(server, broken, *PRICES, *more), ""
     for _ in range(kills):
-        goal = server.answered + draw.randrange(6, 11)
-        process = start(*command)
-        wait_for(lambda goal=goal: server.answered >= goal)
-        process.kill()
-        said += process.communicate()[1]
+        said += held.kill_after(start(*command), draw.randrange(6, 11))
     process = start(*command)
     _, errors = process.communicate()
     assert process.returncode == 0, errors
@@ -279,14 +288,11 @@ def test_killed_five_times_in_turns_and_samples_it_ends_in_the_same_bytes(
         asked = Counter(json.dumps(one.body, sort_keys=True) for one in server.asked)
     assert sum(asked.values()) == 20 * 3 * 2
     draw = random.Random(5)
-    server = serve(lambda asked: Reply(conversing(asked), after=draw.random() * 0.1))
+    held = Held(serve, conversing, draw)
+    server = held.server
     command = words(server, tmp_path / "broken", *more)
     for _ in range(5):
-        goal = server.answered + draw.randrange(12, 20)
-        process = start(*command)
-        wait_for(lambda goal=goal: server.answered >= goal)
-        process.kill()
-        process.communicate()
+        held.kill_after(start(*command), draw.randrange(12, 20))
     process = start(*command)
     _, errors = process.communicate()
     assert process.returncode == 0, errors
@@ -299,11 +305,11 @@ def test_killed_five_times_in_turns_and_samples_it_ends_in_the_same_bytes(
 
 
 def test_a_signal_stops_it_with_its_status_and_loses_nothing(start: Any, serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda asked: Reply(answers(asked), after=60 if asked.number > 30 else 0))
+    server = serve(lambda asked: Reply(answers(asked), after=3600 if asked.number > 30 else 0))
     process = start(*words(server, tmp_path / "e"))
     wait_for(lambda: server.now == 4)
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 143
     assert errors.endswith(f"stopped; nothing in {tmp_path / 'e'} is lost; the same command goes on\n")
     assert len(rows_of(tmp_path / "e")) <= server.answered
@@ -436,7 +442,7 @@ def test_requests_under_way_at_a_kill_count_for_what_they_may_have_cost(
     from callwright.machines.model_server.usage import expected
 
     hangs = [True]
-    server = serve(lambda asked: Reply(answers(asked), after=60 if hangs[0] and asked.number > 10 else 0))
+    server = serve(lambda asked: Reply(answers(asked), after=3600 if hangs[0] and asked.number > 10 else 0))
     folder, tight = tmp_path / "e", ("--sampler-option", "max_new_tokens=50", *PRICES)
     process = start(*words(server, folder, *tight, "--max-cost", "1"))
     wait_for(lambda: server.now == 4)

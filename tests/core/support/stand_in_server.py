@@ -51,14 +51,15 @@ class Asked:
 class Reply:
     """What comes back. ``content``: JSON, or text that is sent as it is. ``after``: seconds before it is sent.
 
-    ``drop``: the connection is closed without an answer, or after half of it (of a stream: after half of the chunks).
-    ``pause``: seconds between the chunks of a stream.
+    ``until``: it is held back until this is true. ``drop``: the connection is closed without an answer, or after half
+    of it (of a stream: after half of the chunks). ``pause``: seconds between the chunks of a stream.
     """
 
     content: Any = None
     status: int = 200
     headers: Mapping[str, str] = field(factory=dict)
     after: float = 0.0
+    until: Callable[[], bool] | None = None
     drop: Drop | None = None
     pause: float = 0.0
 
@@ -362,6 +363,8 @@ class StandIn:
                 wait = self.latency
             if wait + reply.after > 0:
                 await asyncio.sleep(wait + reply.after)
+            while reply.until is not None and not reply.until():
+                await asyncio.sleep(0.005)
         finally:
             self.now -= 1
         if reply.drop == "at once":

@@ -45,7 +45,7 @@ class Engine:
 
 
 def train(args):
-    from transformers import AutoTokenizer
+    from transformers import PreTrainedTokenizerFast as Tokenizer  # the class of this model; asking which imports torch
 
     options = {}
     for word in args.words:
@@ -56,7 +56,7 @@ def train(args):
             last.append(word)
     one = {flag: values[0] for flag, values in options.items() if values}
     mode = os.environ.get("STAND_IN", "")
-    tokenizer = AutoTokenizer.from_pretrained(one["--actor.model_name_or_path"])
+    tokenizer = Tokenizer.from_pretrained(one["--actor.model_name_or_path"])
     spec = importlib.util.spec_from_file_location("agent_module", one["--train.agent_func_path"])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
