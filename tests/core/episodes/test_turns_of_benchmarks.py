@@ -452,3 +452,16 @@ def test_answers_may_be_grouped_by_turns_of_the_user(shelf: Any) -> None:
     for wrong in ([["a", 3]], [["a"], "b"], [], 3):
         with pytest.raises(DataError):
             attempt_of({"completion": wrong or [3]}, shelf.TASK, HERMES, conditions)
+
+
+def test_it_is_the_same_among_distractors(shelf: Any) -> None:
+    from callwright.walk.distractors.tasks import composed_with, distracted
+
+    whole = composed_with(shelf.SHELF, [cw.environment("calendar")])
+    task = distracted(shelf.TASK, whole, tools=3)
+    assert len(task.tools) == 6
+    assert task.appear == {"sort": 2}
+    talk = played(begun(shelf, task), shelf.GOLD)
+    usual = played(begun(shelf, shelf.TASK), shelf.GOLD)
+    assert outcomes(talk) == outcomes(usual)
+    assert [turn.user for turn in talk.turns if turn.user][-1].said == usual.attempt.said[-1]  # type: ignore[union-attr]
