@@ -320,6 +320,35 @@ def test_drivers_that_know_no_openings_refuse_them_by_name(shelf: Any) -> None:
         need_no_opening(late, "another driver", "take ours")
 
 
+def test_rows_for_a_loop_that_knows_no_openings_are_refused(shelf: Any) -> None:
+    from callwright_plugins.verl_bridge.parquet import rows
+
+    class Corpus:
+        name, environment, splits = "shelves", shelf.SHELF, {"train": 1}
+
+        def __init__(self, task: cw.Task) -> None:
+            self.one = task
+
+        def __getitem__(self, split: str) -> list[cw.Task]:
+            return [self.one]
+
+        def task(self, task_id: str) -> cw.Task:
+            return self.one
+
+    opened = evolve(shelf.PLAIN, opening=shelf.OPENING)
+    with pytest.raises(UsageError, match="task 'shelf-1' has an opening, which verl's own loop does not know"):
+        rows(Corpus(opened), "train", None)
+    (row,) = rows(Corpus(opened), "train", HERMES)  # with the agent loop of the bridge it is an episode as any other
+    assert [message["role"] for message in row["prompt"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+
+
 # Wherever it is done --------------------------------------------------------------------------------------------------
 
 
