@@ -24,8 +24,9 @@ from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.language.speech import spoken
 from callwright.tools.spec import ToolSpec
-from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.attempt import Attempt
 from callwright.walk.calls.handles import room_of, shows_handles, with_handles
+from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
@@ -34,6 +35,7 @@ from callwright.walk.prompt import described
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
 from callwright.walk.turn import Turn
+from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
 if TYPE_CHECKING:
     from callwright.walk.users.talking import Talk
@@ -104,6 +106,8 @@ class Conversation:
         self._turns: list[Turn] = []
         self._attempt: Attempt | None = None
         self._masked: str | None = None
+        #: What the task's goal came to in the end.
+        self._goal: Any = UNASKED
         #: What was paid for the answer that is masked.
         self._usage: Mapping[str, float] | None = None
         self._messages = list(self._first)
@@ -175,6 +179,7 @@ class Conversation:
                 stop=self._stop,
                 masked=self._masked,
                 usage=self._usage,
+                goal=self._goal,
             )
         return self._attempt
 
@@ -255,6 +260,7 @@ class Conversation:
         else:
             try:
                 last = completion.truncated or (self._is_last and self._talk is None)
+                last = last and GOAL not in self.task.facts  # the session is asked before it is closed
                 part, trace = self._there.take(completion.text, last=last)
             except InfrastructureFailure as error:
                 self._turns.append(Turn(completion, ParseFailure("envelope", "not_parsed", str(error), (0, 0))))
@@ -357,6 +363,8 @@ class Conversation:
 
     def finish(self, reason: StopReason) -> None:
         """End the episode: no completion follows."""
+        if reason != "machinery" and GOAL in self.task.facts:
+            self._goal = goal_after(self._look, self.task)
         self._stop = reason
         self._attempt = None
         self.close()

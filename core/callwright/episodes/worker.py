@@ -15,8 +15,9 @@ from callwright.errors import InfrastructureFailure
 from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.machines.chunk_work import Salvage
-from callwright.walk.attempt import Attempt, parsed
+from callwright.walk.attempt import Attempt
 from callwright.walk.calls.handles import with_handles
+from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.execution import Caller, Execution, ExecutionRules, never_begun

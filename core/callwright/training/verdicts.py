@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import zip_longest
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import Abstention, DataError, InfrastructureFailure
+from callwright.errors import Abstention, InfrastructureFailure
 from callwright.language.envelope import read_thought
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.validation import Validation, validate
@@ -24,9 +23,8 @@ from callwright.walk.answers import (
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
+from callwright.walk.users.world import GOAL
 
-#: The fact of a task that holds its goal, as JSON.
-GOAL: Final = "goal"
 #: Characters of a fact that may still be the name of a group.
 _LONGEST_NAME: Final = 64
 #: What a call's arguments did not fit, by the code of its outcome.
@@ -194,28 +192,14 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
 def goal_reached(attempt: Attempt) -> bool | None:
     """Whether what an attempt has left is the goal of its task, which stands in the fact ``goal``.
 
-    Everything is done again in a fresh session, what the user did in its place. ``None`` where there is no goal, nobody
-    knows what was left (an attempt of somebody else) or sessions check none: then the answer counts.
+    The session in which it ran is asked (:attr:`callwright.walk.Attempt.goal`): nothing is done again. ``None`` where
+    there is no goal, nobody knows what was left (an attempt of somebody else) or sessions check none: then the answer
+    counts.
 
     Raises :class:`callwright.InfrastructureFailure` if the machinery fails, and :class:`callwright.errors.DataError`
     for a goal that is not of the task's environment.
     """
-    task = attempt.task
-    if GOAL not in task.facts or attempt.is_told:
-        return None
-    execution = attempt.conditions.execution(task)
-    try:
-        for part, said in zip_longest(attempt.parts, attempt.said):
-            masked = execution.run(part if isinstance(part, Program) else Program()).masked
-            if masked is None and said is not None:
-                masked = execution.act(said.calls).masked
-            if masked is not None:
-                raise InfrastructureFailure(masked)
-        found = execution.look("check_goal", task.facts[GOAL])
-    except DataError as error:
-        raise DataError(f"task {task.id!r}: {error}") from error
-    finally:
-        execution.close()
+    found = attempt.goal
     return None if found is None else bool(found.equal)
 
 

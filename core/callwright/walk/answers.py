@@ -62,20 +62,26 @@ def values_equal(expected: Any, found: Any, tolerance: Tolerance = DEFAULT_TOLER
 
 
 def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance = DEFAULT_TOLERANCE) -> bool:
-    """Whether the returned values are the expected multiset. Ids and the order of calls play no part.
+    """Whether the returned values are the expected multiset, or another one that is equally right.
 
-    Matching takes each expected value's first equal partner: within a tolerance, equality is transitive for all values
-    that tools produce in practice, so no better assignment is searched for. Where members are open (``answer.open``)
-    it need not be, and the best one is.
+    Ids and the order of calls play no part. Matching takes each expected value's first equal partner: within a
+    tolerance, equality is transitive for all values that tools produce in practice, so no better assignment is
+    searched for. Where members are open (``answer.open``) it need not be, and the best one is.
     """
-    if len(answer.values) != len(returned):
+    if answer.others and any(_matches(answer, values, returned, tolerance) for values in answer.others):
+        return True
+    return _matches(answer, answer.values, returned, tolerance)
+
+
+def _matches(answer: Answer, values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
+    if len(values) != len(returned):
         return False
     try:
         if answer.open:
-            return _all_paired(answer, returned, tolerance)
+            return _all_paired(answer, values, returned, tolerance)
         if len(returned) == 1:
-            return values_equal(answer.values[0], returned[0], tolerance)
-        return _same_multiset(answer.values, returned, tolerance)
+            return values_equal(values[0], returned[0], tolerance)
+        return _same_multiset(values, returned, tolerance)
     except RecursionError:  # results nested in results; no expected answer is nested like that
         return False
 
@@ -96,7 +102,7 @@ def _counting(expected: Any, found: Any) -> Any:
     return {key: value for key, value in found.items() if key in expected}
 
 
-def _all_paired(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
+def _all_paired(answer: Answer, values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
     """Whether each expected value has a returned one of its own, by augmenting paths (Kuhn's algorithm)."""
     fits = [
         [
@@ -104,7 +110,7 @@ def _all_paired(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance)
             for index, found in enumerate(returned)
             if values_equal(expected, value_counts(answer, expected, found), tolerance)
         ]
-        for expected in answer.values
+        for expected in values
     ]
     taken: dict[int, int] = {}
 

@@ -13,26 +13,31 @@ was executed, and as the answer what the last turn with calls returned; of a sin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from callwright.errors import Abstention, ComponentError, InfrastructureFailure
+from callwright.errors import Abstention, InfrastructureFailure
 from callwright.language.parser import OneBlock, ParseFailure, Parser, Span
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.calls.handles import all_with_handles
+from callwright.walk.calls.parsing import parsed, parser_bug
 from callwright.walk.completion import Completion
-from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress, rules_under
-from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules, execute
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
+from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
-from callwright.walk.trace import CallRecord, Trace
+from callwright.walk.trace import Trace
 from callwright.walk.turn import Turn, by_user_turn, joined_program, joined_trace, with_references_resolved
 from callwright.walk.users.said import Said, UserTurn
+from callwright.walk.users.world import GOAL, UNASKED, goal_after
+
+if TYPE_CHECKING:
+    from callwright.environments.goals.comparing import Comparison
 
 _NOTHING = Completion("")
 _NO_CALLS = Program()
@@ -70,6 +75,8 @@ class Attempt:
     _validation: Validation | None = None
     _strict_trace: Trace | None = None
     _second: tuple[tuple[int, Span], ...] | None = None
+    #: What the task's goal came to, or why that is not known; asked of the session in which the attempt ran.
+    _goal: Any = UNASKED
 
     def __init__(
         self,
@@ -108,16 +115,20 @@ class Attempt:
         stop: StopReason | None = None,
         masked: str | None = None,
         usage: Mapping[str, float] | None = None,
+        goal: Any = UNASKED,
     ) -> Attempt:
         """A lived attempt: turns that were executed in one session here, under the strict rules.
 
-        ``masked`` is how the machinery failed outside the session, if it did, and ``usage`` what was paid for that.
+        ``masked`` is how the machinery failed outside the session, if it did, and ``usage`` what was paid for that;
+        ``goal`` is what :func:`callwright.walk.users.world.goal_after` said of the session at its end.
         Rules that differ from the strict ones execute all turns again in a fresh session.
         """
         made = cls(task, (), parser, conditions)
         made._set_turns(tuple(turns))
         made.stop, made._masked_outside, made.usage_outside = stop, masked, usage
         made.truncated = made.truncated or stop in CUT_OFF
+        if goal is not UNASKED:
+            made._goal = goal
         return made
 
     @classmethod
@@ -324,7 +335,7 @@ class Attempt:
         if trace is None:
             if self._turns is None and len(self._completions) == 1 and not self._said:  # nearly all: without a detour
                 trace = self._run_one(program, rules)
-            elif rules == STRICT or (self._is_told and not any(map(_came_to_nothing, self.whole_trace.records))):
+            elif rules == STRICT or (self._is_told and not self._has_unresolved):
                 trace = self.whole_trace  # where every reference came to something, all rules give the same
             elif self._is_told:
                 raise Abstention(
@@ -337,6 +348,28 @@ class Attempt:
         if rules is STRICT:
             self._strict_trace = trace
         return trace
+
+    @property
+    def goal(self) -> Comparison | None:
+        """What the task's goal (its fact ``goal``) comes to: the session in which it ran is asked, at its end.
+
+        ``None`` without a goal, for an attempt that was made elsewhere, and where sessions check none. Raises
+        :class:`callwright.InfrastructureFailure` where the machinery failed, and
+        :class:`callwright.errors.DataError` for a goal that is not of the task's environment.
+        """
+        if GOAL not in self.task.facts or self._is_told:
+            return None
+        if self._goal is UNASKED and self._turns is None:
+            self._strict()
+        if self._goal is UNASKED:  # nobody asked when it ran
+            self._run(STRICT)
+        if isinstance(self._goal, Exception):
+            raise self._goal
+        return self._goal  # type: ignore[no-any-return]
+
+    @property
+    def _has_unresolved(self) -> bool:
+        return any(record.outcome.code in UNRESOLVED for record in self.whole_trace.records)
 
     @property
     def failed_executions(self) -> Mapping[ExecutionRules, Trace]:
@@ -398,30 +431,18 @@ class Attempt:
 
     def _run_one(self, program: Program, rules: ExecutionRules) -> Trace:
         task, conditions = self.task, self.conditions
-        if task.appear or task.opening is not None:
-            with closing(conditions.execution(task, rules)) as execution:
-                return execution.run(program)
-        if conditions.time_limit is not None or conditions.isolation is not None:
-            rules = rules_under(rules, conditions.time_limit, conditions.isolation)
-        return execute(
-            program,
-            task.environment,
-            task.tools,
-            scenario=task.scenario,
-            seed=task.seed,
-            rules=rules,
-            caller=conditions.caller,
-            clock=task.clock or conditions.clock,
-            hazards=conditions.hazards_of(task),
-        )
+        if rules == STRICT and GOAL in task.facts:
+            return self._run(rules)[0]
+        return conditions.once(program, task, rules)
 
     def _run(self, rules: ExecutionRules) -> list[Trace]:
         """The trace of each turn that is a program, in a fresh session, up to the first that the machinery ended."""
         programs = self._programs
-        if len(programs) == 1 and not self._said:
+        stated = rules == STRICT and GOAL in self.task.facts
+        if len(programs) == 1 and not self._said and not stated:
             return [self._run_one(programs[0], rules)]
         execution = self.conditions.execution(self.task, rules)
-        traces = []
+        traces: list[Trace] = []
         try:
             for at, part in enumerate(self.parts):
                 said = self._said[at] if at < len(self._said) else None
@@ -433,6 +454,9 @@ class Attempt:
                     execution.run(_NO_CALLS)  # if another turn follows, it ended that of the user
                 if said is not None and not self._again(execution, at, said, rules):
                     break
+            if stated:
+                lost = self._masked_outside or (traces[-1].masked if traces else None)
+                self._goal = InfrastructureFailure(lost) if lost else goal_after(execution.look, self.task)
         finally:
             execution.close()
         return traces
@@ -467,23 +491,3 @@ class Attempt:
             elif turn.calls:
                 ended = ""
         return ended
-
-
-def _came_to_nothing(record: CallRecord) -> bool:
-    return record.outcome.code in UNRESOLVED
-
-
-def parsed(parser: Parser, completion: Completion, task: Task) -> Program | ParseFailure:
-    """What a parser makes of a completion. Raises :class:`callwright.errors.ComponentError` if it raises."""
-    try:
-        return parser.parse(completion.text)
-    except Exception as error:
-        raise parser_bug(parser, completion, task, error) from error
-
-
-def parser_bug(parser: Parser, completion: Completion, task: Task, error: Exception) -> ComponentError:
-    """The error about a parser that raised."""
-    return ComponentError(
-        f"parser {parser.name!r} raised {type(error).__name__}: {error} (task {task.id!r}). "
-        f"This is a bug of the parser; the completion was: {completion.text[:400]!r}"
-    )

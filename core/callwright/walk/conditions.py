@@ -5,19 +5,22 @@ A task fixes its world by its scenario and seed. Nothing here changes that: ``se
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
-from callwright.walk.execution import STRICT, Caller, Execution, ExecutionRules
+from callwright.walk.execution import STRICT, Caller, Execution, ExecutionRules, execute
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
 if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
     from callwright.environments.isolated.environment import Isolation
     from callwright.environments.living.policy import ClockPolicy
+    from callwright.language.program import Program
     from callwright.walk.tasks import Task
+    from callwright.walk.trace import Trace
     from callwright.walk.users.kinds import UserKinds
     from callwright.walk.users.user import User
 
@@ -77,6 +80,25 @@ class Conditions:
             opening=task.opening,
             appear=task.appear,
             task=task.id,
+        )
+
+    def once(self, program: Program, task: Task, rules: ExecutionRules) -> Trace:
+        """What comes of a program in a session of a task under these conditions that is opened for it alone."""
+        if task.appear or task.opening is not None:
+            with closing(self.execution(task, rules)) as execution:
+                return execution.run(program)
+        if self.time_limit is not None or self.isolation is not None:
+            rules = rules_under(rules, self.time_limit, self.isolation)
+        return execute(
+            program,
+            task.environment,
+            task.tools,
+            scenario=task.scenario,
+            seed=task.seed,
+            rules=rules,
+            caller=self.caller,
+            clock=task.clock or self.clock,
+            hazards=self.hazards_of(task),
         )
 
     def user(self, task: Task) -> User | None:

@@ -145,11 +145,14 @@ class Execution:
     def look(self, question: str, *given: Any) -> Any:
         """What the user asks of the session (:mod:`callwright.walk.users.world`), now that its turn has passed.
 
+        Whoever wants to know what was left asks for its ``digest``, ``goal_state``, ``snapshot`` or what a ``goal``
+        comes to, and no turn passes for that.
+
         Raises :class:`callwright.InfrastructureFailure` where the session cannot be asked.
         """
-        from callwright.walk.users.world import ask_world
+        from callwright.walk.users.world import LEFT, ask_world
 
-        return ask_world(self._opened(), question, *given)
+        return ask_world(self._opened(passing=question not in LEFT), question, *given)
 
     def act(self, calls: Sequence[Call]) -> Trace:
         """Run calls of the user, by the tools that the environment has for users; ``state`` is that before them.
@@ -167,8 +170,8 @@ class Execution:
         self._answered = True
         return _run(Program(tuple(calls), "all"), session, theirs, STRICT, caller, not environment.pure, by="user")
 
-    def _opened(self) -> Session:
-        """The session, in which the turns of the user that are over have passed."""
+    def _opened(self, *, passing: bool = True) -> Session:
+        """The session, in which the turns of the user that are over have passed, unless they are not to."""
         if self._closed:
             raise UsageError("the session of this attempt is closed; no call can follow")
         session = self._session
@@ -179,7 +182,7 @@ class Execution:
             if self._opening is not None:
                 self._begin(session, self._opening)
             self._session = session
-        if self._user_turns:
+        if passing and self._user_turns:
             self._let_users_speak(session)
         return session
 

@@ -22,7 +22,7 @@ class Answer:
     """The expected final result: a multiset of values.
 
     ``values`` is empty where the right answer is to call nothing; it has one value for ``returns="one"`` and one per
-    call for ``returns="all"``.
+    call for ``returns="all"``. ``others`` are multisets that are equally right, such as two tables for one.
 
     ``open`` names members of these values whose objects may hold more than the expected ones do, and whose further
     members do not count: with ``("arguments",)`` the value ``{"arguments": {"city": "Oslo"}}`` is what
@@ -30,6 +30,7 @@ class Answer:
     """
 
     values: tuple[Any, ...] = ()
+    others: tuple[tuple[Any, ...], ...] = ()
     open: tuple[str, ...] = ()
 
     @property

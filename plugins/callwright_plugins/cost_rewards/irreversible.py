@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
 
 from attrs import evolve, frozen
 
 from callwright.environments.goals import compare
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
-from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.program import Program
-from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import Execution
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord
+from callwright.walk.users.said import Said
+from callwright.walk.users.world import GOAL
 from callwright_plugins.cost_rewards.components import FULL, masked
 from callwright_plugins.cost_rewards.spending import NEEDS, was_made
 
 #: Calls that are left out, one at a time; of more, the others are taken for needless.
 _MOST_TRIED: Final = 16
-_GOAL: Final = "goal"
-_OF_A_SESSION: Final = frozenset({"keep_time", "user_turn", "meet_hazards", "next_turn"})
+#: What the model wrote in a turn, and what its user did after it.
+_Turn: TypeAlias = tuple[Program, Said | None]
 
 
 class Irreversible(RewardComponent):
@@ -91,7 +91,8 @@ def _told(record: CallRecord) -> Evidence:
 def _needless(attempt: Attempt, positions: Sequence[int], clock: ClockPolicy | None) -> Iterator[int]:
     """Those of the calls without which as much of the goal is reached."""
     task = attempt.task
-    parts = [part for part in attempt.parts if isinstance(part, Program)]
+    said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
+    parts = [(part, one) for part, one in zip(attempt.parts, said, strict=True) if isinstance(part, Program)]
     reached = None if attempt.is_told else _reached(task, _made_again(attempt, parts), clock)
     for number, position in enumerate(positions):
         if reached is None or number >= _MOST_TRIED:
@@ -102,11 +103,12 @@ def _needless(attempt: Attempt, positions: Sequence[int], clock: ClockPolicy | N
             yield position
 
 
-def _made_again(attempt: Attempt, parts: Sequence[Program], without: int | None = None) -> list[Program]:
-    """The programs with the calls that a hazard kept from being made left out, and one other."""
+def _made_again(attempt: Attempt, parts: Sequence[_Turn], without: int | None = None) -> list[_Turn]:
+    """The turns, with the calls that a hazard kept from being made left out, and one other."""
     records = attempt.whole_trace.records
-    found, begin = [], 0
-    for part in parts:
+    found: list[_Turn] = []
+    begin = 0
+    for part, said in parts:
         kept = tuple(
             call
             for position, call in enumerate(part.calls, begin)
@@ -114,7 +116,7 @@ def _made_again(attempt: Attempt, parts: Sequence[Program], without: int | None 
         )
         begin += len(part.calls)
         if kept or not part.calls:
-            found.append(part if len(kept) == len(part.calls) else evolve(part, calls=kept))
+            found.append((part if len(kept) == len(part.calls) else evolve(part, calls=kept), said))
     return found
 
 
@@ -125,16 +127,15 @@ def _reached_its_tool(record: CallRecord) -> bool:
 # What is reached ------------------------------------------------------------------------------------------------------
 
 
-def _reached(task: Task, programs: Sequence[Program], clock: ClockPolicy | None) -> float | None:
-    """How much of the goal these programs reach, in [0, 1]; ``None`` where sessions do not tell."""
-    goal = task.facts.get(_GOAL)
-    left = _left(task, programs, clock, goal)
+def _reached(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None) -> float | None:
+    """How much of the goal these turns reach, in [0, 1]; ``None`` where sessions do not tell."""
+    goal = task.facts.get(GOAL)
+    left = _left(task, turns, clock, goal)
     if goal is not None:
         return None if left.checked is None else float(left.checked)
     if left.state is None:
         return None
-    reference = task.program or Program()
-    expected = _left(task, [reference], clock, None)
+    expected = _left(task, [(task.program or Program(), None)], clock, None)
     return compare(left.first, expected.state, left.state).credit
 
 
@@ -145,70 +146,20 @@ class _Left:
     checked: float | None = None
 
 
-def _left(task: Task, programs: Sequence[Program], clock: ClockPolicy | None, goal: Any) -> _Left:
-    kept = _Kept(task.environment)
+def _left(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None, goal: Any) -> _Left:
     world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
-    execution = Execution(kept, task.tools, **world, clock=clock, hazards=Hazards())
-    for program in programs:
-        trace = execution.run(program)
-        if trace.masked is not None:
-            execution.close()
-            raise InfrastructureFailure(trace.masked)
-    execution.close()
-    held = kept.session or kept.open(task.scenario, task.seed)
-    session: Any = held.inner
+    execution = Execution(task.environment, task.tools, **world, clock=clock, hazards=Hazards())
     try:
-        state = session.goal_state() if callable(getattr(session, "goal_state", None)) else None
-        checked = None
-        if goal is not None and callable(getattr(session, "check_goal", None)):
-            checked = session.check_goal(goal).credit
-        return _Left(held.first, state, checked)
+        first = execution.look("goal_state")
+        for program, said in turns:
+            masked = execution.run(program).masked
+            if masked is None and said is not None:
+                masked = execution.act(said.calls).masked
+            if masked is not None:
+                raise InfrastructureFailure(masked)
+        checked = None if goal is None else execution.look("goal", goal)
+        return _Left(first, execution.look("goal_state"), None if checked is None else checked.credit)
     except DataError as error:
         raise DataError(f"task {task.id!r}: {error}") from error
     finally:
-        session.close()
-
-
-class _Kept:
-    """An environment whose session is still there when its execution is over."""
-
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self.session: _KeptSession | None = None
-
-    @property
-    def name(self) -> str:
-        return self._environment.name
-
-    @property
-    def tools(self) -> Mapping[str, ToolSpec]:
-        return self._environment.tools
-
-    @property
-    def pure(self) -> bool:
-        return self._environment.pure
-
-    def open(self, scenario: str = "", seed: int = 0) -> _KeptSession:
-        self.session = _KeptSession(self._environment.open(scenario, seed))
-        return self.session
-
-
-class _KeptSession:
-    def __init__(self, inner: Session) -> None:
-        self.inner = inner
-        tells: Any = getattr(inner, "goal_state", None)
-        self.first = tells() if callable(tells) else None
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        return self.inner.call(tool, arguments)
-
-    def digest(self) -> str:
-        return self.inner.digest()
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _OF_A_SESSION:
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-    def close(self) -> None:
-        """Later: what it has come to is looked at first."""
+        execution.close()

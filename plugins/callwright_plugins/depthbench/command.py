@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from callwright.plugins import Registry
+from callwright_plugins.depthbench import NAME, NAME_1_1
 
 
 def _registry(obj: object) -> Registry:
@@ -89,14 +90,20 @@ def import_(obj: object, source: Path, output: Path, form: str, as_json: bool) -
 
 
 @click.command("build")
+@click.argument("corpus_name", metavar="[CORPUS]", default=NAME, type=click.Choice([NAME, NAME_1_1]))
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Another folder than the package's own.")
 @click.pass_context
-def build(ctx: click.Context, check: bool, output: Path | None) -> None:
-    """Draw and prove DepthBench again, and write it (or compare it) where it is shipped."""
-    from callwright_plugins.depthbench import build as building
+def build(ctx: click.Context, corpus_name: str, check: bool, output: Path | None) -> None:
+    """Draw and prove DepthBench again, and write it (or compare it) where it is shipped.
 
-    same = building.build(output or building.DATA, check=check, report=click.echo)
+    CORPUS is depthbench-v1 (which it is if nothing is said) or depthbench-v1.1.
+    """
+    from callwright_plugins.depthbench import build as building
+    from callwright_plugins.depthbench.world import VERSIONS
+
+    version = VERSIONS[corpus_name]
+    same = building.build(output or building.DATA, check=check, report=click.echo, version=version)
     click.echo("the files are as they were" if same else "the files differ" if check else "the files are written")
     if check and not same:
         ctx.exit(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, ClassVar, Final
 
@@ -11,23 +11,20 @@ from attrs import field, frozen
 from callwright.environments.goals import Comparison, Goal, check_paths, compare
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
-from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.long_numbers import json_text, json_value
 from callwright.language.program import Program
-from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import Execution
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright.walk.users.said import Said
+from callwright.walk.users.world import GOAL
 
 _REMEMBERED: Final = 1 << 14
 #: How many end states of a task are remembered with their scores: those of a group, and of some more.
 _STATES_OF_A_TASK: Final = 256
 _MOST_SHOWN: Final = 8
-#: The fact of a task that holds its goal, as JSON.
-GOAL: Final = "goal"
 
 
 @frozen
@@ -124,20 +121,26 @@ class FinalState(RewardComponent):
         by_digest = not stated and (self.exact or expected.state is None)
         if by_digest and expected.snapshot is None:
             return Score(0.0, evidence=(_OTHER_DIGEST,))
-        if found is None:
+        try:
+            comparison = attempt.goal if stated else None  # as the session said in which it ran
+        except InfrastructureFailure as error:
+            return _masked(str(error))
+        if found is None and comparison is None:
             said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
             programs = [part if isinstance(part, Program) else Program() for part in attempt.parts]
             hazards = attempt.conditions.hazards_of(attempt.task)
             found = leave(programs, attempt.task, known.clock, hazards, said)
             if found.masked is not None:
                 return _masked(found.masked)
-        if stated:
-            assert found.checked is not None
-            comparison = found.checked
-        elif by_digest:
-            comparison = compare(None, expected.snapshot, found.snapshot)
-        else:
-            comparison = compare(expected.first, expected.state, found.state)
+        if comparison is None:
+            assert found is not None
+            if stated:
+                assert found.checked is not None
+                comparison = found.checked
+            elif by_digest:
+                comparison = compare(None, expected.snapshot, found.snapshot)
+            else:
+                comparison = compare(expected.first, expected.state, found.state)
         if comparison.equal and not by_digest:
             return _FULL
         evidence = tuple(
@@ -194,104 +197,49 @@ def leave(
     what they leave. One without calls lets a turn of the user pass, as in an episode; ``said`` is what the user said
     and did after each. ``hazards`` are those that an attempt met; a reference program meets none (``Hazards()``).
     """
-    watched = _Watched(task.environment, _goal(task))
+    goal = _goal(task)
     world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
-    execution = Execution(watched, task.tools, **world, clock=clock, hazards=hazards)
+    execution = Execution(task.environment, task.tools, **world, clock=clock, hazards=hazards)
     try:
-        try:
-            for program, user in zip_longest(programs, said):
-                masked = execution.run(program).masked
-                if masked is None and user is not None:
-                    masked = execution.act(user.calls).masked
-                if masked is not None:
-                    return Left("", masked=masked)
-        finally:
-            execution.close()
-        if watched.left is None:  # nothing was called
-            watched.open(task.scenario, task.seed).close()
+        first = _told(execution, "goal_state")
+        for program, user in zip_longest(programs, said):
+            masked = execution.run(program).masked
+            if masked is None and user is not None:
+                masked = execution.act(user.calls).masked
+            if masked is not None:
+                return Left("", masked=masked)
+        state = _told(execution, "goal_state")
+        checked = None if goal is None else _checked(execution, goal, first, state)
+        return Left(execution.look("digest"), _told(execution, "snapshot"), None, state, first, checked)
     except InfrastructureFailure as error:
         return Left("", masked=str(error))
     except DataError as error:
         raise DataError(f"task {task.id!r}: {error}") from error
-    assert watched.left is not None
-    return watched.left
+    finally:
+        execution.close()
 
 
-class _Watched:
-    """An environment that remembers what its session comes to when that is closed."""
-
-    def __init__(self, environment: Environment, goal: Goal | None) -> None:
-        self._environment = environment
-        self.goal = goal
-        self.left: Left | None = None
-
-    @property
-    def name(self) -> str:
-        return self._environment.name
-
-    @property
-    def tools(self) -> Mapping[str, ToolSpec]:
-        return self._environment.tools
-
-    @property
-    def pure(self) -> bool:
-        return self._environment.pure
-
-    @property
-    def user_tools(self) -> Mapping[str, ToolSpec]:
-        theirs: Mapping[str, ToolSpec] = getattr(self._environment, "user_tools", {})
-        return theirs
-
-    def open(self, scenario: str = "", seed: int = 0) -> Session:
-        return _WatchedSession(self._environment.open(scenario, seed), self)
+def _told(execution: Execution, question: str) -> Any:
+    """What a session tells beyond the protocol, as JSON; ``None`` if it does not."""
+    found = execution.look(question)
+    return None if found is None else json_value(json_text(found, default=str))
 
 
-class _WatchedSession:
-    def __init__(self, session: Session, watcher: _Watched) -> None:
-        self._session, self._watcher = session, watcher
-        self._first = _asked(session, "goal_state")
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        return self._session.call(tool, arguments)
-
-    def digest(self) -> str:
-        return self._session.digest()
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _HANDED_ON:  # what else a session declares is remembered by its class, and this is of many
-            raise AttributeError(name)
-        return getattr(self._session, name)
-
-    def close(self) -> None:
-        session, goal = self._session, self._watcher.goal
-        state = _asked(session, "goal_state")
-        checked = None
-        if goal is not None:
-            check: Any = getattr(session, "check_goal", None)
-            if callable(check):
-                checked = check(goal.to_json())
-            elif state is not None:
-                checked = check_paths(goal, self._first, state)
-            else:
-                raise DataError(
-                    f"it has a goal, and sessions of {self._watcher.name!r} do not tell what they have come to: "
-                    "give them a method goal_state()"
-                )
-        snapshot = _asked(session, "snapshot")
-        self._watcher.left = Left(session.digest(), snapshot, None, state, self._first, checked)
-        session.close()
-
-
-def _asked(session: Session, name: str) -> Any:
-    """What a method beyond the protocol returns, as JSON; ``None`` if there is none."""
-    method = getattr(session, name, None)
-    return json_value(json_text(method(), default=str)) if callable(method) else None
+def _checked(execution: Execution, goal: Goal, first: Any, state: Any) -> Comparison:
+    found: Comparison | None = execution.look("goal", goal.to_json())
+    if found is not None:
+        return found
+    if state is None:
+        raise DataError(
+            "it has a goal, and sessions of its environment do not tell what they have come to: give them a method "
+            "goal_state()"
+        )
+    return check_paths(goal, first, state)
 
 
 def _masked(reason: str) -> Score:
     return Score(0.0, evidence=(Evidence("infrastructure_error", reason),), masked=reason)
 
 
-_HANDED_ON: Final = frozenset({"keep_time", "user_turn", "user_call", "meet_hazards", "next_turn"})
 _FULL: Final = Score(1.0)
 _OTHER_DIGEST: Final = Evidence("state", "the state is not what it should be")

@@ -306,7 +306,7 @@ def wrong_answer(answer: Answer, trace: Trace) -> Evidence:
         path, mine, theirs = difference if difference else ("", expected[0], returned[0])
         reason = f"the result differs{f' at {path}' if path else ''}: expected {_shown(mine)}, found {_shown(theirs)}"
         return Evidence("wrong_value", reason, trace.records[-1].call, path, _shown(mine), _shown(theirs))
-    alone = [evolve(answer, values=(value,)) for value in expected]
+    alone = [evolve(answer, values=(value,), others=()) for value in expected]
     lost = sum(not any(answers_match(one, (other,)) for other in returned) for one in alone)
     return Evidence("wrong_values", f"{lost or 1} of {len(expected)} expected values were not returned")
 

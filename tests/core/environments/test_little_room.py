@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 import callwright as cw
-from callwright.environments.paging import Fit, fit_to
+from callwright.environments import Fit
+from callwright.environments.paging import fit_to
 from callwright.environments.telling import as_text
 from callwright.errors import UnknownName
 from callwright.walk.prompt import describe_tools
@@ -193,6 +194,16 @@ def test_brief_tools_are_listed_in_few_words_and_checked_as_before() -> None:
     assert len("".join(lines)) < 0.5 * len("".join(describe_tools(plain.tools.values())))
     assert small.tools["shelve"].to_openai()["function"]["parameters"]["properties"]["shelf"] == {"type": "string"}
     assert small.open().call("shelve", {"book_id": "B001", "shelf": None}).kind == "ok", "null is allowed as before"
+
+
+def test_a_briefing_says_what_results_leave_out() -> None:
+    for name in ("email", "email+calendar"):
+        whole, small = cw.environment(name), cw.environment(name, compact=True)
+        told, also = (one.briefing(one.open("typical", 2)) for one in (whole, small))
+        assert also.replace("\nResults leave out what is null or empty.", "") == told
+        assert also != told
+        bounded = cw.environment(name, page_bytes=900)
+        assert bounded.briefing(bounded.open("typical", 2)) == told
 
 
 @pytest.mark.parametrize("most", [199, 0, -5, 1.5, True, "4000"])

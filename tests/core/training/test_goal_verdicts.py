@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -11,11 +12,15 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
+from callwright.environments import ClockPolicy, EventKind
+from callwright.episodes.conversation import Conversation
+from callwright.episodes.driving import drive
+from callwright.episodes.pool import EpisodePool
 from callwright.errors import DataError, InfrastructureFailure
 from callwright.pipeline import build_pipeline, open_pipeline
 from callwright.recipe_file import load_recipe
 from callwright.training.verdicts import goal_reached, judge
-from callwright.walk.limits import SINGLE_TURN, limits_of
+from callwright.walk.limits import SINGLE_TURN, TurnLimits, limits_of
 from callwright.walk.users.said import Said
 
 
@@ -49,9 +54,27 @@ def lamps(rng: Random, scale: float) -> Iterator[Lamp]:
     yield from (Lamp(f"L{number:05d}", False) for number in (1, 2))
 
 
+CALLED: list[str] = []
+
+
+@cw.tool
+def ring(world: cw.World, /, lamp_id: str) -> str:
+    """Ring at the door, and switch the lamp there."""
+    CALLED.append(lamp_id)
+    return world.update(world.need(Lamp, lamp_id), on=True).id
+
+
+@cw.tool
+def knock(world: cw.World, /) -> int:
+    """Knock, as a user."""
+    CALLED.append("")
+    return world.count(Lamp)
+
+
 HOUSE = cw.StatefulEnvironment(
     "house", rows=[Lamp], tools=[switch, lose], scenarios={"dark": cw.Scenario(lamps)}, user_tools=[own_switch]
 )
+BEGINS = HOUSE.open().tell_time()
 LIT = {"holds": [{"table": "lamps", "where": {"id": "L00001"}, "has": {"on": True}}]}
 PARSER = cw.parser("json")
 
@@ -116,6 +139,109 @@ def test_worlds_without_goals_are_judged_by_the_answer() -> None:
     made = evolve(task(), environment=plain, tools=plain.tools)
     assert goal_reached(attempt(("answer", {}), of=made)) is None
     assert judge(attempt(("answer", {}), of=made)).answer
+
+
+# What was executed is asked ------------------------------------------------------------------------------------------
+
+DOORS = cw.StatefulEnvironment(
+    "doors", rows=[Lamp], tools=[switch, ring], scenarios={"dark": cw.Scenario(lamps)}, user_tools=[knock]
+)
+RINGS = [("ring", {"lamp_id": "L00001"}), ("ring", {"lamp_id": "L00002"})]
+KNOCKS = cw.UserSpec("replayed", {"says": [{"say": "Go on.", "calls": [{"tool": "knock", "arguments": {}}]}]})
+
+
+def doors(user: cw.UserSpec | None = None) -> cw.Task:
+    facts = {"goal": {**LIT, "nothing_else": False}}
+    return cw.Task("doors", "light", DOORS.tools, cw.Answer(("?",)), DOORS, facts=facts, user=user)
+
+
+def written(*calls: tuple[str, dict[str, Any]]) -> str:
+    return PARSER.render(cw.Program(tuple(cw.Call(at, *call) for at, call in enumerate(calls))))
+
+
+def judged(made: cw.Attempt) -> list[str]:
+    """What was called while an attempt was judged and rewarded; it reaches its goal."""
+    CALLED.clear()
+    assert judge(made).answer
+    assert cw.reward("state").score_attempt(made).total == 1
+    assert goal_reached(made) is True
+    assert judge(made).answer
+    return [*CALLED]
+
+
+def test_a_written_attempt_is_executed_once_for_its_goal_its_rewards_and_its_trace() -> None:
+    assert judged(cw.Attempt(doors(), written(*RINGS), PARSER)) == ["L00001", "L00002"]
+    several = cw.Attempt(doors(), [written(RINGS[1]), written(RINGS[0]), written()], PARSER)
+    assert judged(several) == ["L00002", "L00001"]
+    said = [None, Said("Go on.", (cw.Call(0, "knock", {}),)), None]
+    with_user = cw.Attempt(doors(KNOCKS), [written(RINGS[1]), written(), written(RINGS[0])], PARSER, said=said)
+    assert judged(with_user) == ["L00002", "", "L00001"]
+    nothing = cw.Attempt(evolve(doors(), facts={"goal": {}}), written(), PARSER)
+    assert judged(nothing) == []
+
+
+@pytest.mark.parametrize("executor", [None, "thread"])
+def test_a_lived_attempt_is_not_executed_again(executor: str | None) -> None:
+    CALLED.clear()
+    limits = TurnLimits(assistant_turns=4, user_turns=4)
+    texts = [written(RINGS[1]), written(), written(RINGS[0]), written()]
+    talk = Conversation(doors(KNOCKS), PARSER, [cw.Message.user("light")], cw.Conditions(limits=limits))
+
+    def ask(live: list[Conversation]) -> list[cw.Completion]:
+        return [cw.Completion(texts[len(one.history)]) for one in live]
+
+    if executor is None:
+        drive([talk], ask)
+    else:
+        with EpisodePool(PARSER, cw.reward("state"), executor=executor, workers=2) as pool:
+            drive([talk], ask, pool=pool)
+    assert talk.stop == "answered"
+    assert CALLED == ["L00002", "", "L00001"]
+    assert judged(talk.attempt) == []
+    at_the_limit = Conversation(
+        doors(), PARSER, [cw.Message.user("light")], cw.Conditions(limits=TurnLimits(assistant_turns=1))
+    )
+    texts[0] = written(*RINGS)
+    if executor is None:
+        drive([at_the_limit], ask)
+    else:
+        with EpisodePool(PARSER, cw.reward("state"), executor=executor, workers=1) as pool:
+            drive([at_the_limit], ask, pool=pool)
+    assert at_the_limit.stop == "assistant_turns"
+    assert judged(at_the_limit.attempt) == []
+
+
+def test_an_attempt_of_which_nobody_asked_the_session_is_executed_again_once() -> None:
+    CALLED.clear()
+    lived = cw.Attempt(doors(), written(*RINGS), PARSER)
+    made = cw.Attempt.of(lived.task, PARSER, lived.turns, lived.conditions)
+    assert judged(made) == ["L00001", "L00002"]
+    copied = pickle.loads(pickle.dumps(made)).under(cw.Conditions(seed=3))
+    assert judged(copied) == []
+
+
+def test_a_goal_is_asked_before_anybody_else_has_a_turn() -> None:
+    """Time that passes when all is said is nothing that the attempt has left."""
+
+    def due(world: cw.World, since: Any) -> Any:
+        moment = BEGINS + 100, 0
+        return moment if moment > since else None
+
+    def run(world: cw.World, key: Any) -> None:
+        world.update(world.need(Lamp, "L00001"), on=False)
+
+    off = EventKind("off", "the lamp goes out", due, lambda world, key, came: (), run)
+    timed = cw.StatefulEnvironment(
+        "timed", rows=[Lamp], tools=[switch], scenarios={"dark": cw.Scenario(lamps)}, events=[off]
+    )
+    for seconds, answer in ((50, True), (100, False)):
+        made = cw.Attempt(
+            evolve(task(), environment=timed, tools=timed.tools),
+            [written(("switch", {"lamp_id": "L00001", "on": True})), written()],
+            PARSER,
+            cw.Conditions(clock=ClockPolicy(call=seconds, user_turn=500)),
+        )
+        assert goal_reached(made) is answer
 
 
 def test_a_corpus_of_conversations_brings_its_limits(tmp_path: Path) -> None:

@@ -211,11 +211,11 @@ def test_a_build_that_differs_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 
     shipped = gzip.decompress((building.DATA / FILE).read_bytes()).decode()
     first, second = shipped.splitlines(keepends=True)[:2]
-    monkeypatch.setattr(building, "corpus_text", lambda report: first)
+    monkeypatch.setattr(building, "corpus_text", lambda report, version: (first, {}))
     runner = CliRunner()
     assert "written" in runner.invoke(build, ["-o", str(tmp_path)], catch_exceptions=False).output
     assert runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False).exit_code == 0
-    monkeypatch.setattr(building, "corpus_text", lambda report: second)
+    monkeypatch.setattr(building, "corpus_text", lambda report, version: (second, {}))
     done = runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False)
     assert done.exit_code == 1
     assert "differ" in done.output

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callwright.environments import ClockPolicy
 from callwright.environments.stateful import NOW, StatefulSession
 from callwright.testing import check_component
 from callwright_plugins.mcp_environments.shopping import environment, scenarios
@@ -337,8 +338,19 @@ def test_cancelling_gives_everything_back_but_postage_once_packed(wait: int, pos
     pass_time(session, wait)
     refund = ok(session, "cancel_order", order_id=order["order_id"])["refund_cents"]
     assert refund == order["total_cents"] - (490 if postage_kept else 0)
-    assert session.world.need(shop.PaymentMethod, "PM00001").available_cents == card - order["total_cents"] + refund
+    assert session.world.need(shop.PaymentMethod, "PM00001").available_cents == card - order["total_cents"]
     assert session.world.need(shop.Variant, item.id).stock == stock
+    assert ok(session, "get_order", order_id=order["order_id"])["refunded_cents"] == refund
+    later = session.fork()
+    later.keep_time(ClockPolicy())
+    later.elapse(3 * DAY - 1)
+    assert later.world.need(shop.PaymentMethod, "PM00001").available_cents == card - order["total_cents"]
+    before = later.digest()
+    assert later.live_until(later.now + 1) == (
+        f"The refund of {refund} cents for cancelled order {order['order_id']} has arrived on Visa 4242.",
+    )
+    assert later.digest() != before
+    assert later.world.need(shop.PaymentMethod, "PM00001").available_cents == card - order["total_cents"] + refund
     assert ok(session, "track_order", order_id=order["order_id"])["events"][-1]["status"] == "cancelled"
 
 
@@ -376,6 +388,30 @@ def test_returns(category: str, reason: str, fee_percent: int, restocked: bool) 
     assert made["restocked"] is restocked
     assert session.world.need(shop.Variant, order["items"][0]["variant_id"]).stock == sold + (2 if restocked else 0)
     assert ok(session, "get_order", order_id=order["order_id"])["refunded_cents"] == made["refund_cents"]
+
+
+def test_a_gift_card_has_a_refund_when_it_arrives_and_pays_with_it_then_though_nobody_tells() -> None:
+    session = ENV.open()
+    card = next(one for one in session.world.rows(shop.PaymentMethod) if one.kind == "gift_card")
+
+    def balance() -> int:
+        listed = ok(session, "list_payment_methods")["items"]
+        return int(next(one["balance_cents"] for one in listed if one["payment_method_id"] == card.id))
+
+    filled(session, cents=(500, 2000))
+    ok(session, "set_shipping_address", address_id="A00001")
+    order = ok(session, "checkout", payment_method_id=card.id)
+    spent = card.available_cents - order["total_cents"]
+    ok(session, "cancel_order", order_id=order["order_id"])
+    assert balance() == spent
+    pass_time(session, 3 * DAY - 1)
+    assert balance() == spent
+    pass_time(session, 1)
+    assert balance() == card.available_cents
+    assert session.world.need(shop.PaymentMethod, card.id).available_cents == spent, "reading changes nothing"
+    filled(session, cents=(500, 2000))
+    again = ok(session, "checkout", payment_method_id=card.id)
+    assert balance() == card.available_cents - again["total_cents"]
 
 
 def test_returned_one_by_one_the_refunds_add_up_to_the_price() -> None:
@@ -532,10 +568,10 @@ def arguments_of(session: StatefulSession, tool: str, a: int, b: int) -> dict[st
 
 
 def money(session: StatefulSession) -> int:
-    """What the customer has and what the shop keeps."""
+    """What the customer has and what the shop keeps, or what is on its way."""
     world = session.world
     return sum(method.available_cents for method in world.rows(shop.PaymentMethod)) + sum(
-        order.total_cents - order.refunded_cents for order in world.rows(shop.Order)
+        order.total_cents - order.arrived_cents for order in world.rows(shop.Order)
     )
 
 
@@ -573,7 +609,7 @@ def test_goods_and_money_are_kept(steps: list[tuple[str, int, int]]) -> None:
         lines = world.find(shop.OrderItem, order_id=order.id)
         assert order.total_cents == sum(line.paid_cents for line in lines) + order.shipping_cents
         assert order.subtotal_cents - order.discount_cents == sum(line.paid_cents for line in lines)
-        assert 0 <= order.refunded_cents <= order.total_cents
+        assert 0 <= order.arrived_cents <= order.refunded_cents <= order.total_cents
         assert all(0 <= line.returned <= line.quantity and line.refunded_cents <= line.paid_cents for line in lines)
 
 

@@ -19,12 +19,14 @@ from callwright_plugins.mcp_environments import TOOLS
 from callwright_plugins.mcp_environments.banking.card import account_of_the_card
 from callwright_plugins.mcp_environments.banking.rows import Account, Card, Transaction
 from callwright_plugins.mcp_environments.marketplace.rows import Wallet
+from callwright_plugins.mcp_environments.shopping.rows import Order
+from callwright_plugins.mcp_environments.times import DAY
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 #: What each does with money in its script, in cents of the person.
 MOVED = {
     "food_delivery": [-6967],
-    "shopping": [-9018, 9018],
+    "shopping": [-9018],
     "travel_booking": [-23600, -2500, -30400, 30400],
     "marketplace": [-600],
     "payments": [500, -500],
@@ -89,6 +91,22 @@ def test_what_each_environment_charges_is_posted_and_what_comes_back_too(name: s
     assert posted(session) == [(name, cents) for cents in MOVED[name]]
     assert account(session).balance_cents - before == sum(MOVED[name])
     assert session.part(name).digest() == alone.digest()
+
+
+def test_what_a_shop_gives_back_is_posted_when_it_arrives() -> None:
+    session = opened("shopping", "banking", people="own")
+    session.keep_time(ClockPolicy(call=0))
+    for tool, arguments in script("shopping"):
+        session.call(public(session, "shopping", tool), arguments)
+    assert [cents for _, cents in posted(session)] == MOVED["shopping"]
+    cancelled = next(one for one in session.part("shopping").world.rows(Order) if one.refunded_cents == 9018)
+    session.elapse(cancelled.cancelled_at + 3 * DAY - session.now - 1)
+    assert [cents for _, cents in posted(session)] == MOVED["shopping"]
+    before = session.digest()
+    session.elapse(1)
+    assert [cents for _, cents in posted(session)] == [*MOVED["shopping"], 9018]
+    assert session.digest() != before
+    assert [text for text in session.call(public(session, "shopping", "view_cart"), {}).notices if "9018" in text]
 
 
 @pytest.mark.parametrize("name", PAYS)

@@ -112,6 +112,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 task.query,
                 [[name, tool(spec)] for name, spec in task.tools.items()],
                 _or_none(list(task.answer.values)),
+                *(["or", _or_none(list(values))] for values in task.answer.others),
                 task.scenario,
                 task.seed,
                 task.returns,

@@ -21,6 +21,7 @@ from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.long_numbers import json_text, json_value
 from callwright.language.program import Call, Program, plain, revive
 from callwright.plugins import Registry
+from callwright.walk.openings.opening import Opening
 from callwright.walk.task_rows.schema import KEYS
 from callwright.walk.task_rows.stated import Stated, stated
 from callwright.walk.task_rows.tools import ToolReader, tool_rows
@@ -29,6 +30,7 @@ from callwright.walk.users.said import UserSpec
 
 _TEXTS: Final = {"scenario": "", "structure": "none", "returns": "one"}
 _NUMBERS: Final = {"seed": 0, "chain": 0}
+_ANSWER: Final = ("values", "others", "open")
 _CALL: Final = ("id", "tool", "arguments")
 
 
@@ -55,25 +57,37 @@ def _row(task: Task, environment: Stated) -> dict[str, Any]:
     for name, default in {**_TEXTS, **_NUMBERS}.items():
         if (value := getattr(task, name)) != default:
             row[name] = value
-    for name, held in (("clock", task.clock), ("hazards", task.hazards), ("user", task.user)):
+    stated_by_parts = {"clock": task.clock, "hazards": task.hazards, "user": task.user, "opening": task.opening}
+    for name, held in stated_by_parts.items():
         if held is not None:
             row[name] = held.to_json()
     row["tools"] = tool_rows(task.tools, task.environment.tools)
     if task.shown is not None:
         row["shown"] = list(task.shown)
+    if task.appear:
+        row["appear"] = dict(task.appear)
     if task.tells_costs:
         row["tells_costs"] = True
     if task.program is not None:
         row["program"] = program_row(task.program)
-    row["answer"] = _json("the answer", list(task.answer.values))
+    row["answer"] = _answer_row("the answer", task.answer)
     if task.instances:
         row["instances"] = [
-            {"scenario": one.scenario, "seed": one.seed, "answer": _json("an instance", list(one.answer.values))}
+            {"scenario": one.scenario, "seed": one.seed, "answer": _answer_row("an instance", one.answer)}
             for one in task.instances
         ]
     if task.facts:
         row["facts"] = _json("the facts", dict(task.facts))
     return {key: row[key] for key in KEYS if key in row}
+
+
+def _answer_row(what: str, answer: Answer) -> Any:
+    """The values; with ``others`` and ``open`` beside them where there are any."""
+    values = _json(what, list(answer.values))
+    if not answer.others and not answer.open:
+        return values
+    others = {"others": [_json(what, list(one)) for one in answer.others]} if answer.others else {}
+    return {"values": values, **others, **({"open": list(answer.open)} if answer.open else {})}
 
 
 def _json(what: str, value: Any) -> Any:
@@ -155,6 +169,8 @@ class TaskReader:
             shown=None if shown is None else tuple(shown),
             tells_costs=_flag(row, "tells_costs"),
             instances=tuple(map(_instance, _list(row, "instances"))),
+            opening=Opening.from_json(row.get("opening")),
+            appear=_appear(row, tools),
         )
 
     def _environment(self, value: Any) -> Stated:
@@ -196,9 +212,28 @@ def _instance(value: Any) -> Instance:
 
 
 def _answer(value: Any, name: str) -> Answer:
-    if not isinstance(value, list):
-        raise DataError(f"{name!r} is a list of values, not {value!r:.80}")
-    return Answer(tuple(value))
+    if isinstance(value, list):
+        return Answer(tuple(value))
+    if not isinstance(value, Mapping) or not isinstance(value.get("values"), list):
+        raise DataError(f"{name!r} is a list of values, or an object that has them as 'values', not {value!r:.80}")
+    unknown = next((key for key in value if key not in _ANSWER), None)
+    if unknown is not None:
+        raise DataError(str(UnknownName("key of an answer", str(unknown), _ANSWER)))
+    others, members = _list(value, "others"), _list(value, "open")
+    if not all(isinstance(one, list) for one in others) or not all(isinstance(one, str) for one in members):
+        raise DataError(f"'others' of an answer are lists of values, and 'open' names members, not {value!r:.80}")
+    return Answer(tuple(value["values"]), tuple(map(tuple, others)), tuple(members))
+
+
+def _appear(row: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[str, int]:
+    """From which turn of the user on tools are there."""
+    value = row.get("appear", {})
+    if not isinstance(value, Mapping) or not all(type(turn) is int and turn >= 0 for turn in value.values()):
+        raise DataError(f"'appear' is an object of turns by the names of tools, not {value!r:.80}")
+    unknown = next((name for name in value if name not in tools), None)
+    if unknown is not None:
+        raise DataError(str(UnknownName("tool of the task", str(unknown), tools, hint="(in 'appear')")))
+    return dict(value)
 
 
 def _text(row: Mapping[str, Any], name: str, default: str | None = None, *, empty: bool = False) -> str:

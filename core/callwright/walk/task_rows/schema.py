@@ -10,12 +10,13 @@ VERSION: Final = 1
 #: The keys of a row. Those after ``environment`` are left out where a task has the default.
 KEYS: Final = (
     "id", "split", "depth", "query", "environment", "scenario", "seed", "chain", "structure", "returns", "clock",
-    "hazards", "user", "tools", "shown", "tells_costs", "program", "answer", "instances", "facts",
+    "hazards", "user", "opening", "tools", "shown", "appear", "tells_costs", "program", "answer", "instances", "facts",
 )  # fmt: skip
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer"}
 _OBJECT = {"type": "object"}
 _NAMES = {"type": "array", "items": _TEXT}
+_VALUES = {"type": "array"}
 _ENVIRONMENT = {
     "anyOf": [_TEXT, {"type": "object", "properties": {"name": _TEXT, "options": _OBJECT}, "required": ["name"]}],
     "description": "the registered name, with options where it is made with any; email+calendar is both as one",
@@ -44,6 +45,12 @@ def row_schema() -> dict[str, Any]:
             "description": "what is offered, in order: names of the environment's tools, or tools written out",
         },
         "shown": {**_NAMES, "description": "the tools that prompts list, where they are fewer"},
+        "opening": {**_OBJECT, "description": "what happened before: 'actions' and 'history'"},
+        "appear": {
+            "type": "object",
+            "additionalProperties": _NUMBER,
+            "description": "tools that are there only from a turn of the user on; the query is turn 0",
+        },
         "tells_costs": {"type": "boolean"},
         "program": {
             "type": "object",
@@ -51,7 +58,19 @@ def row_schema() -> dict[str, Any]:
             "required": ["calls"],
             "description": "the reference program; references are texts such as API_RESPONSE_0.items[0]",
         },
-        "answer": {"type": "array", "description": "the expected values; empty where nothing is to be called"},
+        "answer": {
+            "anyOf": [
+                {"type": "array"},
+                {
+                    "type": "object",
+                    "properties": {"values": _VALUES, "others": {"type": "array", "items": _VALUES}, "open": _NAMES},
+                    "required": ["values"],
+                    "additionalProperties": False,
+                },
+            ],
+            "description": "the expected values; empty where nothing is to be called. As an object with 'others' that "
+            "are equally right, and 'open', the members whose objects may hold more",
+        },
         "instances": {"type": "array", "items": _OBJECT},
         "facts": {**_OBJECT, "description": "whatever else is known of it, such as its 'goal'"},
     }

@@ -1,19 +1,36 @@
-"""The world as a user sees it, wherever the session lives."""
+"""Looking at a world wherever its session lives: what a user sees of it, and what was left in the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
 from callwright.environments.clock import TimedSession
 from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import Session
-from callwright.errors import DataError
+from callwright.errors import DataError, InfrastructureFailure
 
-#: What a user may ask beside what somebody knows, and the method of the session that answers.
-_ANSWERED_BY: Final = {"check_goal": "check_goal", "now": "tell_time"}
+if TYPE_CHECKING:
+    from callwright.walk.tasks import Task
+
+#: The fact of a task that holds its goal (:class:`callwright.environments.goals.Goal`), as JSON.
+GOAL: Final = "goal"
+
+
+class _Unasked(Enum):
+    UNASKED = "unasked"
+
+
+#: In place of what a goal came to, before the session is asked. It is itself in every process.
+UNASKED: Final = _Unasked.UNASKED
+
+#: What is asked of what was left, and the method of the session that answers. No turn of a user passes for that.
+LEFT: Final = {"goal": "check_goal", "digest": "digest", "goal_state": "goal_state", "snapshot": "snapshot"}
+#: What else may be asked beside what somebody knows.
+_ANSWERED_BY: Final = {"check_goal": "check_goal", "now": "tell_time", **LEFT}
 
 
 @frozen
@@ -48,7 +65,7 @@ class WorldView:
 
 
 def ask_world(session: Session, question: str, *given: Any) -> Any:
-    """The answer of a session to a question of :class:`WorldView`; ``None`` if it knows no answer.
+    """The answer of a session to a question of :class:`WorldView` or of :data:`LEFT`; ``None`` if it knows none.
 
     Raises what the session raises, :class:`callwright.InfrastructureFailure` where it is lost.
     """
@@ -62,3 +79,16 @@ def ask_world(session: Session, question: str, *given: Any) -> Any:
     if isinstance(session, TimedSession):
         return session.asked(f"{question!r} of a session", lambda: method(*given))
     return method(*given)
+
+
+def goal_after(look: Callable[..., Any], task: Task) -> Any:
+    """What the goal of a task comes to now: a comparison, ``None`` where sessions check none, or why it is not known.
+
+    ``look`` asks the session (:meth:`callwright.walk.Execution.look`). Errors are returned, for whoever wants to know.
+    """
+    try:
+        return look("goal", task.facts[GOAL])
+    except InfrastructureFailure as error:
+        return error
+    except DataError as error:
+        return DataError(f"task {task.id!r}: {error}")

@@ -26,7 +26,7 @@ from callwright_plugins.mcp_environments.filesystem.paths import (
 from callwright_plugins.mcp_environments.filesystem.patterns import glob
 from callwright_plugins.mcp_environments.filesystem.rows import Inode
 from callwright_plugins.mcp_environments.filesystem.views import NodeView, node_view
-from callwright_plugins.mcp_environments.times import parse_time
+from callwright_plugins.mcp_environments.times import iso, parse_time
 
 Depth = Annotated[int, Field(ge=0, le=32, description="Levels below the directory.")]
 Bytes = Annotated[int, Field(ge=0, le=10**9, description="In bytes.")]
@@ -192,7 +192,8 @@ def find(
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[NodeView]:
-    """Find what fits all conditions below a directory. Follows no links. Leaves out what may not be read (partial)."""
+    """Find what fits all conditions below a directory. Follows no links. Leaves out what may not be read (partial).
+    Warns with OUTSIDE_RECORDS for a modified_since ahead."""
     top = directory(world, path)
     fits = glob(name or "*")
     since = parse_time(modified_since) if modified_since else 0
@@ -208,6 +209,8 @@ def find(
         and fits(node.name)
     ]
     warn_closed(world, closed)
+    if not found and since > world.now:
+        world.warn("OUTSIDE_RECORDS", f"{iso(since)} is ahead: nothing was modified since; it is {iso(world.now)} now")
     return page(found, lambda one: node_view(world, one[0], one[1]), limit, cursor)
 
 

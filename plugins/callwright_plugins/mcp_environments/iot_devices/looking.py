@@ -45,6 +45,7 @@ from callwright_plugins.mcp_environments.iot_devices.views import (
     device_view,
     reading_view,
 )
+from callwright_plugins.mcp_environments.recorded_times import outside_of_column
 from callwright_plugins.mcp_environments.times import HOUR, MINUTE, iso, parse_time
 
 DAY_NAMES: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -239,7 +240,7 @@ def get_energy_usage(
     room_id: RoomFilter = "",
 ) -> Energy:
     """What devices used between two times in watt-hours, from when they were on and what they drew. Fails with
-    BAD_PERIOD if the times are in the wrong order or ahead.
+    BAD_PERIOD if the times are in the wrong order or ahead. Warns with OUTSIDE_RECORDS if they are before the records.
     """
     last = parse_time(end) if end else world.now
     first = parse_time(start) if start else last - 24 * HOUR
@@ -252,6 +253,8 @@ def get_energy_usage(
         need_device(world, device_id)
     if room_id:
         world.need(Room, room_id, message=f"there is no room {room_id!r}; use list_rooms")
+    if why := outside_of_column(world, Usage, "start", "records", first, last):
+        world.warn("OUTSIDE_RECORDS", why)
     used: dict[str, tuple[int, int]] = {}
     usages = world.find(Usage, device_id=device_id) if device_id else world.rows(Usage)
     for usage in [one for one in usages if one.start < last and (one.end is None or one.end > first)]:

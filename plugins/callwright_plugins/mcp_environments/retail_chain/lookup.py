@@ -11,6 +11,7 @@ from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.closed_sets import none_such
+from callwright_plugins.mcp_environments.recorded_times import outside_of_column
 from callwright_plugins.mcp_environments.retail_chain.inventory import free, need_item, need_stock, need_store
 from callwright_plugins.mcp_environments.retail_chain.rows import Item, Sale, Stock, Store, Transfer
 from callwright_plugins.mcp_environments.retail_chain.views import (
@@ -183,7 +184,8 @@ def get_sales_report(
     until: Annotated[str, Field(description="Last day; empty: yesterday.", max_length=20)] = "",
     group_by: Annotated[Literal["item", "store", "category", "day"], Field(description="What to sum.")] = "item",
 ) -> SalesReport:
-    """Sums of sales between two days by item, store, category or day, of one store or item or of all."""
+    """Sums of sales between two days by item, store, category or day, of one store or item or of all. Warns with
+    OUTSIDE_RECORDS if there is none because the days are before the records or ahead."""
     if store_id:
         need_store(world, store_id)
     if item_id:
@@ -205,6 +207,8 @@ def get_sales_report(
             line = sums.setdefault(group, [0, 0])
             line[0] += row.quantity
             line[1] += row.revenue_cents
+    if not sums and (why := outside_of_column(world, Sale, "day", "sales", first, last + DAY)):
+        world.warn("OUTSIDE_RECORDS", why)
     lines: list[ReportLine] = [
         {"group": group, "quantity": quantity, "revenue_cents": revenue} for group, (quantity, revenue) in sums.items()
     ]

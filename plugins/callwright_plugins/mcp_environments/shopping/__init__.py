@@ -7,7 +7,7 @@
   applied, each on what the ones before left. A coupon that the cart no longer earns counts nothing and must be removed.
 - The shop does not ship to every region, and dangerous or bulky goods not to all that it serves.
 - Payment methods have an amount available. A blocked or expired card, and one with too little, is declined; a card
-  needs its security code. Refunds go back to the method that paid.
+  needs its security code. Refunds go back to the method that paid, where they arrive three days later.
 - An order is placed, packed, shipped and delivered at times fixed at checkout; the session's clock decides. It can be
   cancelled until it is shipped; once it is packed, the postage is not refunded.
 - Delivered items can be returned within the return days of their category, and only as many as were bought. Goods in

@@ -10,9 +10,9 @@ from callwright_plugins.mcp_environments.shopping.rows import Order, OrderItem, 
 
 
 def paid(world: World, order: Order) -> int:
-    """What a gift card paid costs nothing any more."""
+    """What a gift card paid costs nothing any more; what comes back counts when it arrives."""
     card = world.need(PaymentMethod, order.payment_method_id).kind == "card"
-    return order.total_cents - order.refunded_cents if card else 0
+    return order.total_cents - order.arrived_cents if card else 0
 
 
 def told(world: World, order: Order) -> str:

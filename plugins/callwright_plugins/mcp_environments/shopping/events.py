@@ -1,6 +1,6 @@
 """What happens to orders: each step at the time that was fixed at checkout, unless the order is cancelled.
 
-What the shop gives back is with the bank three days later: the shop's books know of it at once.
+What the shop gives back arrives three days later: the shop's books know of it at once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from callwright.environments.living.events import EventKind, Moment, Notice, after
 from callwright.environments.world import World
+from callwright_plugins.mcp_environments.shopping.refunds import ON_ITS_WAY, arrive
 from callwright_plugins.mcp_environments.shopping.rows import Order, PaymentMethod, Return, Shipment
-from callwright_plugins.mcp_environments.times import DAY, iso
+from callwright_plugins.mcp_environments.times import iso
 
 
 def _packed(shipment: Shipment) -> Moment:
@@ -29,16 +30,14 @@ def _delivered(shipment: Shipment) -> Moment:
 
 #: Later than any time.
 NEVER: Final = 1 << 60
-#: Seconds from a refund to the customer's statement.
-_ON_ITS_WAY: Final = 3 * DAY
 
 
 def _of_return(one: Return) -> Moment:
-    return one.requested_at + _ON_ITS_WAY, one.id
+    return one.requested_at + ON_ITS_WAY, one.id
 
 
 def _of_cancellation(order: Order) -> Moment:
-    return (NEVER if order.cancelled_at is None else order.cancelled_at + _ON_ITS_WAY), order.id
+    return (NEVER if order.cancelled_at is None else order.cancelled_at + ON_ITS_WAY), order.id
 
 
 def _return_paid(world: World, since: Moment) -> Moment | None:
@@ -55,6 +54,14 @@ def _cancellation_paid(world: World, since: Moment) -> Moment | None:
         if world.need(Order, moment[1]).refunded_cents:
             return moment
     return None
+
+
+def _pays_return(world: World, key: str) -> None:
+    arrive(world, world.need(Order, world.need(Return, key).order_id))
+
+
+def _pays_cancellation(world: World, key: str) -> None:
+    arrive(world, world.need(Order, key))
 
 
 def _tells_return(world: World, key: str, _: Any) -> Iterable[Notice]:
@@ -112,11 +119,18 @@ EVENTS: Final = (
         "Your order {order} is shipped with {carrier} ({number}), expected at {expected}; it cannot be cancelled now.",
     ),
     _kind("delivered", _delivered, "Your order {order} is delivered. What is wrong with it can be returned."),
-    EventKind("return_refunded", "The refund of a return arrives: the customer is told.", _return_paid, _tells_return),
+    EventKind(
+        "return_refunded",
+        "The refund of a return arrives: the customer is told.",
+        _return_paid,
+        _tells_return,
+        _pays_return,
+    ),
     EventKind(
         "cancellation_refunded",
         "The refund of a cancelled order arrives: the customer is told.",
         _cancellation_paid,
         _tells_cancellation,
+        _pays_cancellation,
     ),
 )

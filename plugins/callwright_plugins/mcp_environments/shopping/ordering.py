@@ -12,6 +12,7 @@ from callwright.environments.world import World
 from callwright.tools.spec import FunctionTool, ToolError, tool
 from callwright_plugins.mcp_environments.shopping.cart import Method
 from callwright_plugins.mcp_environments.shopping.pricing import Price, cart_of, check_address, price_cart
+from callwright_plugins.mcp_environments.shopping.refunds import give_back, settle
 from callwright_plugins.mcp_environments.shopping.rows import (
     Address,
     Category,
@@ -99,7 +100,7 @@ class ReturnView(TypedDict):
 def list_payment_methods(world: World, /, limit: Limit = 20, cursor: Cursor = "") -> Page[PaymentView]:
     """List the saved cards and gift cards. Only gift cards tell how much is left on them."""
     return page(
-        list(world.rows(PaymentMethod)),
+        list(world.ahead(settle).rows(PaymentMethod)),
         lambda method: {
             "payment_method_id": method.id,
             "kind": method.kind,
@@ -196,6 +197,7 @@ def checkout(
             )
     for code, (problem, sentence) in price.refused.items():
         raise ToolError(problem, f"{sentence}; use remove_coupon for {code} or change the cart")
+    settle(world)
     method = _charge(world, payment_method_id, cvv, price.total_cents)
     world.update(method, available_cents=method.available_cents - price.total_cents)
     order = _place(world, price, zone, address, method, shipping_method)
@@ -230,7 +232,7 @@ def cancel_order(world: World, /, order_id: OrderId) -> Cancellation:
     for code in order.coupons:
         coupon = world.need(Coupon, code)
         world.update(coupon, uses_left=coupon.uses_left + 1)
-    _refund(world, order, refund)
+    give_back(world, order, refund)
     world.update(world.need(Order, order.id), cancelled_at=world.now)
     return {"order_id": order.id, "status": "cancelled", "refund_cents": refund}
 
@@ -282,7 +284,7 @@ def request_return(
         world.update(variant, stock=variant.stock + quantity)
     refund = worth - fee
     world.update(item, returned=item.returned + quantity, refunded_cents=item.refunded_cents + refund)
-    _refund(world, order, refund)
+    give_back(world, order, refund)
     made = Return(
         world.new_id(Return), order.id, item.id, quantity, reason, world.now, fee, refund, restocked=not faulty
     )
@@ -339,6 +341,7 @@ def _place(
             shipping_cents=price.shipping_cents,
             total_cents=price.total_cents,
             refunded_cents=0,
+            arrived_cents=0,
         )
     )
     for line, paid in zip(price.lines, price.paid_cents, strict=True):
@@ -371,12 +374,6 @@ def _place(
         )
     )
     return order
-
-
-def _refund(world: World, order: Order, amount: int) -> None:
-    method = world.need(PaymentMethod, order.payment_method_id)
-    world.update(method, available_cents=method.available_cents + amount)
-    world.update(order, refunded_cents=order.refunded_cents + amount)
 
 
 ORDERING: Final[list[FunctionTool]] = [

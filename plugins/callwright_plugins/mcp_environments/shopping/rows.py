@@ -158,7 +158,10 @@ class CartItem:
 
 @row("orders", prefix="O", stamps=("placed_at", "cancelled_at"))
 class Order:
-    """An order with what was charged; its state follows from its shipment and the clock unless it was cancelled."""
+    """An order with what was charged; its state follows from its shipment and the clock unless it was cancelled.
+
+    What is refunded is on its way for three days; ``arrived_cents`` of it are with the customer.
+    """
 
     id: str
     placed_at: int
@@ -171,6 +174,7 @@ class Order:
     shipping_cents: int
     total_cents: int
     refunded_cents: int
+    arrived_cents: int
 
 
 @row("order_items", prefix="OI", index=("order_id",))

@@ -11,6 +11,7 @@ from callwright.environments.stateful import NOW, Scenario
 from callwright_plugins.mcp_environments.codes import own_codes
 from callwright_plugins.mcp_environments.people import CITIES, FIRST, LAST, email_of, full_name, person
 from callwright_plugins.mcp_environments.shopping.pricing import postage, shares
+from callwright_plugins.mcp_environments.shopping.refunds import ON_ITS_WAY
 from callwright_plugins.mcp_environments.shopping.rows import (
     CART,
     Address,
@@ -189,6 +190,7 @@ def _order(
         shipping_cents=shipping,
         total_cents=total,
         refunded_cents=total if cancelled_at is not None else 0,
+        arrived_cents=total if cancelled_at is not None and cancelled_at + ON_ITS_WAY <= NOW else 0,
     )
     rows: list[Any] = [order]
     for (product, variant, quantity), full, off in zip(goods, totals, parts, strict=True):

@@ -23,7 +23,7 @@ from callwright_plugins.mcp_environments.travel_booking.party import (
     spend,
 )
 from callwright_plugins.mcp_environments.travel_booking.rows import Hotel, HotelBooking, RoomNight, RoomType, Traveler
-from callwright_plugins.mcp_environments.travel_booking.schedule import check_city, explain_no_rooms
+from callwright_plugins.mcp_environments.travel_booking.schedule import check_city, explain_no_nights, explain_no_rooms
 from callwright_plugins.mcp_environments.travel_booking.trips import Points
 
 #: Hour of the day (UTC) at which stays begin.
@@ -178,10 +178,13 @@ def get_hotel(
     from_day: Annotated[str, Field(description="First night to show; empty for today.", max_length=10)] = "",
     nights: Annotated[int, Field(ge=1, le=LONGEST, description="How many nights to show.")] = 7,
 ) -> HotelView:
-    """A hotel with its rooms, and for each night the rate, rooms left and the shortest stay that may begin on it."""
+    """A hotel with its rooms, and for each night the rate, rooms left and the shortest stay that may begin on it. Warns
+    with OUTSIDE_SCHEDULE if there is none because the nights are not on sale.
+    """
     hotel = world.need(Hotel, hotel_id, message=f"there is no hotel {hotel_id!r}; use search_hotels")
     start = parse_day(from_day) if from_day else world.now
     days = [iso_date(start + number * DAY) for number in range(nights)]
+    explain_no_nights(world, days)
     return {
         "hotel_id": hotel.id,
         "name": hotel.name,

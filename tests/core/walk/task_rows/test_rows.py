@@ -14,10 +14,12 @@ from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.people.person import Person
 from callwright.errors import DataError, UsageError
+from callwright.language.messages import Message, ToolCall
 from callwright.language.program import Call, Program, Reference
 from callwright.plugins import Lazy, Registry, default_registry
 from callwright.testing.sample import SHOP, sample_tasks
 from callwright.tools.spec import ToolSpec
+from callwright.walk.openings.opening import InitialCall, Opening
 from callwright.walk.task_rows.rows import TaskReader, task_row
 from callwright.walk.task_rows.schema import KEYS
 from callwright.walk.task_rows.stated import Stated, make, stated
@@ -50,13 +52,18 @@ def full() -> Task:
             "all",
             thought="First the items.",
         ),
-        answer=Answer(({"a": [1, 2.5, None, True]}, "ä", 10**5000)),
+        answer=Answer(({"a": [1, 2.5, None, True]}, "ä", 10**5000), others=((1, {}), ()), open=("a",)),
         facts={"goal": {"nothing_else": True}, "kind": "x"},
         clock=ClockPolicy(call=30, jumps=(0, 7200)),
         hazards=read_hazards("unavailable=0.5,limit=3/60,seed=4"),
         user=cw.UserSpec("scripted", {"knows": {"pin": "1"}}),
         shown=("price_of", "find_items"),
         tells_costs=True,
+        opening=Opening(
+            (InitialCall("price_of", {"name": "a"}, "user"),),
+            (Message.user("Hello?"), Message.assistant("", (ToolCall("1", "total", "{}"),)), Message.tool("3", "1")),
+        ),
+        appear={"elsewhere": 1},
         instances=(Instance("night", Answer((1,)), 3), Instance("dawn", Answer(()))),
     )
 
@@ -140,6 +147,11 @@ GOOD = json.loads(json.dumps(task_row(sample_tasks()[3], REGISTRY, OWN)))
         ({"program": {"calls": [{"id": 0, "tool": "total"}]}}, "a call of a program"),
         ({"program": []}, "a program is an object"),
         ({"answer": {}}, "'answer' is a list"),
+        ({"answer": {"values": [], "other": []}}, "Did you mean 'others'"),
+        ({"answer": {"values": [], "others": [3]}}, "are lists of values"),
+        ({"appear": {"find_itms": 1}}, "Did you mean 'find_items'"),
+        ({"appear": {"find_items": -1}}, "'appear' is an object of turns"),
+        ({"opening": {"history": 3}}, "history"),
         ({"instances": [3]}, "an instance"),
         ({"facts": []}, "'facts'"),
         ({"user": {"nome": "x"}}, "a user is an object"),
