@@ -63,6 +63,7 @@ def show(app: App, name: str, data: str | None, package: str | None, given: tupl
     """Show what a benchmark holds: versions, categories, what it needs, and whether its results are official."""
     from callwright.commands.terminal import screen, text
     from callwright.measuring.benchmark import about
+    from callwright.measuring.sources.index import shown
 
     made = _opened(app, name, data, package, given)
     stated = {
@@ -71,6 +72,9 @@ def show(app: App, name: str, data: str | None, package: str | None, given: tupl
         "needs": [{"kind": need.kind, "what": need.what} for need in made.needs],
         "categories": dict(made.categories),
     }
+    sources = getattr(made, "sources", {}).get(made.version, ())
+    if sources:
+        stated["sources"] = [{"file": one.file, "size": one.size, "sha256": one.sha256} for one in sources]
     if as_json:
         click.echo(json.dumps(stated, indent=2))
         return
@@ -78,6 +82,10 @@ def show(app: App, name: str, data: str | None, package: str | None, given: tupl
     console.print(text(f"{made.name}:{made.version} (versions: {', '.join(made.versions)})"))
     for need in made.needs:
         console.print(text(f"needs {need.kind}: {need.what}"))
+    for one in sources:
+        console.print(
+            text(f"callwright benchmark get {made.name}:{made.version} fetches {one.file}, {shown(one.size)}")
+        )
     for reason in made.unofficial:
         console.print(text(f"not official: {reason}"))
     for category, count in made.categories.items():

@@ -30,7 +30,7 @@ from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
-from callwright.walk.openings.opening import told
+from callwright.walk.openings.opening import begins_with_user, told
 from callwright.walk.prompt import described
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -88,6 +88,7 @@ class Conversation:
         native: bool = False,
     ) -> None:
         self.task, self.parser, self.conditions = task, parser, conditions
+        self._stated = task
         self._first = tuple(messages) if observation_role == "tool" else as_user_message(messages)
         self._observation_role, self._native = observation_role, native
         self._elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere] | None = None
@@ -97,7 +98,7 @@ class Conversation:
         self._begin()
 
     def _begin(self) -> None:
-        task, conditions = self.task, self.conditions
+        task, conditions = self._stated, self.conditions
         if self._elsewhere is not None:
             self._there = self._elsewhere(task, self.parser, conditions)
         self._execution = conditions.execution(task)
@@ -115,9 +116,23 @@ class Conversation:
         self._steps = 0
         self._stop: StopReason | None = None
         self._call_user()
+        if begins_with_user(task):
+            self._let_the_user_begin()
+
+    def _let_the_user_begin(self) -> None:
+        """Have the user say what it wants: the query of this episode's task, and the last message of the prompt."""
+        if self._talk is None:
+            raise UsageError(f"task {self.task.id!r} begins with its user, for whom 'user_turns' = 1 leaves no turn")
+        try:
+            query = self._talk.begin()
+        except InfrastructureFailure as error:
+            self.fail(str(error))
+            return
+        self.task = evolve(self._stated, query=query)
+        self._messages.append(Message.user(query))
 
     def _call_user(self) -> None:
-        task, conditions = self.task, self.conditions
+        task, conditions = self._stated, self.conditions
         user = None if conditions.limits.user_turns == 1 else conditions.user(task)
         self._talk: Talk | None = None
         if user is not None:
@@ -136,7 +151,8 @@ class Conversation:
             raise UsageError(f"the episode of task {self.task.id!r} has begun; its user cannot be another one")
         self.conditions = evolve(self.conditions, seed=seed)
         self._attempt = None
-        self._call_user()
+        if not begins_with_user(self._stated):  # whose words were answered already
+            self._call_user()
 
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the first messages."""

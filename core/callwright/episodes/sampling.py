@@ -117,7 +117,7 @@ def converse(
     def ask(live: list[Conversation]) -> list[Completion]:
         """Groups that begin share a prompt and are asked for together; later each conversation has its own."""
         answers: dict[int, Completion] = {}
-        beginning = [group for group in groups if not any(one.history or one.retried or one.over for one in group)]
+        beginning = [group for group in groups if _share_a_prompt(group) and not any(one.over for one in group)]
         _ask(sampler, beginning, n, conditions.seed, temperature, answers)
         going_on: dict[tuple[int, int], list[list[Conversation]]] = {}
         for one in live:
@@ -161,6 +161,11 @@ def _ask(
     for group, completions in zip(groups, sampled, strict=True):
         for conversation, completion in zip(group, completions, strict=True):
             answers[id(conversation)] = completion
+
+
+def _share_a_prompt(group: Sequence[Conversation]) -> bool:
+    """Whether all are at their beginning, and the same was said in each: a user may begin in its own words."""
+    return not any(one.history or one.retried or one.messages != group[0].messages for one in group)
 
 
 def _following(one: Conversation) -> SamplingRequest:
@@ -231,7 +236,7 @@ async def aconverse(
         await drive_alone(one, ask_alone, retries=retries, do=do)
 
     live = [await do(goes_on, one, retries) for one in group]
-    if all(live) and not any(one.history or one.retried for one in group):  # they share a prompt
+    if all(live) and _share_a_prompt(group):
         first = await answer_of(ask(group[0], 0, n, conditions.seed))
         each = first if isinstance(first, list) else [first] * n
         for one, answer in zip(group, each, strict=True):

@@ -28,6 +28,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
+from callwright.walk.openings.opening import begins_with_user
 from callwright.walk.tasks import Task
 
 
@@ -90,7 +91,7 @@ class TokenEpisode:
     ) -> None:
         self.task, self.parser, self.codec, self.conditions = task, parser, codec, conditions
         self._conversation = Conversation(task, parser, messages, conditions)
-        prompt_ids = tuple(codec.prompt_ids(messages, task))
+        prompt_ids = tuple(codec.prompt_ids(self._conversation.messages, self._conversation.task))
         room = conditions.limits.context_tokens
         if room is not None and len(prompt_ids) >= room:
             raise PromptTooLong(
@@ -118,7 +119,9 @@ class TokenEpisode:
     def begin_again(self) -> None:
         """Forget every turn: a fresh session, the prompt alone."""
         self._conversation.begin_again()
-        self._begin(self.line.prompt_ids)
+        begun = self._conversation
+        again = begins_with_user(self.task)  # who may say it in other words
+        self._begin(tuple(self.codec.prompt_ids(begun.messages, begun.task)) if again else self.line.prompt_ids)
 
     # What is known ---------------------------------------------------------------------------------------------------
 

@@ -158,7 +158,8 @@ class _Played:
                 listed = "\n".join(describe_tools(theirs.values()))
                 offered = f"# What you can do yourself\n{kind.parser.instructions()}\n\nThe tools:\n{listed}"
             self._system = kind.told(self._task, session, offered)
-        shown = (Message.system(self._system), Message.user(_GREETING), *self._seen(messages, native))
+        greeting = () if messages and messages[0].role == "assistant" else (Message.user(_GREETING),)
+        shown = (Message.system(self._system), *greeting, *self._seen(messages, native))
         request = SamplingRequest(shown, evolve(self._task, tools=theirs, user=None), parser=kind.parser)
         seed = turn_seed(self._seed, self._asked)
         self._asked += 1

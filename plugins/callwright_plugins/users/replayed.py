@@ -9,7 +9,7 @@ from attrs import frozen
 
 from callwright.errors import DataError, UsageError
 from callwright.language.messages import Message
-from callwright.walk.openings.opening import told
+from callwright.walk.openings.opening import begins_with_user, told
 from callwright.walk.tasks import Task
 from callwright.walk.users.said import Said
 from callwright.walk.users.user import Looks
@@ -39,11 +39,13 @@ class Replayed:
 
     def begin(self, task: Task, seed: int) -> _Recording:
         """From the first line on. Nothing is drawn."""
+        begins = begins_with_user(task)
         for number, line in enumerate(self.lines):
-            if not (line.text or line.done or task.appearing(number + 1)):
-                raise DataError(f"says[{number}] is empty, and no tool appears in turn {number + 1} of the user")
+            turn = number + (not begins)
+            if not (line.text or line.done or task.appearing(turn)):
+                raise DataError(f"says[{number}] is empty, and no tool appears in turn {turn} of the user")
         before = told(task.opening.history) if task.opening is not None else ()
-        return _Recording(self.lines, sum(message.role == "assistant" for message in before))
+        return _Recording(self.lines, sum(message.role == "assistant" for message in before) - begins)
 
 
 def _line(line: Any, where: str, signs: Sequence[str]) -> Said:

@@ -19,7 +19,7 @@ from callwright.episodes.conversation import MORE_TOOLS, Conversation
 from callwright.episodes.driving import drive
 from callwright.episodes.pool import EpisodePool
 from callwright.episodes.sampling import converse
-from callwright.errors import DataError, UsageError
+from callwright.errors import ComponentError, DataError, UsageError
 from callwright.language.messages import ToolCall
 from callwright.measuring.benchmark import attempt_of
 from callwright.measuring.rows import kept_row
@@ -320,6 +320,35 @@ def test_drivers_that_know_no_openings_refuse_them_by_name(shelf: Any) -> None:
         need_no_opening(late, "another driver", "take ours")
 
 
+def test_rows_for_a_loop_that_knows_no_openings_are_refused(shelf: Any) -> None:
+    from callwright_plugins.verl_bridge.parquet import rows
+
+    class Corpus:
+        name, environment, splits = "shelves", shelf.SHELF, {"train": 1}
+
+        def __init__(self, task: cw.Task) -> None:
+            self.one = task
+
+        def __getitem__(self, split: str) -> list[cw.Task]:
+            return [self.one]
+
+        def task(self, task_id: str) -> cw.Task:
+            return self.one
+
+    opened = evolve(shelf.PLAIN, opening=shelf.OPENING)
+    with pytest.raises(UsageError, match="task 'shelf-1' has an opening, which verl's own loop does not know"):
+        rows(Corpus(opened), "train", None)
+    (row,) = rows(Corpus(opened), "train", HERMES)  # with the agent loop of the bridge it is an episode as any other
+    assert [message["role"] for message in row["prompt"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+
+
 # Wherever it is done --------------------------------------------------------------------------------------------------
 
 
@@ -452,3 +481,107 @@ def test_answers_may_be_grouped_by_turns_of_the_user(shelf: Any) -> None:
     for wrong in ([["a", 3]], [["a"], "b"], [], 3):
         with pytest.raises(DataError):
             attempt_of({"completion": wrong or [3]}, shelf.TASK, HERMES, conditions)
+
+
+def test_it_is_the_same_among_distractors(shelf: Any) -> None:
+    from callwright.walk.distractors.tasks import composed_with, distracted
+
+    whole = composed_with(shelf.SHELF, [cw.environment("calendar")])
+    task = distracted(shelf.TASK, whole, tools=3)
+    assert len(task.tools) == 6
+    assert task.appear == {"sort": 2}
+    talk = played(begun(shelf, task), shelf.GOLD)
+    usual = played(begun(shelf, shelf.TASK), shelf.GOLD)
+    assert outcomes(talk) == outcomes(usual)
+    assert [turn.user for turn in talk.turns if turn.user][-1].said == usual.attempt.said[-1]  # type: ignore[union-attr]
+
+
+# The user speaks first ------------------------------------------------------------------------------------------------
+
+
+def greeted(shelf: Any, **more: Any) -> cw.Task:
+    says = ["Put Dracula there.", "Sort them.", f"Thanks. {shelf.DONE}"]
+    user = cw.UserSpec("replayed", {"says": says, "stop": shelf.DONE})
+    opening = cw.Opening(history=[cw.Message.assistant("Hi! How can I help you today?")])
+    return evolve(shelf.TASK, **{"query": "", "user": user, "opening": opening, "appear": {"sort": 1}, **more})
+
+
+def test_a_user_that_was_greeted_says_what_it_wants(shelf: Any) -> None:
+    talk = begun(shelf, greeted(shelf))
+    assert [(one.role, one.text) for one in talk.messages[1:]] == [
+        ("assistant", "Hi! How can I help you today?"),
+        ("user", "Put Dracula there."),
+    ]
+    played(talk, [shelf.GOLD[0], "Done.", shelf.GOLD[5], "Sorted."])
+    assert talk.stop == "answered"
+    assert talk.attempt.task.query == "Put Dracula there."
+    assert talk.attempt.whole_trace.returned == (["Dracula", "Walden"],)
+    assert [len(turns) for turns in talk.attempt.user_turns] == [2, 2]
+    assert replay(talk.attempt).same
+
+
+def test_a_user_begins_in_its_own_words_in_every_sample(shelf: Any) -> None:
+    asked: list[list[str]] = []
+
+    class Kinds:
+        def begin(self, task: cw.Task, seed: int) -> Any:
+            return Drawing(seed)
+
+    class Drawing:
+        def __init__(self, seed: int) -> None:
+            self.seed = seed
+
+        def reply(self, messages: Sequence[cw.Message], session: Any) -> cw.Said:
+            return cw.Said(f"I am {self.seed}.") if len(messages) == 1 else cw.Said(done=True)
+
+    class Script:
+        name = "script"
+
+        def sample(self, requests: Any, *, n: int = 1, seed: int = 0, temperature: float = 1.0) -> Any:
+            asked.append([request.messages[-1].text for request in requests])
+            return [[cw.Completion("Hm.")] * n for _ in requests]
+
+    conditions = cw.Conditions(limits=shelf.LIMITS, users=Kinds())
+    line = cw.Pipeline(shelf.Shelves(), "tier", HERMES, conditions=conditions)
+    task = greeted(shelf)
+    (group,) = converse(line, Script(), [SamplingRequest(line.messages(task), task)], n=3)
+    words = [one.attempt.task.query for one in group]
+    assert len(set(words)) == 3
+    assert sorted(text for some in asked for text in some) == sorted(words)
+    assert [one.messages[-2].text for one in group] == words
+
+
+def test_a_user_that_cannot_begin_masks_or_is_refused(shelf: Any) -> None:
+    class Kinds:
+        def __init__(self, said: cw.Said | None) -> None:
+            self.said = said
+
+        def begin(self, task: cw.Task, seed: int) -> Any:
+            return self
+
+        def reply(self, messages: Sequence[cw.Message], session: Any) -> cw.Said:
+            if self.said is None:
+                raise cw.InfrastructureFailure("nobody answers")
+            return self.said
+
+    lost = begun(shelf, greeted(shelf), users=Kinds(None))
+    assert (lost.stop, lost.masked) == ("machinery", "nobody answers")
+    for said in (cw.Said(done=True), cw.Said("Hm.", [cw.Call(0, "lend", {"title": "Walden"})])):
+        with pytest.raises(ComponentError, match="begins the conversation"):
+            begun(shelf, greeted(shelf), users=Kinds(said))
+    with pytest.raises(UsageError, match="leaves no turn"):
+        begun(shelf, greeted(shelf), {"user_turns": 1})
+
+
+def test_what_a_user_wants_is_part_of_the_prompt_and_carries_no_loss(shelf: Any) -> None:
+    from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
+
+    task = greeted(shelf)
+    tokenizer = build_tokenizer(sorted({word for text in (*shelf.GOLD, "Put Dracula there.") for word in text.split()}))
+    codec = PlainCodec(tokenizer, lambda task: task.query)
+    episode = TokenEpisode(task, HERMES, codec, build_messages(task, HERMES), cw.Conditions(limits=shelf.LIMITS))
+    assert episode.prompt_ids == codec.prompt_ids((), evolve(task, query="Put Dracula there."))
+    before = episode.prompt_ids
+    episode.begin_again()
+    assert episode.prompt_ids == before
+    assert episode.mask == ()

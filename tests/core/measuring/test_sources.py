@@ -22,6 +22,7 @@ import callwright as cw
 from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
+from callwright.measuring.benchmark import CorpusBenchmark
 from callwright.measuring.sources.getting import RECORD, get, missing
 from callwright.measuring.sources.index import fetch, place_of
 from callwright.measuring.sources.source import Source, sources_of
@@ -313,9 +314,19 @@ class Plain:
     """One that needs nothing."""
 
 
+class Here(CorpusBenchmark):
+    """One that can be made, and has a source."""
+
+    name = "here"
+    sources: ClassVar = {"1": [SOURCE]}
+
+    def __init__(self, version: str | None = None) -> None:
+        super().__init__(cw.corpus("toolworld-mini-v1"), "evaluation", version)
+
+
 @pytest.fixture(scope="module")
 def app() -> App:
-    lazies = [cw.Lazy("odd", Odd), cw.Lazy("plain", Plain)]
+    lazies = [cw.Lazy("odd", Odd), cw.Lazy("plain", Plain), cw.Lazy("here", Here)]
     return App(registry=load_plugins(extra={"odd": SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: lazies))}))
 
 
@@ -349,3 +360,10 @@ def test_the_first_version_is_fetched_where_none_is_named(app: App, server: Serv
         refused = invoke(app, "benchmark", "get", *words)
         assert refused.exit_code == 2
         assert said in refused.stderr
+
+
+def test_a_benchmark_that_is_shown_says_what_can_be_fetched(app: App) -> None:
+    shown = invoke(app, "benchmark", "show", "here")
+    assert f"callwright benchmark get here:1 fetches {SOURCE.file}, 64,482 bytes" in " ".join(shown.stdout.split())
+    told = json.loads(invoke(app, "benchmark", "show", "here", "--json").stdout)
+    assert told["sources"] == [{"file": SOURCE.file, "size": 64482, "sha256": SOURCE.sha256}]

@@ -70,7 +70,8 @@ class Opening:
     role ``tool``. Results are shown as they stand there, never made anew; what a call of it comes to is nobody's
     mistake. ``tool_calls`` of a message of the user are made by its own tools, and the model is not shown them.
 
-    A task whose query is empty goes on from the last message of its history.
+    A task whose query is empty goes on from the last message of its history. If that is the assistant's, the user
+    speaks first (:func:`begins_with_user`), as in tau2-bench, where the agent greets it.
 
     Raises :class:`callwright.errors.DataError` for messages of other roles, and for calls in them that cannot be read.
     """
@@ -152,6 +153,14 @@ def told(messages: Iterable[Message]) -> tuple[Message, ...]:
         for message in messages
         if message.role in ("user", "assistant") and message.text
     )
+
+
+def begins_with_user(task: Any) -> bool:
+    """Whether the user of a task says in each episode what it wants: no query is stated, and the agent greeted it."""
+    if task.query or task.user is None or task.opening is None:
+        return False
+    said = told(task.opening.history)
+    return bool(said) and said[-1].role == "assistant"
 
 
 def need_no_opening(task: Any, driver: str, instead: str) -> None:

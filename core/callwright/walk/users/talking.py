@@ -47,6 +47,17 @@ class Talk:
         """Whether the user says that it waits for a server when it is asked (``waits``)."""
         return getattr(self._user, "waits", False) is True
 
+    def begin(self) -> str:
+        """What the user wants, in its words. Raises as :meth:`answer` does, also for a user that calls tools already or
+        is done: its query is part of the prompt.
+        """
+        said = reply_of(self._user, self._name, self.messages, self._world)
+        text = printable(said.text)
+        if said.calls or said.done or not text:
+            raise ComponentError(f"the user {self._name!r} begins the conversation, and says nothing; this is its bug")
+        self._messages.append(Message.user(text))
+        return text
+
     def answer(self, text: str, *, silent: bool = False) -> UserTurn:
         """What the user says and does when the agent has said something. It may be ``silent`` where tools appear.
 
