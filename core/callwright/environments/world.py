@@ -61,7 +61,6 @@ class World:
         self._held = 0  # the size of the rows in there
         self._counters: dict[type[Any], int] = {}
         self._journal: list[Callable[[], None]] | None = []
-        self._over: list[Callable[[], None]] | None = None  # the journal of the call that is over
         self._touched: dict[tuple[type[Any], Key], Any] = {}  # rows as they were when the digest was last computed
         self._total: int | None = None
         self._fingerprints: dict[tuple[type[Any], Key], int] = {}  # of the rows that differed from the base then
@@ -327,7 +326,9 @@ class World:
 
     def end(self) -> tuple[str, str] | None:
         """The call is over; its warning, if it gave one."""
-        self._over, self._journal = self._journal, []
+        # The journal of the call that is over. There is none before the first, so that opening costs nothing for it.
+        self._over: list[Callable[[], None]] | None = self._journal
+        self._journal = []
         self._digest_before = self.known_digest
         return self._warning
 

@@ -9,24 +9,25 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.errors import UnknownName, UsageError
+from callwright.errors import UsageError
 from callwright.language.program import Program
 from callwright.pickling import made_again, made_by
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.corpora.on_demand import CorpusOnDemand, Split, check_seed, check_sizes
+from callwright.walk.tasks import Task
 from callwright_plugins.toolworld import NAME
 from callwright_plugins.toolworld.annotator import Annotator
 from callwright_plugins.toolworld.environment import ToolWorld
 from callwright_plugins.toolworld.families import FAMILIES
 from callwright_plugins.toolworld.family import Family
 from callwright_plugins.toolworld.prompts import prompt_text, vocabulary
-from callwright_plugins.toolworld.splits import DEPTHS, TasksOnDemand, by_domain, divided, in_turn
+from callwright_plugins.toolworld.splits import DEPTHS, by_domain, divided, in_turn
 from callwright_plugins.toolworld.tasks import make_task
 from callwright_plugins.toolworld.world import pick
 
 _BY_NAME: Final[Mapping[str, Family]] = {family.name: family for family in FAMILIES}
 
 
-class ToolWorldCorpus(Corpus):
+class ToolWorldCorpus(CorpusOnDemand):
     """The corpus ``toolworld-mini-v1``.
 
     ``train_size`` is the size of the split ``train``, whose tasks have the depths of ``mix`` in turn;
@@ -43,61 +44,28 @@ class ToolWorldCorpus(Corpus):
         seed: int = 0,
         mix: Sequence[int] = (0, 1, 2, 2, 3, 3, 4, 4, 5, 6),
     ) -> None:
-        for option, value in (("train_size", train_size), ("evaluation_size", evaluation_size)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise UsageError(f"option {option!r} of {NAME} is a number of tasks, not {value!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise UsageError(f"option 'seed' of {NAME} is an integer, not {seed!r}")
+        check_sizes(NAME, train_size=train_size, evaluation_size=evaluation_size)
+        check_seed(NAME, seed)
         if not isinstance(mix, list | tuple) or not mix or any(type(d) is not int or d not in DEPTHS for d in mix):
             raise UsageError(f"option 'mix' of {NAME} lists depths from 0 to 6, not {mix!r}")
         self._options = (train_size, evaluation_size, seed, tuple(mix))
-        self._environment: ToolWorld = made_again(ToolWorld, ())
+        self._world: ToolWorld = made_again(ToolWorld, ())
         self._seed = seed
         self._mix = tuple(mix)
         self._held_out: dict[int, tuple[Iterator[Task], list[Task]]] = {}
-        self._splits = {
-            "train": TasksOnDemand(train_size, self._train_task, self._mix),
-            "evaluation": TasksOnDemand(evaluation_size * len(DEPTHS), self._evaluation_task, DEPTHS),
+        drawn = {"seed": seed, "mix": list(mix)}
+        splits = {
+            "train": Split(train_size, self._mix, {"train_size": train_size, **drawn}),
+            "evaluation": Split(evaluation_size * len(DEPTHS), DEPTHS, {"evaluation_size": evaluation_size, **drawn}),
         }
+        super().__init__(NAME, self._world, splits)
 
     def __reduce__(self) -> Any:
         return made_by(self, ToolWorldCorpus, *self._options)
 
-    @property
-    def name(self) -> str:
-        """``toolworld-mini-v1``."""
-        return NAME
-
-    @property
-    def environment(self) -> ToolWorld:
-        """Where the tasks' programs are executed."""
-        return self._environment
-
-    @property
-    def splits(self) -> Mapping[str, int]:
-        """``train`` and ``evaluation`` with their sizes."""
-        return {name: len(tasks) for name, tasks in self._splits.items()}
-
-    def __getitem__(self, split: str) -> Sequence[Task]:
-        """The tasks of a split. Raises :class:`callwright.errors.UnknownName`."""
-        if split not in self._splits:
-            raise UnknownName(f"split of {NAME}", split, self._splits)
-        return self._splits[split]
-
-    def task(self, task_id: str) -> Task:
-        """The task with this id (``train-17``, ``evaluation-3``). Raises :class:`callwright.errors.UnknownName`."""
-        split, _, number = task_id.rpartition("-")
-        tasks = self._splits.get(split, ())
-        if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) < len(tasks)):
-            last = [f"{name}-{size - 1}" for name, size in self.splits.items() if size]
-            raise UnknownName(f"task of {NAME}", task_id, last, hint="(the last of each split; the first is 0)")
-        return tasks[int(number)]
-
-    def fingerprint(self, split: str) -> dict[str, Any]:
-        """What fixes the tasks of a split, which are made on demand: the options, and this plugin's version."""
-        train_size, evaluation_size, seed, mix = self._options
-        sizes = {"train_size": train_size} if split == "train" else {"evaluation_size": evaluation_size}
-        return {**sizes, "seed": seed, "mix": list(mix)}
+    def make(self, split: str, number: int) -> Task:
+        """A task of training compositions, or of those that are held out."""
+        return self._train_task(number) if split == "train" else self._evaluation_task(number)
 
     def prompt_text(self, task: Task) -> str | None:
         """The prompt for a model with a tiny vocabulary: signatures of the offered tools, then the query."""
@@ -137,7 +105,7 @@ class ToolWorldCorpus(Corpus):
         domains = list(by_domain(depth).values())
         while True:  # most draws are accepted at every depth; tests/plugins/toolworld counts them
             family = pick(rng, pick(rng, domains))
-            task = make_task(task_id, "train", family, pick(rng, divided(family)[0]), self._environment, rng)
+            task = make_task(task_id, "train", family, pick(rng, divided(family)[0]), self._world, rng)
             if task is not None:
                 return task
 
@@ -162,6 +130,6 @@ class ToolWorldCorpus(Corpus):
     def _held_out_tasks_of(self, family: Family, around: int) -> Iterator[Task]:
         for repeat, values in itertools.product(range(2), divided(family)[1]):
             rng = random.Random(f"{NAME}/{self._seed}/evaluation/{around}/{repeat}/{family.key(values)}")
-            task = make_task("", "evaluation", family, values, self._environment, rng)
+            task = make_task("", "evaluation", family, values, self._world, rng)
             if task is not None:
                 yield task

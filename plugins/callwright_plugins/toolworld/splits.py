@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import cycle, islice
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from callwright.walk.tasks import Task
 from callwright_plugins.toolworld import NAME
@@ -53,40 +52,3 @@ def in_turn(sources: Sequence[Iterator[Task]]) -> Iterator[Task]:
         if task is not None:
             yield task
             queue.append(source)
-
-
-class TasksOnDemand(Sequence[Task]):
-    """``size`` tasks that are made by position when they are first asked for, and then kept.
-
-    ``turns`` are the depths that they have, in turn.
-    """
-
-    def __init__(self, size: int, make: Callable[[int], Task], turns: Sequence[int]) -> None:
-        self._size, self._make, self._turns = size, make, turns
-        self._made: dict[int, Task] = {}
-
-    def __reduce__(self) -> Any:
-        return TasksOnDemand, (self._size, self._make, self._turns)
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def depths(self) -> Sequence[int]:
-        """The depth of each task; none is made."""
-        return list(islice(cycle(self._turns), self._size))
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Task]: ...
-
-    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self[position] for position in range(*index.indices(self._size))]
-        position = range(self._size)[index]  # raises IndexError, and counts from the end below 0
-        task = self._made.get(position)
-        if task is None:
-            task = self._made[position] = self._make(position)
-        return task

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from attrs import evolve
 
 from callwright.environments.protocol import Environment
 from callwright.episodes.conversation import Conversation
-from callwright.errors import UnknownName, UsageError
+from callwright.errors import UsageError
 from callwright.language.messages import Message
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
@@ -19,8 +19,9 @@ from callwright.pickling import made_again, made_by
 from callwright.plugins import default_registry
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
+from callwright.walk.corpora.on_demand import CorpusOnDemand, Split, check_seed, check_sizes
 from callwright.walk.limits import TurnLimits
-from callwright.walk.tasks import Answer, Corpus, Task
+from callwright.walk.tasks import Answer, Task
 from callwright.walk.users.said import UserSpec
 from callwright_plugins.village import BAKERY, NAME, PURSE, bakery, purse
 from callwright_plugins.village.clerk import Clerk
@@ -34,7 +35,7 @@ FORM: Final = "hermes"
 _LIMITS: Final = TurnLimits(assistant_turns=12, user_turns=12)
 
 
-class VillageCorpus(Corpus):
+class VillageCorpus(CorpusOnDemand):
     """The corpus ``village-v1``.
 
     ``train_size`` is the size of the split ``train``, whose errands are of the kinds of ``mix`` in turn;
@@ -50,60 +51,32 @@ class VillageCorpus(Corpus):
         seed: int = 0,
         mix: Sequence[str] = ("save", "cancel", "pay", "bring", "bring"),
     ) -> None:
-        for option, value in (("train_size", train_size), ("evaluation_size", evaluation_size)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise UsageError(f"option {option!r} of {NAME} is a number of tasks, not {value!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise UsageError(f"option 'seed' of {NAME} is an integer, not {seed!r}")
+        check_sizes(NAME, train_size=train_size, evaluation_size=evaluation_size)
+        check_seed(NAME, seed)
         if not isinstance(mix, list | tuple) or not mix or any(kind not in KINDS for kind in mix):
             raise UsageError(f"option 'mix' of {NAME} lists kinds of errands ({', '.join(KINDS)}), not {mix!r}")
         self._options = (train_size, evaluation_size, seed, tuple(mix))
-        self._environment: Environment = default_registry().create("environment", f"{BAKERY}+{PURSE}")
+        together: Environment = default_registry().create("environment", f"{BAKERY}+{PURSE}")
         self._bakery, self._purse = made_again(bakery.environment, ()), made_again(purse.environment, ())
         self._seed = seed
-        self._splits = {
-            "train": _Split("train", train_size, tuple(mix), self._task),
-            "evaluation": _Split("evaluation", evaluation_size * len(KINDS), tuple(KINDS), self._task),
+        self._kinds = {"train": tuple(mix), "evaluation": tuple(KINDS)}
+        drawn = {"seed": seed, "mix": list(mix)}
+        sizes = {"train": train_size, "evaluation": evaluation_size * len(KINDS)}
+        stated = {"train": {"train_size": train_size}, "evaluation": {"evaluation_size": evaluation_size}}
+        splits = {
+            split: Split(sizes[split], [KINDS[kind][1] for kind in kinds], {**stated[split], **drawn})
+            for split, kinds in self._kinds.items()
         }
+        super().__init__(NAME, together, splits)
 
     def __reduce__(self) -> Any:
         return made_by(self, VillageCorpus, *self._options)
 
-    @property
-    def name(self) -> str:
-        """``village-v1``."""
-        return NAME
-
-    @property
-    def environment(self) -> Environment:
-        """Bakery and purse, as one."""
-        return self._environment
-
-    @property
-    def splits(self) -> Mapping[str, int]:
-        """``train`` and ``evaluation`` with their sizes."""
-        return {name: len(tasks) for name, tasks in self._splits.items()}
-
-    def __getitem__(self, split: str) -> Sequence[Task]:
-        """The tasks of a split. Raises :class:`callwright.errors.UnknownName`."""
-        if split not in self._splits:
-            raise UnknownName(f"split of {NAME}", split, self._splits)
-        return self._splits[split]
-
-    def task(self, task_id: str) -> Task:
-        """The task with this id (``train-17``, ``evaluation-3``). Raises :class:`callwright.errors.UnknownName`."""
-        split, _, number = task_id.rpartition("-")
-        tasks = self._splits.get(split, ())
-        if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) < len(tasks)):
-            last = [f"{name}-{size - 1}" for name, size in self.splits.items() if size]
-            raise UnknownName(f"task of {NAME}", task_id, last, hint="(the last of each split; the first is 0)")
-        return tasks[int(number)]
-
-    def fingerprint(self, split: str) -> dict[str, Any]:
-        """What fixes the tasks of a split, which are made on demand: the options, and this plugin's version."""
-        train_size, evaluation_size, seed, mix = self._options
-        sizes = {"train_size": train_size} if split == "train" else {"evaluation_size": evaluation_size}
-        return {**sizes, "seed": seed, "mix": list(mix)}
+    def make(self, split: str, number: int) -> Task:
+        """An errand; the kinds of a split take turns."""
+        kinds = self._kinds[split]
+        rng = Random(f"{NAME}/{self._seed}/{split}/{number}")
+        return self._draw(f"{split}-{number}", split, kinds[number % len(kinds)], rng)
 
     def prompt_text(self, task: Task) -> str | None:
         """The prompt for a model with a tiny vocabulary: names of tools, then what the user says."""
@@ -157,9 +130,6 @@ class VillageCorpus(Corpus):
             messages.pop()
         return messages
 
-    def _task(self, split: str, number: int, kind: str) -> Task:
-        return self._draw(f"{split}-{number}", split, kind, Random(f"{NAME}/{self._seed}/{split}/{number}"))
-
     def _draw(self, task_id: str, split: str, kind: str, rng: Random) -> Task:
         for_evaluation = split == "evaluation"
         allowed = frozenset(passwords(for_evaluation=for_evaluation))
@@ -188,9 +158,9 @@ class VillageCorpus(Corpus):
         return Task(
             id=task_id,
             query=errand.query,
-            tools=self._environment.tools,
+            tools=self.environment.tools,
             answer=Answer(),
-            environment=self._environment,
+            environment=self.environment,
             scenario=_SCENARIO,
             seed=seed,
             split=split,
@@ -200,30 +170,3 @@ class VillageCorpus(Corpus):
             clock=CLOCK,
             user=UserSpec("scripted", options),
         )
-
-
-class _Split(Sequence[Task]):
-    """Tasks that are made when they are asked for, their kinds in turn."""
-
-    def __init__(self, name: str, size: int, kinds: Sequence[str], make: Callable[[str, int, str], Task]) -> None:
-        self._name, self._size, self._kinds, self._make = name, size, kinds, make
-
-    @property
-    def depths(self) -> Sequence[int]:
-        """The depth of each task, without making it."""
-        return [KINDS[self._kinds[number % len(self._kinds)]][1] for number in range(self._size)]
-
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Task]: ...
-    def __getitem__(self, index: int | slice) -> Task | list[Task]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(self._size))]
-        number = index + self._size if index < 0 else index
-        if not 0 <= number < self._size:
-            raise IndexError(index)
-        return self._make(self._name, number, self._kinds[number % len(self._kinds)])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from callwright.environments.paging import Fit
 from callwright.environments.protocol import Environment
@@ -12,6 +11,7 @@ from callwright.errors import DataError, UnknownName
 from callwright.language.program import Program, plain
 from callwright.pickling import made_by
 from callwright.plugins import Registry, default_registry
+from callwright.walk.corpora.on_demand import TasksOnDemand
 from callwright.walk.execution import Execution
 from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Answer, Corpus, Task
@@ -44,7 +44,7 @@ class WorldsMini(Corpus):
         self._registry = registry or default_registry()
         self._scripts = read_scripts()
         self._places = {script.id: place for place, script in enumerate(self._scripts)}
-        self._tasks = _Tasks(self, self._scripts)
+        self._tasks = TasksOnDemand(len(self._scripts), self._make, [_depth(script) for script in self._scripts])
 
     def __reduce__(self) -> Any:
         return made_by(self, WorldsMini, *((None, *self._fit.values()) if self._fit else ()))
@@ -91,44 +91,14 @@ class WorldsMini(Corpus):
         made: Environment = self._registry.create("environment", script.environment, **self._fit)
         return made
 
+    def _make(self, place: int) -> Task:
+        script = self._scripts[place]
+        return make_task(script, self.environment_of(script))
+
     def _place(self, task_id: str) -> int:
         if task_id not in self._places:
             raise UnknownName(f"task of {NAME}", task_id, self._places)
         return self._places[task_id]
-
-
-class _Tasks(Sequence[Task]):
-    """Tasks that are made when they are first asked for, and then kept."""
-
-    def __init__(self, corpus: WorldsMini, scripts: Sequence[Script]) -> None:
-        self._corpus, self._scripts = corpus, scripts
-        self._made: dict[int, Task] = {}
-
-    def __reduce__(self) -> Any:
-        return operator.getitem, (self._corpus, SPLIT)
-
-    def __len__(self) -> int:
-        return len(self._scripts)
-
-    @property
-    def depths(self) -> Sequence[int]:
-        """How many calls each reference has, without making the tasks."""
-        return [_depth(script) for script in self._scripts]
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Task]: ...
-
-    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
-        if place not in self._made:
-            script = self._scripts[place]
-            self._made[place] = make_task(script, self._corpus.environment_of(script))
-        return self._made[place]
 
 
 def make_task(script: Script, environment: Environment) -> Task:

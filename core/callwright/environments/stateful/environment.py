@@ -237,9 +237,11 @@ class StatefulEnvironment(ByName, Environment):
 
         Raises :class:`callwright.errors.UnknownName` for a scenario that does not exist.
         """
-        scenario = self.scenario_name(scenario)
+        opened = self.scenarios.get(scenario) if type(scenario) is str else None
+        if opened is None:
+            scenario = self.scenario_name(scenario)
+            opened = self.scenarios[scenario]
         session = StatefulSession(self, World(self.base(scenario, seed)))
-        opened = self.scenarios[scenario]
         session._clock = opened.clock
         if opened.faults or opened.limits:
             session.meet_hazards(opened.hazards)

@@ -1,0 +1,1 @@
+"""Corpora whose tasks are made when they are asked for."""
