@@ -54,6 +54,17 @@ def test_every_proof_holds_when_it_is_made_again(graph: Graph) -> None:
     assert checked.proofs == sum(len(edge.proofs) for edge in graph.edges) >= 7
 
 
+def test_proofs_hold_no_call_that_proves_nothing(graph: Graph) -> None:
+    shortest = {(edge.source, edge.target): min(len(one.given.calls) for one in edge.proofs) for edge in graph.edges}
+    assert shortest == {
+        ("open_gate", "drive_out"): 2,
+        ("open_gate", "close_gate"): 2,
+        ("close_gate", "open_gate"): 3,
+        ("sign_in", "fetch_parcel"): 2,
+        ("list_parcels", "fetch_parcel"): 3,
+    }
+
+
 def test_a_proof_that_was_made_up_is_found_out(graph: Graph) -> None:
     edge = next(edge for edge in graph.edges if edge.kind == "state")
     proof = edge.proofs[0]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright.errors import UsageError
@@ -13,6 +13,7 @@ from callwright_plugins.synthesis.exploration.explored import Explored
 from callwright_plugins.synthesis.exploration.states import OutOfCalls
 from callwright_plugins.synthesis.graph.edges import Edge, Graph, merged
 from callwright_plugins.synthesis.graph.information_edges import Candidate, Informing
+from callwright_plugins.synthesis.graph.shortening import shortened
 from callwright_plugins.synthesis.graph.state_edges import state_edges
 from callwright_plugins.synthesis.graph.trials import Trials
 
@@ -76,20 +77,31 @@ def build(
         for tries in (_TRIES, _TRIES_AGAIN):
             for number, one in enumerate(informing):
                 cut |= _prove_all(one, number, tried, proven, tries, again=tries == _TRIES_AGAIN)
+        seeds = [world.seed for world in worlds]
+        kept = [
+            edge
+            for found in proven.values()
+            if len({seeds[number] for number in found}) >= _SEEDS
+            for edge in found.values()
+        ]
+        edges = merged([*states, *kept], _PROOFS)
+        try:
+            edges = merged([_shortened(edge, trials) for edge in edges], _PROOFS)
+        except OutOfCalls:
+            cut = True
     finally:
         for trial in trials:
             trial.close()
-    seeds = [world.seed for world in worlds]
-    kept = [
-        edge
-        for found in proven.values()
-        if len({seeds[number] for number in found}) >= _SEEDS
-        for edge in found.values()
-    ]
-    edges = sorted(merged([*states, *kept], _PROOFS), key=lambda edge: edge.key)
+    edges = sorted(edges, key=lambda edge: edge.key)
     told = {"scenario": explored.scenario, "seeds": list(explored.seeds), "explored": explored.calls, "calls": calls}
     graph = Graph(environment.name, explored.schema, explored.tools, tuple(edges), {**told, **(settings or {})})
     return graph, Effort(sum(trial.made for trial in trials), len(tried), len(proven), len(edges), cut)
+
+
+def _shortened(edge: Edge, trials: Sequence[Trials]) -> Edge:
+    """The edge with its proofs as short as they can be."""
+    of_seed = {trial.seed: trial for trial in trials}
+    return evolve(edge, proofs=tuple(shortened(of_seed[proof.given.seed], proof) for proof in edge.proofs))
 
 
 def _prove_all(

@@ -121,7 +121,7 @@ class Informing:
         if not bases or not places:
             return None
         keys = [key for _, _, key in places]
-        ways = self._ways(candidate, bases, places)
+        ways = self._ways(candidate, bases, places, max(tries, 2))
         asked = self._asking(candidate, bases)
         for way in (*ways[:2], *asked, *ways[2 : max(tries, 2)]):
             edge = self._prove(candidate, way, keys)
@@ -161,18 +161,22 @@ class Informing:
                 return Edge(candidate.source, candidate.target, "information", *names, (proof,))
         return None
 
-    def _ways(self, candidate: Candidate, bases: list[Base], places: list[Source]) -> list[Way]:
+    def _ways(self, candidate: Candidate, bases: list[Base], places: list[Source], most: int) -> list[Way]:
         """Paths on which the source tells a value before the target is called: those that have been walked first."""
         exact: list[Way] = []
         told_exactly = self.exact.get((candidate.source, candidate.result), {})
         for base in bases:
             exact += [way for one in told_exactly.get(base[3], ())[:6] if (way := self._way(base, one)) is not None]
         exact.sort(key=lambda way: len(way[0]))
-        likely: list[Way] = []
         few = places if len(places) <= 40 else self.rng.sample(places, 40)
-        for base in bases[:_BASES]:
-            likely += [way for one in few if (way := self._way(base, one)) is not None]
-        self.rng.shuffle(likely)
+        tried = [(base, one) for base in bases[:_BASES] for one in few]
+        likely: list[Way] = []
+        for base, one in self.rng.sample(tried, len(tried)):
+            way = self._way(base, one)
+            if way is not None:
+                likely.append(way)
+            if len(likely) >= most:
+                break
         likely.sort(key=lambda way: len(way[0]) > 3)
         return [*exact[:6], *likely]
 
@@ -243,4 +247,8 @@ class Informing:
 def _joined(one: tuple[Call, ...], other: tuple[Call, ...]) -> tuple[Call, ...] | None:
     """The longer of two paths, where the shorter is its beginning."""
     short, long = sorted((one, other), key=len)
-    return long if all(text_of(a) == text_of(b) for a, b in zip(short, long[: len(short)], strict=True)) else None
+    return (
+        long
+        if all(a is b or text_of(a) == text_of(b) for a, b in zip(short, long[: len(short)], strict=True))
+        else None
+    )

@@ -17,8 +17,11 @@ _KEPT: Final = 128
 
 
 def text_of(call: Call) -> str:
-    """A call as a text by which equal ones are known."""
-    return f"{call.tool} {json.dumps(call.arguments, sort_keys=True)}"
+    """A call as a text by which equal ones are known; made once, because paths share their calls."""
+    known: str | None = call.__dict__.get("_text")
+    if known is None:
+        known = call.__dict__["_text"] = f"{call.tool} {json.dumps(call.arguments, sort_keys=True)}"
+    return known
 
 
 class Trials:
