@@ -32,6 +32,7 @@ PAGES = [
     "docs/recipes.md",
     "docs/security.md",
     "docs/embedding.md",
+    "docs/dependency-graphs.md",
     "docs/recording.md",
     "docs/command-line.md",
     "docs/measuring.md",

@@ -307,6 +307,18 @@ class OutOfProcess(Protocol):
 
 
 @runtime_checkable
+class Disposable(Protocol):
+    """An environment that lives elsewhere and says whether what its sessions do there is thrown away with them.
+
+    Where it is not, tools that destroy something are called only by whoever allows it.
+    """
+
+    @property
+    def disposable(self) -> bool:
+        """True: each session has a place of its own (a scratch folder, a state by its key) that ends with it."""
+
+
+@runtime_checkable
 class HoldsTools(Protocol):
     """An environment of tools that are given to it: whose code runs there is their matter, not that of its own class.
 

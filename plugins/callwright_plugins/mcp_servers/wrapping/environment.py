@@ -140,6 +140,11 @@ class MCPEnvironment(Environment):
         return self._description is not None and self._description.declares is not None
 
     @property
+    def disposable(self) -> bool:
+        """Whether what sessions do is gone with them: in a folder of each process's own, or in a served environment."""
+        return self.options.has_workspace or self.description.declares is not None
+
+    @property
     def isolation(self) -> Isolation:
         """The isolation that sessions have; ``auto`` is decided when the server is first started."""
         if self.backend is None:

@@ -1,0 +1,72 @@
+"""``callwright synthesize explore``: what the tools of an environment can be made to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright_plugins.synthesis.settings import environment_options, make_environment, read_seeds, write_text
+
+if TYPE_CHECKING:
+    from callwright_plugins.synthesis.exploration.explored import Explored
+
+
+@click.command("explore")
+@click.argument("name", metavar="ENV")
+@environment_options
+@click.option("-o", "--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write everything as JSON.")
+@options.json_option
+@click.pass_obj
+def explore_(
+    app: App,
+    name: str,
+    scenario: str,
+    seeds: str,
+    calls: int | None,
+    allow_destructive: bool,
+    settings: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Call the tools of the environment ENV with what schemas, results and people suggest.
+
+    Found are calls that execute, each with its path from a fresh session, the ways in which each tool fails, and the
+    values that are met. The exit status is 1 if a tool never executed.
+    """
+    from callwright_plugins.synthesis.exploration.explored import explore
+
+    environment = make_environment(app, name, settings, toolsets)
+    worlds = read_seeds(seeds)
+    found = explore(environment, scenario=scenario, seeds=worlds, calls=calls, allow_destructive=allow_destructive)
+    if out is not None:
+        write_text(Path(out), json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+    else:
+        draw(found)
+    if found.missing:
+        click.get_current_context().exit(1)
+
+
+def draw(found: Explored) -> None:
+    """What was found, a line for each tool."""
+    from callwright.commands.terminal import screen, table, text
+
+    shown = table("tool", "shortest path", "fails with", right=())
+    for tool in found.tools:
+        witnesses = found.witnesses.get(tool, ())
+        path = " ".join(call.tool for call in witnesses[0].calls) if witnesses else "never executed"
+        codes = ", ".join(sorted(found.failures.get(tool, ())))
+        shown.add_row(text(tool), text(path, "" if witnesses else "red"), text(codes))
+    out = screen()
+    out.print(shown)
+    worlds = f"{found.calls:,} calls and {found.states:,} states of {len(found.seeds)} worlds"
+    out.print(text(f"{len(found.witnesses)} of {len(found.tools)} tools executed, in {worlds}"))
+    if found.forbidden:
+        out.print(text(f"Not called, because they destroy (--allow-destructive): {', '.join(found.forbidden)}"))

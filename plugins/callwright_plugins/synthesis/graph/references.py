@@ -1,0 +1,78 @@
+"""References: which arguments of a path's calls are values that its earlier calls told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from callwright.language.program import Call, Path
+from callwright_plugins.synthesis.exploration.values import Key, key_of
+
+_DEEPEST = 12
+_MEMBERS = 60
+
+
+def located(value: Any, path: Path = ()) -> Iterator[tuple[Path, Key]]:
+    """Every text and number in a value with the path to it."""
+    if isinstance(value, str | int | float):
+        if not isinstance(value, bool) and value != "":
+            yield path, key_of(value)
+    elif len(path) < _DEEPEST and isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from located(inner, (*path, name))
+    elif len(path) < _DEEPEST and isinstance(value, list):
+        for number, inner in enumerate(value[:_MEMBERS]):
+            yield from located(inner, (*path, number))
+
+
+def place_name(path: Path) -> str:
+    """A path as people read it, with ``[]`` for any place in a list: ``items[].order_id``."""
+    name = ""
+    for part in path:
+        name += "[]" if isinstance(part, int) else f".{part}" if name else str(part)
+    return name
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """The value at a path; ``None`` where there is none."""
+    for part in path:
+        if isinstance(part, int) and isinstance(value, list) and part < len(value):
+            value = value[part]
+        elif isinstance(part, str) and isinstance(value, Mapping):
+            value = value.get(part)
+        else:
+            return None
+    return value
+
+
+def replaced(value: Any, path: Path, new: Any) -> Any:
+    """A copy of a value in which another stands at a path."""
+    if not path:
+        return new
+    if isinstance(value, Mapping):
+        return {name: replaced(inner, path[1:], new) if name == path[0] else inner for name, inner in value.items()}
+    return [replaced(inner, path[1:], new) if number == path[0] else inner for number, inner in enumerate(value)]
+
+
+#: Where in the arguments of the n-th call which value of which earlier call's result stands.
+Bound = list[dict[Path, tuple[int, Path]]]
+
+
+def bindings(calls: Sequence[Call], results: Sequence[Any]) -> Bound:
+    """The arguments of each call that an earlier one told and was not itself given."""
+    told: dict[Key, tuple[int, Path]] = {}
+    found: Bound = []
+    for number, call in enumerate(calls):
+        given = dict(located(dict(call.arguments)))
+        found.append({path: told[key] for path, key in given.items() if key in told and _is_named(key)})
+        if number < len(results):
+            asked = set(given.values())
+            for path, key in located(results[number]):
+                if key not in asked and (key not in told or _is_named(key)):
+                    told[key] = (number, path)
+    return found
+
+
+def _is_named(key: Key) -> bool:
+    """Texts are told; that two numbers are equal may be chance, so numbers are left as they are."""
+    return key[0] == "string"

@@ -1,0 +1,95 @@
+"""Trials: what a call comes to after a path, as often as it is asked, counted."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
+from callwright.language.program import Call
+from callwright_plugins.synthesis.exploration.states import OutOfCalls
+from callwright_plugins.synthesis.exploration.witness import made
+
+#: Sessions that are kept, each at the end of its path.
+_KEPT: Final = 128
+
+
+def text_of(call: Call) -> str:
+    """A call as a text by which equal ones are known; made once, because paths share their calls."""
+    known: str | None = call.__dict__.get("_text")
+    if known is None:
+        known = call.__dict__["_text"] = f"{call.tool} {json.dumps(call.arguments, sort_keys=True)}"
+    return known
+
+
+class Trials:
+    """Makes calls after paths in one scenario and seed. Where sessions fork, no path is walked twice in a row."""
+
+    def __init__(self, environment: Environment, scenario: str, seed: int, calls: int) -> None:
+        self.environment, self.scenario, self.seed = environment, scenario, seed
+        self.left, self.made = calls, 0
+        self._first = environment.open(scenario, seed)
+        self._forks = not declares(environment, OutOfProcess) and hasattr(self._first, "fork")
+        self._kept: OrderedDict[tuple[str, ...], tuple[Session | None, Outcome | None]] = OrderedDict()
+
+    def close(self) -> None:
+        """Give the sessions back."""
+        self._first.close()
+        for session, _ in self._kept.values():
+            if session is not None:
+                session.close()
+        self._kept.clear()
+
+    def run(self, path: Sequence[Call], call: Call) -> Outcome | None:
+        """What a call comes to after a path; ``None`` where a call of the path does not execute."""
+        if not self._forks:
+            session = self.environment.open(self.scenario, self.seed)
+            try:
+                return self._make(session, call) if self._walk(session, path) else None
+            finally:
+                session.close()
+        at, _ = self._at(tuple(path))
+        return None if at is None else self._make(at.fork(), call)  # type: ignore[attr-defined]
+
+    def results(self, path: Sequence[Call]) -> list[Any]:
+        """The results of a path's calls, as far as they executed."""
+        found: list[Any] = []
+        for number in range(len(path)):
+            outcome = self._at(tuple(path[: number + 1]))[1] if self._forks else self.run(path[:number], path[number])
+            if outcome is None or not outcome.executed:
+                break
+            found.append(outcome.value)
+        return found
+
+    def _at(self, path: tuple[Call, ...]) -> tuple[Session | None, Outcome | None]:
+        """The session at the end of a path, which nobody may call, and the outcome of the path's last call."""
+        if not path:
+            return self._first, None
+        key = tuple(map(text_of, path))
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        before, _ = self._at(path[:-1])
+        here: Session | None = None
+        outcome: Outcome | None = None
+        if before is not None:
+            here = before.fork()  # type: ignore[attr-defined]
+            outcome = self._make(here, path[-1])
+            if not outcome.executed:
+                here = None
+        self._kept[key] = here, outcome
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return here, outcome
+
+    def _walk(self, session: Session, path: Sequence[Call]) -> bool:
+        return all(self._make(session, call).executed for call in path)
+
+    def _make(self, session: Session, call: Call) -> Outcome:
+        if self.left <= 0:
+            raise OutOfCalls
+        self.left -= 1
+        self.made += 1
+        return made(session, call)
