@@ -2,14 +2,14 @@
 
     python benchmarks/chaos.py [--kills 100] [--minutes 25] [--seed 0] [--only score] [--output runs/chaos]
 
-``run``, ``evaluate``, ``score`` and ``rescore`` are killed with KILL, TERM, HUP and INT, half of the time the process
-alone and half of it with its group, as a terminal does; the first with the trainer ``local``, without and with a
-critic, and with ``sft``, the others in one process, in processes and as Ray actors (where Ray is installed); ``score``
-also where every hundredth row calls a tool that forks, dies or hangs. Then the same command is given again, and what it
-leaves is compared with what a command left that nobody touched. With every tenth kill (and for each command once) goes
-a full disk, two owners in one folder and a worker killed; and every tool of chaos_world.py is called once by each
-executor, those that a process can bear (``BORNE``) with ``--isolation none``, too. All of it comes in a drawn order, so
-that with ``--minutes`` a share of each kind is tried; the table says how many of how many were. Counted are
+``run``, ``evaluate``, ``synthesize``, ``score`` and ``rescore`` are killed with KILL, TERM, HUP and INT, half of the
+time the process alone and half of it with its group, as a terminal does; the first with the trainer ``local``, without
+and with a critic, and with ``sft``, the others in one process, in processes and as Ray actors (where Ray is installed);
+``score`` also where every hundredth row calls a tool that forks, dies or hangs. Then the same command is given again,
+and what it leaves is compared with what a command left that nobody touched. With every tenth kill (and for each command
+once) goes a full disk, two owners in one folder and a worker killed; and every tool of chaos_world.py is called once by
+each executor, those that a process can bear (``BORNE``) with ``--isolation none``, too. All of it comes in a drawn
+order, so that with ``--minutes`` a share of each kind is tried; the table says how many of how many were. Counted are
 
 - rows lost, and rows twice: against the untouched output, as multisets;
 - orphans: processes of the command that live on after it;
@@ -40,7 +40,17 @@ from functools import partial
 from pathlib import Path
 
 import chaos_world
-from chaos_commands import GRACE, SCORED_ROWS, SIGNALS, SPREAD, Process, Workload, workloads
+from chaos_commands import (
+    GRACE,
+    SCORED_ROWS,
+    SIGNALS,
+    SPREAD,
+    SYNTHESIS,
+    SYNTHESIS_RECIPE,
+    Process,
+    Workload,
+    workloads,
+)
 
 # Judging --------------------------------------------------------------------------------------------------------------
 
@@ -157,7 +167,7 @@ class Chaos:
     def kill(self, work: Workload, number: signal.Signals) -> Findings:
         """A signal at a random moment, then the same command again."""
         late = 1.0
-        for _ in range(5):
+        for _ in range(12):
             folder, group = self.fresh(f"{number.name.lower()}", work), self.rng.random() < 0.5
             out, found = folder / "out", Findings(trials=1)
             process = Process(work.words(out), folder / "log")
@@ -173,8 +183,9 @@ class Chaos:
             process.orphans(1.0)
             shutil.rmtree(folder)
             late *= 0.7
-        else:
-            raise SystemExit(f"{work.title} is always done before it is killed")
+        else:  # none of the planned kills, which the table says
+            print(f"{work.title} was always done before it was killed", flush=True)
+            return Findings(trials=0)
         begun = any(read(out / name) for name in work.files)
         (os.killpg if group else os.kill)(process.popen.pid, number)
         status = process.finish(self.patience)
@@ -372,10 +383,13 @@ def line(title: str, found: Findings, planned: int) -> str:
     return f"| {title} | {' | '.join(map(str, counts))} | {found.seconds:.0f} |"
 
 
-def prepare(base: Path) -> None:
-    """The run whose rollouts are scored again, and the rows that are scored."""
+def prepare(base: Path, *, rows_too: bool) -> None:
+    """The recipe of the synthesis; the run whose rollouts are scored again, and the rows that are scored."""
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir(parents=True)
+    (base / SYNTHESIS).write_text(SYNTHESIS_RECIPE, encoding="utf-8")
+    if not rows_too:
+        return
     made = {work.title: work for work in workloads(base)}
     for title, folder in (("run, grpo", base / "run"), ("evaluate, serial", base / "evaluation")):
         process = Process(made[title].words(folder), base / "log")
@@ -399,6 +413,8 @@ def prepare(base: Path) -> None:
             file.write(json.dumps(chosen) + "\n")
 
 
+#: Words of --only that say where a command does its work.
+SPREAD_WORDS = {"serial", "process", "ray"}
 KINDS = ("kill", "disk", "owners", "workers", "tools")
 
 
@@ -414,10 +430,10 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("runs/chaos"))
     given = parser.parse_args()
     output = given.output.resolve()
-    if output.exists() and any(output.iterdir()) and not (output / "base" / "rows.jsonl").exists():
+    if output.exists() and any(output.iterdir()) and not (output / "base" / SYNTHESIS).exists():
         parser.error(f"{output} holds something else")
     shutil.rmtree(output, ignore_errors=True)
-    prepare(output / "base")
+    prepare(output / "base", rows_too={*given.only} - SPREAD_WORDS != {"synthesize"})
     chaos = Chaos(output, random.Random(given.seed), given.patience)
     words = set(given.only)
     works = [
@@ -425,8 +441,8 @@ def main() -> int:
         for work in workloads(output / "base")
         if not words
         or (
-            (words & {work.name} or not words & {"run", "evaluate", "score", "rescore"})
-            and (words & {work.executor} or not words & {"serial", "process", "ray", "grpo", "ppo", "sft"})
+            (words & {work.name} or not words & {"run", "evaluate", "synthesize", "score", "rescore"})
+            and (words & {work.executor} or not words & {*SPREAD_WORDS, "grpo", "ppo", "sft"})
         )
     ]
     if not works:

@@ -26,6 +26,15 @@ trainer.warm_start.count=100 trainer.evaluation_tasks=6
 """.split()
 CRITIC = [*RUN, "algorithm=ppo", "trainer.group=1", "trainer.prompts=32"]
 VERDICT_FILES = ("verdicts.jsonl", "verdicts.jsonl.sha256", "evaluation.json")
+#: Units of a few seconds, the tasks that come of them and the others.
+SYNTHESIS = "synthesis.toml"
+SYNTHESIS_RECIPE = """
+[synthesis]
+synthesizer = "chaos-prices"
+environments = ["sample-shop"]
+count = 120
+"""
+SYNTHESIS_FILES = ("units.jsonl", "units.jsonl.sha256", "tasks.jsonl", "rejected.jsonl", "plan.jsonl", "manifest.json")
 #: The other trainer of the package, for which a run is one pass over a few demonstrations.
 SUPERVISED = """
 corpus.train_size=480 trainer.epochs=1 trainer.evaluate_every=0 trainer.checkpoint_every=5 trainer.max_new_tokens=32
@@ -94,7 +103,12 @@ def workloads(base: Path) -> list[Workload]:
             what = [str(base / "run"), "--recipe", "chaos-slower"]
             return ["-p", "chaos_world", "rescore", *what, "-o", str(out / "rewards.jsonl"), *many]
 
+        def synthesize(out: Path, many: list[str] = many) -> list[str]:
+            plugins = ["-p", "chaos_world", "-p", "callwright.testing.synthesis.shop"]
+            return [*plugins, "synthesize", str(base / SYNTHESIS), "-o", str(out), *many]
+
         made += [
+            Workload("synthesize", executor, synthesize, SYNTHESIS_FILES, share, "synthesize"),
             Workload("evaluate", executor, evaluate, VERDICT_FILES, share, "evaluate"),
             Workload("score", executor, score, ("rewards.jsonl",), share, "score"),
             Workload("rescore", executor, rescore, ("rewards.jsonl",), share, "rescore"),

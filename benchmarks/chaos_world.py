@@ -15,12 +15,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import callwright as cw
+from callwright.testing.synthesis.shop import Prices
+from callwright.training import Accepted, Made, Materials, Rejected, Unit
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
 from callwright_plugins.scripted_samplers.samplers import NoisyGold
 
 #: Seconds that a row takes to be scored, and a task to be sampled.
 ROW, SLOW_ROW, SAMPLE = 0.0005, 0.01, 0.01
+#: … a unit to be made, and all of them to be planned and compared.
+UNIT, UNITS = 0.01, 0.5
 
 
 class Patience(cw.RewardComponent):
@@ -54,6 +58,24 @@ class SlowNoisyGold(NoisyGold):
     ) -> list[list[Completion]]:
         time.sleep(SAMPLE * len(requests))
         return super().sample(requests, n=n, seed=seed, temperature=temperature)
+
+
+class SlowPrices(Prices):
+    """The kit's synthesizer with a slow teacher, say."""
+
+    name = "chaos-prices"  # type: ignore[assignment]
+
+    def plan(self, materials: Materials) -> Sequence[Unit]:
+        time.sleep(UNITS)
+        return Prices.plan(self, materials)
+
+    def make(self, unit: Unit, materials: Materials) -> Accepted | Rejected:
+        time.sleep(UNIT)
+        return Prices.make(self, unit, materials)
+
+    def compare(self, made: Sequence[Made]) -> Sequence[Rejected | None]:
+        time.sleep(UNITS)
+        return Prices.compare(self, made)
 
 
 # Tools ----------------------------------------------------------------------------------------------------------------
@@ -206,3 +228,8 @@ def callwright_samplers():
 @cw.hookimpl
 def callwright_corpora():
     yield cw.Lazy("chaos-v1", Corpus, summary="one sum a task, and tools that misbehave")
+
+
+@cw.hookimpl
+def callwright_synthesizers():
+    yield cw.Lazy("chaos-prices", SlowPrices, summary="what things cost, ten milliseconds a unit")

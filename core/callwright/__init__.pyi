@@ -55,6 +55,8 @@ from callwright.walk.attempt import Attempt as Attempt
 from callwright.walk.completion import Completion as Completion
 from callwright.walk.conditions import Conditions as Conditions
 from callwright.walk.limits import TurnLimits as TurnLimits
+from callwright.walk.openings.opening import InitialCall as InitialCall
+from callwright.walk.openings.opening import Opening as Opening
 from callwright.walk.replaying import replay as replay
 from callwright.walk.reward import Evidence as Evidence
 from callwright.walk.reward import Reward as Reward
@@ -64,6 +66,8 @@ from callwright.walk.reward import Score as Score
 from callwright.walk.reward import Term as Term
 from callwright.walk.sampling import Sampler as Sampler
 from callwright.walk.sampling import SamplingRequest as SamplingRequest
+from callwright.walk.task_rows.reading import read_tasks as read_tasks
+from callwright.walk.task_rows.writing import write_tasks as write_tasks
 from callwright.walk.tasks import Answer as Answer
 from callwright.walk.tasks import Corpus as Corpus
 from callwright.walk.tasks import Task as Task

@@ -1,4 +1,4 @@
-"""What a component declares to the conformance kit (:mod:`callwright.testing`): services that it asks, known failures.
+"""What a component declares to the conformance kit (:mod:`callwright.testing`): services, known failures, environments.
 
 A component that asks a live service (a judge, a remote environment) is never checked against that service: nobody wants
 ``callwright plugins check`` to send hundreds of requests. It says so with :class:`NeedsNetwork`, and names a stand-in.
@@ -37,3 +37,15 @@ class ExpectsFailures(Protocol):
     @property
     def expected_failures(self) -> Mapping[str, str]:
         """Names of checks, each with the reason in words."""
+
+
+@runtime_checkable
+class TriedIn(Protocol):
+    """A capability of synthesizers: the environment in which the kit tries them, where its own shop gives them nothing.
+
+    Whoever checks by hand may name another one.
+    """
+
+    @property
+    def tried_in(self) -> str:
+        """The registered name of the environment."""

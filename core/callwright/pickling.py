@@ -14,7 +14,7 @@ import functools
 import importlib
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, Final, Self
 
@@ -30,8 +30,8 @@ _ABSENT: Final = object()
 _LIVING: Final[weakref.WeakValueDictionary[Made, Any]] = weakref.WeakValueDictionary()
 #: What was made again last: a worker that gets one task after another keeps their environment between them.
 _RECENT: Final[deque[Any]] = deque(maxlen=16)
-#: By ``id``: a value that a registry made, and what tells how.
-_REGISTERED: Final[dict[int, tuple[weakref.ref[Any], Callable[[], Made | None]]]] = {}
+#: By ``id``: a value that a registry made, what tells how, and its registered name with the options that were given.
+_REGISTERED: Final[dict[int, tuple[weakref.ref[Any], Callable[[], Made | None], tuple[str, Mapping[str, Any]]]]] = {}
 
 
 def made_by(value: Any, make: Callable[..., Any], *arguments: Any) -> Made:
@@ -52,14 +52,23 @@ def made_again(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return found
 
 
-def remember(value: Any, description: Callable[[], Made | None]) -> None:
-    """A registry made this value; ``description`` tells how, or ``None`` if no other process could do the same."""
+def remember(value: Any, description: Callable[[], Made | None], name: str, options: Mapping[str, Any]) -> None:
+    """A registry made this value, which is ``name`` there, with ``options``.
+
+    ``description`` tells how, or ``None`` if no other process could do the same.
+    """
     known, key = _REGISTERED, id(value)  # no name of this module is there any more when the interpreter ends
     try:
         reference = weakref.ref(value, lambda _: known.pop(key, None))
     except TypeError:  # of a class that allows no weak references: it is pickled by its parts
         return
-    known[key] = reference, description
+    known[key] = reference, description, (name, options)
+
+
+def registered_as(value: Any) -> tuple[str, Mapping[str, Any]] | None:
+    """The name and the options by which a registry made this value; ``None`` if none did."""
+    found = _REGISTERED.get(id(value))
+    return None if found is None else found[2]
 
 
 class ByName:
@@ -71,7 +80,7 @@ class ByName:
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        _, description = _REGISTERED.get(id(self), (None, None))
+        _, description, _ = _REGISTERED.get(id(self), (None, None, None))
         made = description() if description is not None else None
         return super().__reduce_ex__(protocol) if made is None else made_by(self, made[0], *made[1])
 

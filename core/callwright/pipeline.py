@@ -180,8 +180,12 @@ class Pipeline:
         messages: Sequence[Message] | None = None,
         conditions: Conditions | None = None,
         observation_role: Literal["tool", "user"] = "tool",
+        native: bool = False,
     ) -> Conversation:
-        """An attempt to be made as messages, for a sampler of texts (:func:`callwright.episodes.converse`)."""
+        """An attempt to be made as messages, for a sampler of texts (:func:`callwright.episodes.converse`).
+
+        ``native`` is for samplers that hand the tools to their model by themselves.
+        """
         heard = self._heard(conditions)
         return Conversation(
             task,
@@ -189,6 +193,7 @@ class Pipeline:
             self.messages(task, limits=heard.limits) if messages is None else messages,
             heard,
             observation_role=observation_role,
+            native=native,
         )
 
     def score(self, attempt: Attempt) -> Reward:

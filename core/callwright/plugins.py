@@ -55,7 +55,11 @@ KINDS: Final[Mapping[str, str]] = {
     "command": "callwright_commands",
 }
 #: Options of a kind that the core itself sets on what a factory made: the same ones for every component.
-OF_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {"reward recipe": ("truncated", "floor")}
+#: One that a factory takes itself stays its own.
+OF_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
+    "reward recipe": ("truncated", "floor"),
+    "environment": ("page_bytes", "compact"),
+}
 EVENTS: Final = (
     "callwright_prompt",
     "callwright_tool_call",
@@ -364,7 +368,12 @@ class Registry:
         if kind == "command":
             return factory
         merged = {**spec.options, **options}
-        own = {option: merged.pop(option) for option in OF_THE_CORE.get(kind, ()) if option in merged}
+        theirs = _parameters(factory) if kind in OF_THE_CORE else ()
+        own = {
+            option: merged.pop(option)
+            for option in OF_THE_CORE.get(kind, ())
+            if option in merged and option not in theirs
+        }
         if not callable(factory):
             if merged:
                 raise UsageError(f"the {kind} {name!r} takes no options, but was given {', '.join(sorted(merged))}")
@@ -381,8 +390,8 @@ class Registry:
                 if spec.extra and error.name:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
                 raise
-        made = evolve(made, **own) if own else made
-        remember(made, functools.partial(self._again, kind, name, options))
+        made = _with_own(kind, made, own) if own else made
+        remember(made, functools.partial(self._again, kind, name, options), name, options)
         if not options:
             self._made[key] = made
         return made
@@ -403,6 +412,15 @@ class Registry:
             return options
         found = [self.create("toolset", toolset) if isinstance(toolset, str) else toolset for toolset in named]
         return {**options, "toolsets": found}
+
+
+def _with_own(kind: str, made: Any, own: Mapping[str, Any]) -> Any:
+    """A component with options that the core sets."""
+    if kind != "environment":
+        return evolve(made, **own)
+    from callwright.environments.paging import Fit, fit_to
+
+    return fit_to(made, Fit(**own))
 
 
 def _loaded(source: PluginSource) -> Registry:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from callwright.errors import CallwrightError, RecipeError, SeveralMistakes, UsageError
 from callwright.plugins import Registry
-from callwright.recipe_file import Choice, LoadedRecipe
+from callwright.recipe_file import Choice, LoadedRecipe, LoadedTable
 
 _Part = TypeVar("_Part")
 
@@ -17,7 +17,7 @@ def create_trainer(loaded: LoadedRecipe, registry: Registry) -> Any:
     return create_part(loaded, registry, "trainer", "trainer", loaded.recipe.trainer)
 
 
-def create_part(loaded: LoadedRecipe, registry: Registry, kind: str, key: str, choice: Choice) -> Any:
+def create_part(loaded: LoadedTable, registry: Registry, kind: str, key: str, choice: Choice) -> Any:
     """What a recipe chooses. Errors name its file and line."""
     try:
         return registry.create(kind, choice.name, **choice.options)
@@ -32,7 +32,7 @@ def create_part(loaded: LoadedRecipe, registry: Registry, kind: str, key: str, c
         raise loaded.error(f"{kind} {choice.name!r}: {error}", key) from error
 
 
-def _located(loaded: LoadedRecipe, key: str, choice: Choice, mistake: UsageError) -> str:
+def _located(loaded: LoadedTable, key: str, choice: Choice, mistake: UsageError) -> str:
     """A mistake with the line of the option that it is about."""
     path = getattr(mistake, "path", ())
     if not path or path[0] not in choice.options:

@@ -84,8 +84,8 @@ def compose(
     persons (:class:`callwright.environments.people.person.Person`) or objects such as ``{"name": "Ada Berg"}``; left
     out, they are drawn from the seed, and with ``"own"`` each part has those of its scenario. ``money`` is the name of
     the part that is the bank to which other parts post what they charge: by default the first that is one, ``"own"``
-    for none. ``options`` are those of the parts that are named, by part: ``email={"scale": 2}``; ``scale=2`` is that of
-    all. Names alone give the registered environment ``email+calendar``.
+    for none. ``options`` are those of the parts that are named, by part: ``email={"scale": 2}``; ``scale``,
+    ``page_bytes`` and ``compact`` are those of all. Names alone give the registered environment ``email+calendar``.
 
     Raises :class:`callwright.UsageError` for fewer than two parts and :class:`callwright.errors.NameClash` for two of
     one name.
@@ -97,8 +97,8 @@ def compose(
         given = {**options, **{name: value for name, value in whole.items() if value is not None}}
         made: ComposedEnvironment = _create("environment", "+".join(map(str, parts)), registry, given)
         return made
-    scale = {"scale": options.pop("scale")} if "scale" in options else {}
-    of_each = {part: {**scale, **options.pop(part, {})} for part in parts if isinstance(part, str)}
+    of_all = {option: options.pop(option) for option in ("scale", "page_bytes", "compact") if option in options}
+    of_each = {part: {**of_all, **options.pop(part, {})} for part in parts if isinstance(part, str)}
     if options:
         raise UsageError(f"options are those of parts that are given by name; {next(iter(options))!r} is none of them")
     return ComposedEnvironment(

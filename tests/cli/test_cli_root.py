@@ -226,6 +226,19 @@ def test_help_imports_nothing_heavy() -> None:
     assert not heavy & set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.parametrize(("words", "status"), [("--version", 0), ("scroe", 2)])
+def test_a_crash_in_the_teardown_of_ray_is_not_the_status_of_the_command(words: str, status: int) -> None:
+    code = (
+        "import atexit, os, sys, types; from callwright.cli import main\n"
+        "class Thread:\n    def __del__(self): os.kill(os.getpid(), 11)\n"
+        "sys.modules['ray'] = types.ModuleType('ray'); sys.modules['ray'].thread = Thread()\n"
+        "atexit.register(print, 'put away'); sys.argv = ['callwright', *sys.argv[1:]]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, words], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    assert done.stdout.endswith("put away\n")
+
+
 def test_python_dash_m(start: Start) -> None:
     output, _ = start("--help").communicate()
     assert output.startswith("Usage: callwright ")

@@ -26,8 +26,9 @@ from callwright.measuring.benchmark import CorpusBenchmark, Judgement
 from callwright.plugins import KINDS
 from callwright.testing import check_component, checks_for
 from callwright.testing.sample import SHOP, SampleForm, sample_tasks
+from callwright.testing.synthesis.shop import Prices
 from callwright.tools.spec import FunctionTool
-from callwright.training import TeacherFailure, TeacherReply
+from callwright.training import Rejected, TeacherFailure, TeacherReply
 from callwright.walk import answers_match
 
 #: ``(kind, check, message, component)``: the check must fail on it, saying this.
@@ -1678,9 +1679,108 @@ def trainer_without_training() -> Any:
     return SimpleNamespace(name="t")
 
 
-@case("synthesizer", "check_synthesizer", "lacks synthesize of callwright.training.Synthesizer")
-def synthesizer_without_synthesis() -> Any:
-    return SimpleNamespace(name="t")
+@case("synthesizer", "check_synthesizer", "lacks plan of callwright.training.synthesis.Synthesizer")
+def synthesizer_without_a_plan() -> Any:
+    return SimpleNamespace(name="t", make=print, compare=print)
+
+
+class Broken:
+    """The kit's own synthesizer with a part in place of one of its own."""
+
+    name = "broken"
+
+    def __init__(self, **parts: Any) -> None:
+        self.__dict__ |= {"plan": Prices().plan, "make": Prices().make, "compare": Prices().compare, **parts}
+
+
+@case("synthesizer", "check_plan", "nothing is planned")
+def synthesizer_of_nothing() -> Any:
+    return Broken(plan=lambda materials: [])
+
+
+@case("synthesizer", "check_plan", "has the index 0, and its place is 1")
+def synthesizer_that_does_not_count() -> Any:
+    return Broken(plan=lambda materials: [evolve(unit, index=0) for unit in Prices().plan(materials)])
+
+
+@case("synthesizer", "check_plan", "two units have the id")
+def synthesizer_of_equal_ids() -> Any:
+    return Broken(plan=lambda materials: [evolve(unit, id="u") for unit in Prices().plan(materials)])
+
+
+@case("synthesizer", "check_plan", "planned again, the units are others")
+def synthesizer_that_draws_anew() -> Any:
+    rng = random.Random(0)
+    return Broken(plan=lambda materials: Prices().plan(evolve(materials, seed=rng.randrange(99))))
+
+
+@case("synthesizer", "check_made_again", "made a second time")
+def synthesizer_that_counts_along() -> Any:
+    counter = iter(range(10**6))
+
+    def make(unit: Any, materials: Any) -> Any:
+        made = Prices().make(unit, materials)
+        return evolve(made, evidence={"n": next(counter)}) if hasattr(made, "evidence") else made
+
+    return Broken(make=make)
+
+
+@case("synthesizer", "check_made_again", "made in another order")
+def synthesizer_that_remembers_the_last_unit() -> Any:
+    last = [-1]
+
+    def make(unit: Any, materials: Any) -> Any:
+        made = Prices().make(unit, materials)
+        before, last[0] = last[0], unit.index
+        after_a_later_one = before > unit.index > 0 and hasattr(made, "row")
+        return evolve(made, row={**made.row, "query": "Again!"}) if after_a_later_one else made
+
+    return Broken(make=make)
+
+
+@case("synthesizer", "check_made_elsewhere", "made in another process")
+def synthesizer_that_forgets_its_words() -> Any:
+    class Forgetful(Broken):
+        def __reduce__(self) -> Any:
+            return Prices, ()
+
+    return Forgetful(make=Prices("How much is the {name}?").make)
+
+
+@case("synthesizer", "check_results", "must be an Accepted or a Rejected")
+def synthesizer_that_gives_tasks() -> Any:
+    return Broken(make=lambda unit, materials: sample_tasks()[0])
+
+
+@case("synthesizer", "check_results", "is no task: .*'colour'")
+def synthesizer_of_odd_rows() -> Any:
+    def make(unit: Any, materials: Any) -> Any:
+        made = Prices(things=("apple",)).make(unit, materials)
+        return evolve(made, row={**made.row, "colour": 1}) if hasattr(made, "row") else made
+
+    return Broken(make=make)
+
+
+@case("synthesizer", "check_results", "raised KeyError.*say it with a Rejected")
+def synthesizer_that_raises() -> Any:
+    return Broken(make=lambda unit, materials: {}["a"])
+
+
+@case("synthesizer", "check_compare", "must be None or a Rejected for each")
+def synthesizer_that_drops_verdicts() -> Any:
+    return Broken(compare=lambda made: [one for one in Prices().compare(made) if one])
+
+
+@case("synthesizer", "check_compare", "compared again")
+def synthesizer_that_compares_with_what_it_saw() -> Any:
+    seen: set[str] = set()
+
+    def compare(made: Any) -> Any:
+        verdicts = [Rejected("seen", "seen before") if one.unit.id in seen else None for one in made]
+        seen.update(one.unit.id for one in made)
+        return verdicts
+
+    return Broken(compare=compare)
 
 
 class Echo:
@@ -2004,7 +2104,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("sampler", Script),
     ("toolset", lambda: [TOOL]),
     ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
-    ("synthesizer", lambda: SimpleNamespace(name="s", synthesize=lambda *a, **k: iter(()))),
+    ("synthesizer", Prices),
     ("teacher", Echo),
     ("user", Pollster),
     ("model check", lambda: SimpleNamespace(name="m", examine=lambda folder: None)),
@@ -2023,6 +2123,15 @@ def test_what_is_broken_fails_its_check(kind: str, check: str, message: str, mak
     (found,) = (one for one in checks_for(kind, **context) if one.name == check)
     with pytest.raises(AssertionError, match=f"(?s){message}"):
         found(make())
+
+
+def test_a_synthesizer_says_where_it_is_tried() -> None:
+    class Somewhere(Broken):
+        tried_in = "nowhere"
+
+    (check,) = (one for one in checks_for("synthesizer") if one.name == "check_plan")
+    with pytest.raises(UnknownName, match="environment named 'nowhere'"):
+        check(Somewhere())
 
 
 def test_every_check_has_a_component_that_it_catches() -> None:

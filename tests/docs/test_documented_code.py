@@ -52,6 +52,8 @@ PAGES = [
     "docs/teachers.md",
     "docs/judges.md",
     "docs/village.md",
+    "docs/task-files.md",
+    "docs/synthesizers.md",
     pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",

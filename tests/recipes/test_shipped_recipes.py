@@ -230,6 +230,17 @@ CPU_KEPT = {
 }
 PAPERS: dict[str, dict[str, Any]] = {
     "tier-qwen3-8b": {**TIER, "algorithm.name": "bn-grpo", "algorithm.kl_weight": 0.04, "algorithm.std_epsilon": 1e-4},
+    # appendix E: "the same reward formulation, optimizer, and rollout budget as in Section 4"
+    **{
+        f"tier-qwen3-8b-{name}": {
+            **TIER,
+            "corpus.name": "schema-echo",
+            "corpus.mismatched": "keep",
+            "algorithm.name": "bn-grpo",
+            "algorithm.kl_weight": 0.04,
+        }
+        for name in ("toolace", "xlam")
+    },
     "tier-qwen3-8b-grpo": {**TIER, "algorithm.name": "grpo", "algorithm.kl_weight": 0.04},
     # appendix F: hyperparameters, rollout budget and reward as in the main experiment
     "tier-qwen3-8b-dapo": {
@@ -283,12 +294,18 @@ PAPERS: dict[str, dict[str, Any]] = {
 CONTEXTS = {
     "tier-qwen3-8b": 12288,
     "tier-qwen3-8b-grpo": 12288,
+    "tier-qwen3-8b-toolace": 12288,
+    "tier-qwen3-8b-xlam": 12288,
     "tier-qwen3-8b-dapo": 12288,
     "tier-qwen3-8b-dapo-yu": 12288,
     "tier-qwen3-8b-released": 4096,
 }
 #: Reads a file of the user's, which a test does not have.
-NEEDS_DATA = {name for name in PAPERS if name.startswith("toolrl-") and "gpu" not in name and "cpu" not in name}
+NEEDS_DATA = {
+    *(name for name in PAPERS if name.startswith("toolrl-") and "gpu" not in name and "cpu" not in name),
+    "tier-qwen3-8b-toolace",
+    "tier-qwen3-8b-xlam",
+}
 
 
 @pytest.fixture(scope="module")

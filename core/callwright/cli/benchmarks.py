@@ -17,6 +17,8 @@ from callwright.commands.pipelines import make_benchmark
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
     from callwright.measuring.benchmark import Benchmark, Judged, Judgement
+    from callwright.plugins import Registry
+    from callwright.walk.conditions import Conditions
     from callwright.walk.tasks import Task
 
 benchmark_argument = click.argument("name", metavar="NAME[:VERSION]")
@@ -123,7 +125,7 @@ def judge(
     lines: list[str] = []
     judged: list[Judged] = []
     errors: Counter[str] = Counter()
-    for row_id, kind, one in _judged(made, answers, parser):
+    for row_id, kind, one in _judged(made, answers, parser, app.registry):
         judgement = one.judgement
         error = "masked" if judgement.masked is not None else judgement.error
         valid = None if judgement.masked is not None else judgement.correct
@@ -146,13 +148,17 @@ def judge(
             say(f"{result['masked']} masked: nothing is known of them")
 
 
-def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any, str, Judged]]:
+def _judged(made: Benchmark, answers: str, parser: Parser, registry: Registry) -> Iterator[tuple[Any, str, Judged]]:
     """Every answer in its order. Raises :class:`callwright.errors.DataError` with its line for one that is none."""
     from callwright.commands.jsonl import BadRow, RowFile
     from callwright.errors import DataError
     from callwright.measuring.benchmark import Judged
+    from callwright.walk.conditions import Conditions
+    from callwright.walk.limits import limits_of
+    from callwright.walk.users.kinds import kinds_of
 
     tasks: dict[str, Task] = {task.id: task for task in made.tasks()}
+    conditions = Conditions(limits=limits_of(made.corpus), users=kinds_of(registry))
     times: Counter[tuple[str, str]] = Counter()
     with RowFile(answers) as rows:
         for row in rows:
@@ -164,7 +170,7 @@ def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any
             if task is None:
                 raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
             try:
-                kind, judgement = _judge_row(made, row, task, parser)
+                kind, judgement = _judge_row(made, row, task, parser, conditions)
             except DataError as error:
                 raise DataError(f"{where}: {error}") from error
             stated = row.get("kind")
@@ -174,11 +180,13 @@ def _judged(made: Benchmark, answers: str, parser: Parser) -> Iterator[tuple[Any
             yield row_id, kind, Judged(task.id, made.category_of(task), judgement, sample)
 
 
-def _judge_row(made: Benchmark, row: Mapping[str, Any], task: Task, parser: Parser) -> tuple[str, Judgement]:
+def _judge_row(
+    made: Benchmark, row: Mapping[str, Any], task: Task, parser: Parser, conditions: Conditions
+) -> tuple[str, Judgement]:
     from callwright.errors import DataError
     from callwright.measuring.benchmark import ReadsAnswers, attempt_of
 
-    found = attempt_of(row, task, parser)
+    found = attempt_of(row, task, parser, conditions)
     if found is None and isinstance(made, ReadsAnswers):
         official = made.answer(row, parser)
         found = None if official is None else ("official", official)
@@ -241,12 +249,14 @@ def export(
     """Write the tasks for whoever answers them elsewhere, or what was measured as a log of Inspect.
 
     A row is {"id", "category", "messages", "tools"}, without what is right; answers go back with callwright benchmark
-    judge. With --format bfcl it is {"id", "question", "function"}. With --format inspect, FOLDER is what callwright
-    evaluate -o left, and inspect view opens the log.
+    judge. With --format bfcl it is {"id", "question", "function"}, with a list of messages for each turn of the user.
+    With --format inspect, FOLDER is what callwright evaluate -o left, and inspect view opens the log.
     """
     from callwright.errors import UsageError
+    from callwright.measuring.bfcl_form import bfcl_row
     from callwright.training.run_folder import write_atomically
     from callwright.walk.prompt import build_messages
+    from callwright.walk.users.kinds import kinds_of
 
     if form == "inspect":
         if category or data or package or given:
@@ -260,7 +270,7 @@ def export(
     lines = []
     for task in made.tasks(category):
         if form == "bfcl":
-            lines.append(json.dumps(_bfcl_row(task), ensure_ascii=False, default=_plain) + "\n")
+            lines.append(json.dumps(bfcl_row(task, kinds_of(app.registry)), ensure_ascii=False, default=_plain) + "\n")
             continue
         messages = [message.to_openai() for message in build_messages(task, parser, app.registry)]
         tools = [
@@ -286,15 +296,6 @@ def _export_log(folder: Path, output: Path) -> None:
     target = output / log_name(log) if output.is_dir() else output
     write_atomically(target, json.dumps(log, indent=1) + "\n")
     click.echo(f"{len(log['samples']):,} samples in {target}")
-
-
-def _bfcl_row(task: Task) -> dict[str, Any]:
-    """A task as BFCL's files of questions have it: the user's words in one turn, and the bare functions."""
-    functions = [
-        {"name": spec.name, "description": spec.description, "parameters": {**spec.parameters, "type": "dict"}}
-        for spec in task.offered.values()
-    ]
-    return {"id": task.id, "question": [[{"role": "user", "content": task.query}]], "function": functions}
 
 
 def _plain(value: Any) -> Any:

@@ -208,7 +208,7 @@ def _rows(path: Path) -> Iterator[Entry]:
 
 def _whole(path: Path) -> Sequence[Mapping[str, Any]] | None:
     """The objects of a file that is one JSON value over many lines: a list, or an object by name."""
-    from callwright.commands.row_files.compressed import unpacked
+    from callwright.compression.packing import unpacked
 
     try:
         with path.open("rb") as file:

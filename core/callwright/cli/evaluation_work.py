@@ -19,10 +19,10 @@ from callwright.measuring.drawing import even_draw
 from callwright.measuring.rows import Row, kept_row, lost_row
 from callwright.pipeline import build_pipeline
 from callwright.plugins import PluginSource, Registry
-from callwright.recipe_file import load_recipe
+from callwright.recipe_file import Turns, load_recipe
 from callwright.training.evaluation import Plan, Verdict, evaluated
 from callwright.training.verdicts import masked_verdict
-from callwright.walk.limits import TurnLimits
+from callwright.walk.limits import TurnLimits, limits_of
 from callwright.walk.prompt import oracle_shots
 from callwright.walk.sampling import KeepsReplies
 
@@ -110,7 +110,8 @@ class EvaluationRequest:
             pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
             split = split or "validation"
         if self.turns is not None:
-            limits = TurnLimits(assistant_turns=self.turns)
+            own = limits_of(pipeline.corpus)
+            limits = TurnLimits(assistant_turns=self.turns) if own.single else evolve(own, assistant_turns=self.turns)
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, limits=limits))
         if self.reward is not None and self.reward != OWN:
             pipeline = evolve(pipeline, reward=registry.create("reward recipe", self.reward))
@@ -194,7 +195,7 @@ class Opened:
     def more_settings(self) -> dict[str, Any]:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""
         asked, turns = self.asked, self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
-        stated = turns.model_dump() if turns is not None else {"assistant_turns": asked.turns} if asked.turns else None
+        stated = _turns(turns) if turns is not None else {"assistant_turns": asked.turns} if asked.turns else None
         benchmark = self.benchmark
         return {
             **({} if benchmark is None else {"benchmark": f"{benchmark.name}:{benchmark.version}"}),
@@ -203,6 +204,13 @@ class Opened:
             **({} if asked.reward is None else {"reward": asked.reward}),
             **({} if asked.limit is None else {"drawn": "evenly"}),
         }
+
+
+def _turns(stated: Turns) -> dict[str, Any]:
+    """The limits of a recipe; of those that came later only what is not as it always was."""
+    usual = Turns()
+    later = [name for name in ("steps", "unparsed") if getattr(stated, name) == getattr(usual, name)]
+    return stated.model_dump(exclude=set(later))
 
 
 def _tasks(pipeline: Pipeline, every: Sequence[Task], limit: int | None) -> list[Task]:

@@ -24,9 +24,11 @@ _HERE = "callwright.cli"
 CORE: Final = (
     Lazy("run", f"{_HERE}.run:run", "train by a pipeline recipe, or go on with a run"),
     Lazy("score", f"{_HERE}.score:score", "score a file of completions"),
+    Lazy("synthesize", f"{_HERE}.synthesize:synthesize", "make tasks by a recipe, or go on with it"),
     Lazy("evaluate", f"{_HERE}.evaluate:evaluate", "accuracy of a sampler on a corpus, by depth and structure"),
     Lazy("benchmark list", f"{_HERE}.benchmarks:list_", "the installed benchmarks"),
     Lazy("benchmark show", f"{_HERE}.benchmarks:show", "what a benchmark holds and needs"),
+    Lazy("benchmark get", f"{_HERE}.benchmark_get:get", "fetch the files of others that it needs"),
     Lazy("benchmark judge", f"{_HERE}.benchmarks:judge", "judge answers without a model"),
     Lazy("benchmark export", f"{_HERE}.benchmarks:export", "write the tasks for whoever answers them elsewhere"),
     Lazy("benchmark contamination", f"{_HERE}.contamination:contamination", "what training data shares with it"),
@@ -42,6 +44,8 @@ CORE: Final = (
     Lazy("schema", f"{_HERE}.schema:schema", "the JSON Schema of a file format"),
     Lazy("doctor", f"{_HERE}.doctor:doctor", "what is installed, what is missing, what is broken"),
 )
+#: Commands of the core that plugins may add commands to: ``synthesize RECIPE``, ``synthesize graph ENV``.
+OPEN: Final = frozenset({"synthesize"})
 #: What groups are for, where no command of the group's own name says it.
 GROUPS: Final = {
     "plugins": "list, show and check plugins",
@@ -59,7 +63,10 @@ def command_table(app: App) -> dict[str, Lazy]:
     table = {lazy.name: lazy for lazy in CORE}
     for name in app.registry.names("command"):
         lazy = app.registry.spec("command", name)
-        if any(name == core.name or _inside(name, core.name) or _inside(core.name, name) for core in CORE):
+        if any(
+            name == core.name or (_inside(name, core.name) and core.name not in OPEN) or _inside(core.name, name)
+            for core in CORE
+        ):
             raise NameClash(
                 f"plugin {lazy.plugin!r} registers the command {name!r}, which is Callwright's own. "
                 f"Leave it out: callwright -p no:{lazy.plugin} …"
@@ -76,12 +83,22 @@ class LazyGroup(click.Group):
     """A group over the words of a table of commands; one is imported when it is run or asked for its help.
 
     ``prefix`` are the words before (``"env "``). ``base`` is a click group of the same name that a plugin registered
-    whole: its commands are offered too.
+    whole: its commands are offered too. ``default`` is the command of the group's own name: it is run where the first
+    word is none of its commands.
     """
 
-    def __init__(self, *args: Any, prefix: str = "", base: click.Group | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        prefix: str = "",
+        base: click.Group | None = None,
+        default: click.Command | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if default is not None:  # whose options may come first
+            kwargs["context_settings"] = {"ignore_unknown_options": True, **kwargs.get("context_settings", {})}
         super().__init__(*args, **kwargs)
-        self.prefix, self.base = prefix, base
+        self.prefix, self.base, self.default = prefix, base, default
 
     def _table(self, ctx: click.Context) -> Mapping[str, Lazy]:
         app = ctx.find_object(App)
@@ -104,6 +121,8 @@ class LazyGroup(click.Group):
         if not any(_inside(key, path) for key in table):
             return own or (self.base.get_command(ctx, name) if self.base else None)
         if own is not None and not isinstance(own, click.Group):
+            if path in OPEN:
+                return LazyGroup(name, prefix=f"{path} ", default=own, help=_sentence(self._summary(ctx, name)))
             raise NameClash(f"the command {path!r} of plugin {table[path].plugin!r} cannot also be a group of commands")
         return LazyGroup(name, prefix=f"{path} ", base=own, help=_sentence(self._summary(ctx, name)))
 
@@ -119,6 +138,14 @@ class LazyGroup(click.Group):
         command = self.base.get_command(ctx, name) if self.base else None
         return command.get_short_help_str(100) if command else ""
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help of the command of its own name, where there is one, and the commands."""
+        if self.default is None:
+            super().format_help(ctx, formatter)
+            return
+        self.default.format_help(click.Context(self.default, ctx.parent, ctx.info_name), formatter)
+        self.format_commands(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from their registered summaries."""
         rows = [(name, self._summary(ctx, name)) for name in self.list_commands(ctx)]
@@ -131,6 +158,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest name where there is no such command."""
         name = args[0]
+        if self.default is not None and self.get_command(ctx, name) is None:
+            return self.default.name, self.default, args
         if name.startswith("-") or self.get_command(ctx, name) is not None or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)

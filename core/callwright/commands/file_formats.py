@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from callwright.errors import UnknownName
 from callwright.walk.limits import TRUNCATION_POLICIES
+from callwright.walk.task_rows.schema import head_schema, row_schema
 
 Schema = dict[str, Any]
 
@@ -33,7 +34,9 @@ FORMATS: Final[Mapping[str, str]] = {
     "score-output": "a row that callwright score writes",
     "out-ledger": "OUT.ledger.json, which score and rescore keep beside OUT: whose it is, and how far it has come",
     "recording": "a row of a recorded environment: one call and what it returned",
-    "task": "a task as it is shown and exchanged",
+    "task": "a task as callwright explain shows it",
+    "task-head": "the first line of a file of tasks: its environments as they were",
+    "task-row": "a row of a file of tasks",
 }
 
 
@@ -379,6 +382,7 @@ def _verdicts() -> Schema:
             "groups": said({"type": "object"}, "what else tables can be made by"),
             "completions": said(rows_of(STRING), "of an episode of several turns"),
             "said": said(rows_of(nullable({"type": "object"})), "what the user said and did after each"),
+            "user_turns": said(rows_of(COUNT), "how many completions each turn of the task's user has"),
             "messages": said(rows_of({"type": "object"}), "what was said; later samples leave out the system message"),
             "trace": said(rows_of({"type": "object"}), "every call that ran, with its outcome and value"),
             "at": said(STRING, "where what was returned first differs from what was expected"),
@@ -392,8 +396,7 @@ def _verdicts() -> Schema:
             "lost": said(STRING, "why nothing is known of a masked attempt"),
             "calls": said(table_of(COUNT), "how often each tool was called"),
             "undeclared": said(
-                table_of(record({"failures": COUNT, "account": STRING})),
-                "failures that no tool declares, by tool",
+                table_of(record({"failures": COUNT, "account": STRING})), "undeclared failures, by tool"
             ),
             "usage": _usage("for this task"),
         },
@@ -482,4 +485,6 @@ _MAKERS: Final[Mapping[str, Callable[[], Schema]]] = {
     "out-ledger": _output_ledger,
     "recording": _recording,
     "task": _task,
+    "task-head": head_schema,
+    "task-row": row_schema,
 }

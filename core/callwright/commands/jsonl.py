@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
-from callwright.commands.row_files.compressed import is_packed, packed, unpacked
 from callwright.commands.row_files.remarks import key_twice
+from callwright.compression.packing import is_packed, packed, unpacked
 from callwright.errors import CallwrightError, DataError, RunError, UsageError
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.

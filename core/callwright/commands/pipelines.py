@@ -74,8 +74,9 @@ def benchmark_pipeline(registry: Registry, benchmark: Benchmark, *, ir: str, see
     """A pipeline over the corpus of a benchmark, which judges and does not score."""
     from callwright.pipeline import Pipeline
     from callwright.walk.conditions import Conditions
+    from callwright.walk.limits import limits_of
 
-    conditions = Conditions(seed=seed, isolation="auto")
+    conditions = Conditions(seed=seed, isolation="auto", limits=limits_of(benchmark.corpus))
     first = next(iter(benchmark.corpus.splits), "train")
     return Pipeline(
         benchmark.corpus, NO_REWARD, ir, conditions=conditions, train=first, evaluation=first, registry=registry

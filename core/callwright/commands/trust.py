@@ -21,7 +21,7 @@ from attrs import frozen
 
 from callwright.commands.safe_text import say, visible
 from callwright.errors import UnknownName, UsageError
-from callwright.recipe_file import LoadedRecipe, shipped_recipes
+from callwright.recipe_file import LoadedTable, shipped_recipes
 from callwright.registration import Reach
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Wish:
 
 
 def wishes(
-    loaded: LoadedRecipe, registry: Registry, parts: Mapping[str, str], given: Collection[str] = ()
+    loaded: LoadedTable, registry: Registry, parts: Mapping[str, str], given: Collection[str] = ()
 ) -> list[Wish]:
     """What the components of ``parts`` would reach for because the recipe says so. Nothing of it is made.
 
@@ -62,7 +62,7 @@ def wishes(
     said = {*loaded.overrides, *given}
     found = []
     for part, kind in parts.items():
-        choice = getattr(loaded.recipe, part)
+        choice = loaded.choice(part)
         if choice is None or part in said:
             continue
         try:
@@ -78,7 +78,7 @@ def wishes(
 
 
 def allow(
-    loaded: LoadedRecipe,
+    loaded: LoadedTable,
     registry: Registry,
     parts: Mapping[str, str],
     *,
@@ -124,7 +124,7 @@ def _show(headline: str, found: Sequence[Wish]) -> None:
         click.echo(visible(one), err=True)
 
 
-def _ask(loaded: LoadedRecipe) -> bool:
+def _ask(loaded: LoadedTable) -> bool:
     """Whether the user said *always*. Raises :class:`callwright.UsageError` unless the user agreed."""
     if not at_terminal():
         raise UsageError(
@@ -149,7 +149,7 @@ def at_terminal() -> bool:
         return False
 
 
-def _came_with_the_package(loaded: LoadedRecipe) -> bool:
+def _came_with_the_package(loaded: LoadedTable) -> bool:
     """Whether the text is that of a shipped recipe, wherever it lies: overrides are the user's own."""
     return any(loaded.text == path.read_text(encoding="utf-8") for path in shipped_recipes().values())
 

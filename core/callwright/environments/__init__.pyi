@@ -11,6 +11,7 @@ from callwright.environments.living.events import EventKind as EventKind
 from callwright.environments.living.events import Notice as Notice
 from callwright.environments.living.policy import ClockPolicy as ClockPolicy
 from callwright.environments.paging import Cursor as Cursor
+from callwright.environments.paging import Fit as Fit
 from callwright.environments.paging import Limit as Limit
 from callwright.environments.paging import Page as Page
 from callwright.environments.paging import page as page

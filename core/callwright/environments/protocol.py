@@ -13,6 +13,7 @@ from callwright.tools.spec import ToolSpec
 if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
     from callwright.environments.living.policy import ClockPolicy
+    from callwright.environments.paging import Fit
 
 OutcomeKind = Literal[
     "ok",
@@ -135,6 +136,14 @@ class TakesAnything(Protocol):
     @property
     def takes_anything(self) -> Literal[True]:
         """True: the schemas of its tools are for models and validation; calls are not held against them."""
+
+
+@runtime_checkable
+class FitsLittleRoom(Protocol):
+    """An environment that can make its results and listings fit a model with little room."""
+
+    def fitted(self, fit: Fit) -> Environment:
+        """The same environment, whose worlds, digests and effects are the same, with results and listings that fit."""
 
 
 @runtime_checkable

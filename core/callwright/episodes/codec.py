@@ -19,7 +19,7 @@ from callwright.language.messages import Message, ToolCall
 from callwright.language.parser import DEFAULT_LIMITS
 from callwright.language.strict_json import decode
 from callwright.tools.spec import ToolSpec
-from callwright.walk.prompt import describe_tool
+from callwright.walk.prompt import describe_tools
 from callwright.walk.tasks import Task
 
 #: Stands for the text of a completion where the template is asked what comes after one.
@@ -145,7 +145,7 @@ class ChatCodec(_Decoding):
         options: dict[str, Any] = {}
         offered = [spec for spec in tools if not spec.hidden] if self.tools_in_template else []
         if self.tools_in_template:
-            lines = [describe_tool(spec) for spec in offered]
+            lines = describe_tools(offered)
             options["tools"] = [template_tool(line) for line in lines] or None
             messages = without_tool_list(messages, lines)
         try:
@@ -327,6 +327,8 @@ def _as_object(arguments: str) -> Any:
 def template_tool(line: str) -> dict[str, Any]:
     """A line of the list of tools as the JSON that chat templates read: a function with its parameters."""
     shown = json.loads(line)
+    if "type" not in shown["parameters"]:  # which lines of brief tools leave out
+        shown["parameters"] = {"type": "object", **shown["parameters"]}
     return {"type": "function", "function": {key: value for key, value in shown.items() if key != "returns"}}
 
 

@@ -13,7 +13,7 @@ Tokens are not known here: :class:`callwright.episodes.TokenEpisode` drives one 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from attrs import evolve
 
@@ -23,12 +23,15 @@ from callwright.language.messages import Message
 from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program
 from callwright.language.speech import spoken
+from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
 from callwright.walk.calls.handles import room_of, shows_handles, with_handles
 from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason
+from callwright.walk.openings.opening import told
+from callwright.walk.prompt import described
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
 from callwright.walk.turn import Turn
@@ -36,6 +39,10 @@ from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
 if TYPE_CHECKING:
     from callwright.walk.users.talking import Talk
+
+
+#: What a user who says nothing is taken to say where tools appear.
+MORE_TOOLS: Final = "There are more tools now. Please go on."
 
 
 class TurnsElsewhere(Protocol):
@@ -66,6 +73,8 @@ class Conversation:
     not exist or cannot talk about the task.
 
     Results of calls are messages of the role ``observation_role``; ``user`` is for models that know no role ``tool``.
+    ``native`` says that somebody hands the tools to the model as functions (:class:`callwright.walk.OffersTools`), so
+    that a message need not list those that appear.
     """
 
     def __init__(
@@ -76,10 +85,11 @@ class Conversation:
         conditions: Conditions,
         *,
         observation_role: Literal["tool", "user"] = "tool",
+        native: bool = False,
     ) -> None:
         self.task, self.parser, self.conditions = task, parser, conditions
-        self._first = tuple(messages)
-        self._observation_role = observation_role
+        self._first = tuple(messages) if observation_role == "tool" else as_user_message(messages)
+        self._observation_role, self._native = observation_role, native
         self._elsewhere: Callable[[Task, Parser, Conditions], TurnsElsewhere] | None = None
         self._there: TurnsElsewhere | None = None
         #: How often the episode was begun again after a failure of the machinery.
@@ -101,6 +111,8 @@ class Conversation:
         self._usage: Mapping[str, float] | None = None
         self._messages = list(self._first)
         self._user_turns = 1
+        #: Completions with calls since the user spoke.
+        self._steps = 0
         self._stop: StopReason | None = None
         self._call_user()
 
@@ -112,7 +124,7 @@ class Conversation:
             from callwright.walk.users.talking import Talk  # here, as a scorer has no use for what it costs to import
 
             assert task.user is not None
-            self._talk = Talk(user, task.user.name, task.query, self._look, self._act)
+            self._talk = Talk(user, task.user.name, _heard_before(task), self._look, self._act)
 
     def reseed(self, seed: int) -> None:
         """Draw what its user draws from another seed: for engines that know the step of a training with their first
@@ -189,6 +201,11 @@ class Conversation:
         return self.attempt.masked
 
     @property
+    def offered(self) -> Mapping[str, ToolSpec]:
+        """The tools that the model is shown by now."""
+        return self.task.offered_at(self._user_turns - 1)
+
+    @property
     def waits(self) -> bool:
         """Whether the user waits for a server when it is asked, so that others may be asked meanwhile."""
         return self._talk is not None and self._talk.waits
@@ -222,6 +239,8 @@ class Conversation:
             read = parsed(self.parser, completion, self.task)
             part = with_handles(read, self.task, self.parser, self._execution.earlier.count)
             trace = self._execution.run(part) if isinstance(part, Program) else None
+            if trace is None and self._unparsed_goes_on:
+                self._execution.run(Program())  # the user's turn is over
         else:
             try:
                 last = completion.truncated or (self._is_last and self._talk is None)
@@ -239,6 +258,8 @@ class Conversation:
         elif completion.truncated:
             self.finish(cut_by)
         elif isinstance(part, ParseFailure):
+            if self._unparsed_goes_on:
+                return self._after_answer(None, completion)
             self.finish("unparsed")
         elif part.calls:
             return self._after_calls()
@@ -247,12 +268,22 @@ class Conversation:
         return ()
 
     @property
+    def _unparsed_goes_on(self) -> bool:
+        """Whether a text that is no program is an answer, which somebody is there to hear."""
+        return self._talk is not None and self.conditions.limits.unparsed == "turn"
+
+    @property
     def _is_last(self) -> bool:
         """Whether the limits allow no turn after the one at hand."""
         return len(self._turns) + 1 >= self.conditions.limits.assistant_turns
 
     def _after_calls(self) -> tuple[Message, ...]:
-        if len(self._turns) >= self.conditions.limits.assistant_turns:
+        limits = self.conditions.limits
+        self._steps += 1
+        if limits.steps is not None and self._steps > limits.steps:
+            self.finish("steps")
+            return ()
+        if len(self._turns) >= limits.assistant_turns:
             self.finish("assistant_turns")
             return ()
         first = None
@@ -261,13 +292,14 @@ class Conversation:
         observed = observation_messages(self.parser, self._turns[-1], first)
         return observed if self._observation_role == "tool" else as_user_message(observed)
 
-    def _after_answer(self, answer: Program, completion: Completion) -> tuple[Message, ...]:
+    def _after_answer(self, answer: Program | None, completion: Completion) -> tuple[Message, ...]:
         limits = self.conditions.limits
+        self._steps = 0
         if self._talk is None:
             self.finish("answered" if self.task.user is None else "user_turns")
             return ()
         try:
-            user = self._talk.answer(spoken(answer, completion))
+            user = self._talk.answer(spoken(answer, completion), silent=bool(self._appearing))
         except InfrastructureFailure as error:
             self.fail(str(error))
             return ()
@@ -284,8 +316,22 @@ class Conversation:
         elif len(self._turns) >= limits.assistant_turns:
             self.finish("assistant_turns")
         else:
-            return (Message.user(user.said.text),)
+            return (Message.user(self._with_tools(user.said.text)),)
         return ()
+
+    @property
+    def _appearing(self) -> Mapping[str, ToolSpec]:
+        """The tools that appear with the user's next turn."""
+        return self.task.appearing(self._user_turns)
+
+    def _with_tools(self, text: str) -> str:
+        """What the user says, below the tools that appear. A model that gets them as functions is only told of it."""
+        appearing = self._appearing
+        if not appearing:
+            return text
+        if self._native:
+            return text or MORE_TOOLS
+        return f"# More tools\n{described(appearing.values())}" + (f"\n\n{text}" if text else "")
 
     def _look(self, question: str, *given: Any) -> Any:
         return (self._there or self._execution).look(question, *given)
@@ -317,3 +363,9 @@ class Conversation:
         self._execution.close()
         if self._there is not None:
             self._there.close()
+
+
+def _heard_before(task: Task) -> Sequence[Message]:
+    """The conversation up to the task's query, as its user has it."""
+    before = told(task.opening.history) if task.opening is not None else ()
+    return (*before, Message.user(task.query)) if task.query or not before else before

@@ -19,7 +19,7 @@ from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import ComponentError
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
-from callwright.walk.sampling import AskedOneByOne, Sampler, SamplingRequest
+from callwright.walk.sampling import AskedOneByOne, Sampler, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def converse(
     if isinstance(sampler, EpisodeSampler):
         start = _starting(pipeline, conditions)
         return sampler.converse(requests, start, n=n, seed=conditions.seed, temperature=temperature, retries=retries)
-    role = role_of(sampler)
+    role, native = role_of(sampler), offers_tools(sampler)
     groups = [
         [
-            pipeline.conversation(request.task, request.messages, of_copy(conditions, request.task, copy), role)
+            pipeline.conversation(request.task, request.messages, of_copy(conditions, request.task, copy), role, native)
             for copy in range(n)
         ]
         for request in requests
@@ -187,6 +187,7 @@ async def aconverse(
     *,
     name: str,
     role: Literal["tool", "user"] = "user",
+    native: bool = False,
     conditions: Conditions | None = None,
     n: int = 1,
     temperature: float = 1.0,
@@ -198,7 +199,8 @@ async def aconverse(
 
     Nothing is waited for that another request needs, so that many of these go on at the same time, in one event loop.
     ``gate`` is held while the sampler is asked, and bounds how many are; ``do`` says where the pipeline's and the
-    environment's code runs, which may be slow. ``name`` and ``role`` (see :func:`role_of`) are the sampler's.
+    environment's code runs, which may be slow. ``name`` and ``role`` (see :func:`role_of`) are the sampler's;
+    ``native`` says whether it hands the tools to its model by itself.
     """
     import contextlib
 
@@ -207,7 +209,9 @@ async def aconverse(
     conditions = pipeline.conditions if conditions is None else conditions
     open_gate = gate if gate is not None else contextlib.nullcontext()
     group = [
-        await do(pipeline.conversation, request.task, request.messages, of_copy(conditions, request.task, copy), role)
+        await do(
+            pipeline.conversation, request.task, request.messages, of_copy(conditions, request.task, copy), role, native
+        )
         for copy in range(n)
     ]
 

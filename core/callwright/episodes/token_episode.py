@@ -23,6 +23,7 @@ from callwright.episodes.token_line import TokenLine
 from callwright.errors import ComponentError, DataError, UsageError
 from callwright.language.messages import Message
 from callwright.language.parser import Parser
+from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
@@ -185,6 +186,11 @@ class TokenEpisode:
     def retried(self) -> int:
         """How often the episode was begun again after a failure of the machinery."""
         return self._conversation.retried
+
+    @property
+    def offered(self) -> Mapping[str, ToolSpec]:
+        """The tools that the model is shown by now."""
+        return self._conversation.offered
 
     @property
     def waits(self) -> bool:

@@ -159,10 +159,13 @@ class Worker:
     def _turn(self, request: TurnRequest) -> TurnDone:
         past = request.past
         part = parsed(self.parser, Completion(request.text), past.task)
-        if not isinstance(part, Program):
-            self._close(past.session)
-            return TurnDone(part, None, is_open=False)
         there = self.sessions.get(past.session)
+        if not isinstance(part, Program):
+            if request.last or past.conditions.limits.unparsed == "episode":
+                self._close(past.session)
+            elif there is not None:
+                there.run(Program())  # the user's turn is over
+            return TurnDone(part, None, is_open=past.session in self.sessions)
         if not part.calls and there is None and not past.opened:
             return TurnDone(part, Trace((), part.returns), is_open=False)  # nothing is done, so that none is needed
         try:
@@ -201,8 +204,8 @@ class Worker:
             for text, acts in zip(past.texts, past.acts, strict=True):
                 read = parsed(self.parser, Completion(text), task)
                 part = with_handles(read, task, self.parser, execution.earlier.count)
-                trace = execution.run(part) if isinstance(part, Program) else None
-                if trace is not None and trace.records:
+                trace = execution.run(part if isinstance(part, Program) else Program())
+                if trace.records:
                     state = trace.records[-1].state
                 if acts is not None:
                     state = execution.act(acts).final_state

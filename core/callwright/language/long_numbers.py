@@ -51,6 +51,17 @@ def json_text(value: Any, *, separators: tuple[str, str] | None = None, **option
         return _written(value, separators or _SPACED, options)
 
 
+def json_line(value: Any) -> bytes:
+    """A JSON value as a line of UTF-8 with its line end: what a JSONL file holds.
+
+    Raises what :func:`json_text` raises, and :class:`ValueError` for NaN and infinities.
+    """
+    try:
+        return (json_text(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate, which a sampler may return: only its escape can be written
+        return (json_text(value, allow_nan=False) + "\n").encode("ascii")
+
+
 def has_long_number(value: Any) -> bool:
     """Whether an integer that Python does not write stands somewhere in a JSON value; False for a circular one."""
     seen: set[int] = set()

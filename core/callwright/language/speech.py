@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from callwright.walk.completion import Completion
 
 
-def spoken(program: Program, completion: Completion) -> str:
+def spoken(program: Program | None, completion: Completion) -> str:
     """The words to the user of a completion that was read as ``program``, without white space around them.
 
-    Of an answer of a server it is the content, whatever the form made of it. May be empty.
+    Of an answer of a server it is the content, whatever the form made of it; of a text that is no program (``None``)
+    all but the thought. May be empty.
     """
     message = completion.message
-    if message is not None and not message.tool_calls:
+    if message is not None and (program is None or not message.tool_calls):
         return _without_thought(message.text)
-    if program.text is not None:
+    if program is not None and program.text is not None:
         return program.text.strip()
     return _without_thought(completion.text)
 

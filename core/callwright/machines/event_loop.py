@@ -34,6 +34,8 @@ T = TypeVar("T")
 _FAREWELL: Final = 2.0
 #: What takes longer than that in a thread may be waiting for something, in seconds.
 _SHORT: Final = 0.02
+#: What takes longer than that and computes next to nothing waits, in seconds, however busy the machine is.
+_LONG: Final = 1.0
 #: How long a loop may take for one turn before it counts as blocked, in seconds.
 _TURN: Final = 1.0
 #: Threads for what computes.
@@ -54,7 +56,8 @@ class Background:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start ``work`` in the loop. Cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(work, self._running())
+        with self._lock:  # or the loop could be given up, and stop, before it hears of it
+            return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for ``work``, from any thread. If the wait is interrupted, ``work`` is cancelled.
@@ -92,7 +95,7 @@ class Background:
         """Cancel what another thread waits for here. Returns the thread that goes on all the same, if one does.
 
         It is that thread if it does not wait here. It is the loop's own if a coroutine blocks the loop, which is
-        given up then: what comes later gets a new one.
+        given up then: what comes later gets a new one, and its thread ends with the last of what it has.
         """
         future, loop, own = self._awaited.get(thread.ident or 0), self._loop, self._thread
         if future is None or loop is None or own is None:
@@ -105,6 +108,7 @@ class Background:
         with self._lock:
             if self._loop is loop:
                 self._loop = self._thread = None
+                loop.call_soon_threadsafe(_wind_up, loop)
         return own
 
     def leave(self) -> None:
@@ -129,17 +133,25 @@ class Background:
         self.__init__(self._name)  # type: ignore[misc]
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None or self._thread is None or not self._thread.is_alive():
-                loop = self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_turn, args=(loop,), daemon=True, name=self._name)
-                self._thread.start()
-            return self._loop
+        if self._loop is None or self._thread is None or not self._thread.is_alive():
+            loop = self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._turn, args=(loop,), daemon=True, name=self._name)
+            self._thread.start()
+        return self._loop
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        if self._loop is not loop:  # it was given up, and has nothing left
+            loop.close()
 
 
-def _turn(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    loop.run_forever()
+def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    """In a loop that was given up, when it turns again: stop it after the last of its tasks."""
+    for task in asyncio.all_tasks(loop):
+        task.add_done_callback(lambda _: _wind_up(loop))
+        return
+    loop.stop()
 
 
 #: For rewards, clients of servers, and whatever else waits.
@@ -156,7 +168,9 @@ class _Threads:
     event loop that waits for them: each may hold the interpreter's lock for one switch interval before the loop has its
     turn.
     Where all have been busy with one job each for a while, none has computed and the lock was free, they wait for
-    something, and there are twice as many. Those leave again as soon as their jobs are short.
+    something, and there are twice as many. Those leave again as soon as their jobs are short. On a machine that is busy
+    with other things nothing says whether the lock was free: there they are given longer. What computes but has no
+    processor there does not wait.
     """
 
     def __init__(self) -> None:
@@ -208,9 +222,12 @@ class _Threads:
                 self.watched.clear()
                 if not self.jobs.empty():  # it came in between
                     self.watched.set()
-            elif took < _SHORT + sys.getswitchinterval() and computed < _SHORT / 20:  # or somebody computes
+            elif computed < took / 20:  # or they compute
+                free = took < _SHORT + sys.getswitchinterval()
+                before = began if free else began - _LONG
                 with self.lock:
-                    if all(since is not None and since < began for since in self.begun.values()):
+                    waiting = all(since is not None and since < before for since in self.begun.values())
+                    if waiting and not any(map(_wants_to_run, self.begun)):
                         for _ in range(min(len(self.begun), MOST_THREADS - len(self.begun))):
                             self._add()
 
@@ -221,6 +238,15 @@ class _Threads:
         with self.lock:  # none leaves
             clocks = [time.pthread_getcpuclockid(thread.ident) for thread in self.begun if thread.ident is not None]
             return sum(map(time.clock_gettime, clocks))
+
+
+def _wants_to_run(thread: threading.Thread) -> bool:
+    """Whether a thread runs, or would if it had a processor, where the system says that."""
+    try:
+        with open(f"/proc/self/task/{thread.native_id}/stat", "rb") as file:  # noqa: PTH123 - of each thread
+            return file.read().rpartition(b")")[2].split()[0] == b"R"
+    except (OSError, IndexError):
+        return False
 
 
 class _Gate:

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Final
 
@@ -87,7 +87,8 @@ def postponed() -> Iterator[None]:
     Without :func:`answered` that holds for Ctrl-C alone, which everybody answers. Outside of the main thread nothing
     changes: signals only reach the main one.
 
-    The block is not begun, and :class:`Interrupted` raised, where a signal came before that somebody swallowed.
+    The block is not begun, and :class:`Interrupted` raised, where a signal came before that somebody swallowed. Where
+    one came in a block that fails, it is answered, with the error as its context.
     """
     _raise_what_was_swallowed()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in ENDING}
@@ -98,11 +99,18 @@ def postponed() -> Iterator[None]:
             before[number](number, frame)
         came.append((number, frame))
 
-    with _handled_by(wait, only=[number for number, handler in before.items() if callable(handler)]):
-        yield
-    if came:
-        number, frame = came[0]
-        before[number](number, frame)
+    def answer() -> None:
+        if came:
+            number, frame = came[0]
+            before[number](number, frame)
+
+    try:
+        with _handled_by(wait, only=[number for number, handler in before.items() if callable(handler)]):
+            yield
+    except Exception:
+        answer()  # or somebody gets over the error, and the signal is forgotten
+        raise
+    answer()
 
 
 @contextmanager
@@ -119,6 +127,24 @@ def as_before() -> Iterator[None]:
 
 
 @contextmanager
+def hang_up_waits() -> Iterator[None]:
+    """In this block SIGHUP waits; processes that are started in it never hear it.
+
+    A terminal that goes away tells every process of its group, so that one that is needed to end in order would be gone
+    before the one that needs it.
+    """
+    number = getattr(signal, "SIGHUP", None)
+    if number is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def _handled_by(handler: Any, only: list[int] | None = None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -126,12 +152,11 @@ def _handled_by(handler: Any, only: list[int] | None = None) -> Iterator[None]:
     chosen = [number for number in ENDING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     if only is not None:
         chosen = [number for number in chosen if number in only]
-    before = {number: signal.signal(number, handler) for number in chosen}
-    try:
+    with ExitStack() as stack:  # a signal may come between any two of these, and ends none of the others
+        for number in chosen:
+            stack.callback(signal.signal, number, signal.getsignal(number))
+            signal.signal(number, handler)
         yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 def leave_signals_to_the_parent() -> None:

@@ -8,17 +8,23 @@ backend) makes its results say that they are not official, and why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from attrs import evolve, field, frozen
 
+from callwright.episodes.conversation import Conversation
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.language.parser import Parser
+from callwright.language.program import Program
 from callwright.training.verdicts import Verdict, judge
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
+from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Corpus, Task
+from callwright.walk.users.said import Said
 
 #: What a benchmark may need that is not part of this package: files or code of others that the user points at, or a
 #: component. ``judge``, ``embedder``, ``search`` and ``user`` are components whose choice changes the numbers.
@@ -155,27 +161,77 @@ def named_version(text: str) -> tuple[str, str | None]:
     return name, version or None
 
 
-def attempt_of(row: Mapping[str, Any], task: Task, parser: Parser) -> tuple[str, Attempt] | None:
+def attempt_of(
+    row: Mapping[str, Any], task: Task, parser: Parser, conditions: Conditions = DEFAULT_CONDITIONS
+) -> tuple[str, Attempt] | None:
     """What a row answers, and as which kind: ``completion`` or ``messages``; ``None`` if it holds neither.
 
-    A completion is a text in the form of ``parser``, or a list of texts, one for each turn. Of messages those of the
-    assistant are taken, from the last query on; calls in the wire format are written in the form. Everything is
-    executed anew. Raises :class:`callwright.errors.DataError` for values of other types.
+    A completion is a text in the form of ``parser``, or a list of texts, one for each turn, or a list of such lists,
+    one for each turn of the user; where the last text of one of these calls something, the answer without calls that
+    ends the turn is added. Of messages those of the assistant are taken, from the last query on; calls in the wire
+    format are written in the form. Everything is executed anew.
+
+    What the task's user says and does between the turns is ``said`` of the row, else the user is asked again.
+
+    Raises :class:`callwright.errors.DataError` for values of other types, and for a task whose user is not there.
     """
     written = row.get("completions") or row.get("completion")
     if written is not None:
-        texts = [written] if isinstance(written, str) else written
-        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-            raise DataError("'completion' is no text and no list of texts")
-        return "completion", Attempt(task, texts if len(texts) > 1 else texts[0], parser)
-    said = row.get("messages")
-    if said is None:
+        texts = _texts(written, parser)
+        stated = row.get("said")
+        if stated is None and _has_user(task, conditions):
+            return "completion", _led(texts, task, parser, conditions)
+        if stated is not None and (not isinstance(stated, list) or len(stated) > len(texts)):
+            raise DataError("'said' is no list, or has more entries than there are completions")
+        said = [None if one is None else Said.from_json(one) for one in stated or ()]
+        made = texts if len(texts) > 1 else texts[0]
+        attempt = Attempt(task, made, parser, conditions, said=said if any(said) else ())
+        if row.get("stop") in get_args(StopReason):
+            attempt.stop = row["stop"]
+        return "completion", attempt
+    stated = row.get("messages")
+    if stated is None:
         return None
-    if not isinstance(said, list):
+    if not isinstance(stated, list):
         raise DataError("'messages' is no list")
-    messages = [Message.from_openai(one) for one in said]
-    made = [turn_text(one, parser, native=True) for one in messages if one.role == "assistant"]
-    return "messages", Attempt(task, made if len(made) > 1 else made[0] if made else "", parser)
+    messages = [Message.from_openai(one) for one in stated]
+    answers = [turn_text(one, parser, native=True) for one in messages if one.role == "assistant"]
+    if answers and _has_user(task, conditions):
+        return "messages", _led(answers, task, parser, conditions)
+    return "messages", Attempt(task, answers if len(answers) > 1 else answers[0] if answers else "", parser, conditions)
+
+
+def _has_user(task: Task, conditions: Conditions) -> bool:
+    return task.user is not None and conditions.limits.user_turns > 1
+
+
+def _texts(written: Any, parser: Parser) -> list[str]:
+    """The completions of a row, one after the other."""
+    listed = [written] if isinstance(written, str) else written
+    if isinstance(listed, list) and listed and all(isinstance(one, list) for one in listed):
+        grouped = [[*some] for some in listed]
+        if all(isinstance(text, str) for some in grouped for text in some):
+            for some in grouped:
+                last = parser.parse(some[-1]) if some else None
+                if last is None or (isinstance(last, Program) and last.calls):
+                    some.append(parser.render(Program()))
+            return [text for some in grouped for text in some]
+    if not isinstance(listed, list) or not listed or not all(isinstance(text, str) for text in listed):
+        raise DataError("'completion' is no text, no list of texts and no list of such lists")
+    return listed
+
+
+def _led(texts: Sequence[str], task: Task, parser: Parser, conditions: Conditions) -> Attempt:
+    """These completions in a conversation with the task's user, as far as it goes on."""
+    talk = Conversation(task, parser, (Message.user(task.query),), conditions)
+    try:
+        for text in texts:
+            if talk.over:
+                break
+            talk.accept(Completion(text))
+        return talk.attempt
+    finally:
+        talk.close()
 
 
 # Judging while it is measured -----------------------------------------------------------------------------------------

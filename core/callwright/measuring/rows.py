@@ -48,6 +48,8 @@ def kept_row(
         row["completions"] = [completion.text for completion in attempt.completions]
     if attempt.said:
         row["said"] = [None if one is None else _json(one.to_json()) for one in attempt.said]
+    if _has_user(attempt):
+        row["user_turns"] = [len(turns) for turns in attempt.user_turns]
     if messages:
         row["messages"] = [_json(message.to_openai()) for message in _own(messages, verdict.sample)]
     calls = ToolCalls()
@@ -86,14 +88,21 @@ def _own(messages: Sequence[Message], sample: int) -> Sequence[Message]:
     return messages[place:]
 
 
+def _has_user(attempt: Attempt) -> bool:
+    return attempt.task.user is not None or bool(attempt.said)
+
+
 def _trace(attempt: Attempt) -> Iterator[dict[str, Any]]:
     """Every call that ran, in the order of writing, with its outcome and value."""
+    place, grouped = 0, _has_user(attempt)
     for number, turn in enumerate(attempt.turns):
+        user_turn, place = place, place + (not turn.calls)
         if turn.trace is None:
             continue
         for record in turn.trace.records:
             outcome = record.outcome
             step = {"turn": number, "call": record.call, "tool": record.tool, "arguments": _json(record.arguments)}
+            step |= {"user_turn": user_turn} if grouped else {}
             step["kind"] = outcome.kind
             if outcome.value is not None:
                 step["value"] = _json(outcome.value)

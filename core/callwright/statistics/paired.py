@@ -97,6 +97,9 @@ def mcnemar(gained: int, lost: int) -> float:
     if gained < 0 or lost < 0:
         raise ValueError(f"{gained} gained and {lost} lost pairs cannot be")
     n, least = gained + lost, min(gained, lost)
-    tail: int = sum(math.comb(n, k) for k in range(least + 1))
+    tail = ways = 1
+    for k in range(least):  # from one binomial coefficient to the next: anew, each would cost as much as all before it
+        ways = ways * (n - k) // (k + 1)
+        tail += ways
     every: int = 2**n
     return min(1.0, 2 * tail / every)  # of whole numbers: rounded once, however large they are

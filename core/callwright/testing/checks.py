@@ -28,7 +28,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "trainer": "callwright.testing.others:TRAINER_CHECKS",
     "corpus": "callwright.testing.corpora:CORPUS_CHECKS",
     "benchmark": "callwright.testing.measuring.benchmarks:BENCHMARK_CHECKS",
-    "synthesizer": "callwright.testing.others:SYNTHESIZER_CHECKS",
+    "synthesizer": "callwright.testing.synthesis.synthesizers:SYNTHESIZER_CHECKS",
     "teacher": "callwright.testing.services.teachers:TEACHER_CHECKS",
     "user": "callwright.testing.services.users:USER_CHECKS",
     "model check": "callwright.testing.others:MODEL_CHECK_CHECKS",

@@ -83,6 +83,10 @@ def check_tasks(corpus: Corpus, limit: int = _LIMIT) -> None:
             )
         unknown = [name for name in task.shown or () if name not in task.tools]
         expect(not unknown, f"{about} shows {unknown[:1]}, which are not among its tools")
+        unknown = [name for name in task.appear if name not in task.tools]
+        expect(not unknown, f"{about} lets {unknown[:1]} appear, which are not among its tools")
+        late = [name for name, turn in task.appear.items() if type(turn) is not int or turn < 0]
+        expect(not late, f"{about} lets {late[:1]} appear at no turn of the user, which are numbered from 0")
         program = task.program
         if program is not None:
             expect(
@@ -110,6 +114,7 @@ def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:
             seed=task.seed,
             clock=task.clock,
             hazards=Hazards(),
+            opening=task.opening,
         )
         if trace.masked is not None:  # a recording without these calls, a server that is not there
             continue

@@ -1,4 +1,4 @@
-"""Checks of the kinds of which little can be said without running them: toolsets, trainers, synthesizers, …"""
+"""Checks of the kinds of which little can be said without running them: toolsets, trainers, commands, …"""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from callwright.testing.pickling import elsewhere
 from callwright.tools.spec import FunctionTool
 from callwright.tools.validation import check_arguments
 from callwright.training.model_check import ModelCheck
-from callwright.training.synthesizer import Synthesizer
 from callwright.training.trainer import Trainer
 
 
@@ -53,12 +52,6 @@ def check_trainer(trainer: Trainer) -> None:
     expect_name(trainer)
 
 
-def check_synthesizer(synthesizer: Synthesizer) -> None:
-    """It has the members of :class:`callwright.training.Synthesizer` and a name."""
-    expect_members(synthesizer, Synthesizer)
-    expect_name(synthesizer)
-
-
 def check_model_check(check: ModelCheck) -> None:
     """It has the members of :class:`callwright.training.ModelCheck` and a name."""
     expect_members(check, ModelCheck)
@@ -75,6 +68,5 @@ def check_command(command: Any) -> None:
 
 TOOLSET_CHECKS: Final = (check_toolset, check_pickles_before_use, check_pickles_after_use)
 TRAINER_CHECKS: Final = (check_trainer,)
-SYNTHESIZER_CHECKS: Final = (check_synthesizer,)
 MODEL_CHECK_CHECKS: Final = (check_model_check,)
 COMMAND_CHECKS: Final = (check_command,)

@@ -37,8 +37,13 @@ class ToolSpec:
     takes, in whole seconds, where time moves. ``irreversible`` is a tool whose calls, or some of them, do what no tool
     takes back and nobody can leave out of account: money that is gone, words that others have, data that is lost. By
     default a call is free, immediate, and can be undone; models are told of it only where they are asked to be
-    (:mod:`callwright.tools.costing`). Raises :class:`callwright.UsageError` for a cost or latency that is none, and for
-    a read-only tool that is irreversible.
+    (:mod:`callwright.tools.costing`).
+
+    ``brief`` tools are shown to models in few words: without codes of failures and what only checks need to know, and
+    of results the names alone. Calls are checked against the whole schemas all the same.
+
+    Raises :class:`callwright.UsageError` for a cost or latency that is none, and for a read-only tool that is
+    irreversible.
     """
 
     name: str
@@ -55,6 +60,7 @@ class ToolSpec:
     cost: int | str = 0
     latency: int = 0
     irreversible: bool = False
+    brief: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.cost or self.latency or self.irreversible:
@@ -128,19 +134,21 @@ class ToolSpec:
         return " ".join(words)[:1].upper() + " ".join(words)[1:]
 
     def to_openai(self, *, compact: bool = False) -> dict[str, Any]:
-        """The OpenAI function definition; ``compact`` leaves out of the parameters what only checks need to know."""
-        parameters = without_marks(self.parameters)
-        if compact:
+        """The OpenAI function definition.
+
+        ``compact`` leaves out of the parameters what only checks need to know, and :attr:`brief` of the description the
+        codes of failures, too.
+        """
+        parameters, description = without_marks(self.parameters), self.description
+        if compact or self.brief:
             from callwright.tools.descriptions import compact as smaller
+            from callwright.tools.descriptions import without_codes
 
             parameters = smaller(parameters)
+            description = without_codes(description) if self.brief else description
         return {
             "type": "function",
-            "function": {
-                "name": self.name,
-                "description": self.description,
-                "parameters": parameters,
-            },
+            "function": {"name": self.name, "description": description, "parameters": parameters},
         }
 
 

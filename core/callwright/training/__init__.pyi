@@ -20,7 +20,12 @@ from callwright.training.model_check import ModelCheck as ModelCheck
 from callwright.training.model_check import ModelFinding as ModelFinding
 from callwright.training.model_check import ModelReport as ModelReport
 from callwright.training.run_folder import Run as Run
-from callwright.training.synthesizer import Synthesizer as Synthesizer
+from callwright.training.synthesis.synthesizer import Materials as Materials
+from callwright.training.synthesis.synthesizer import Synthesizer as Synthesizer
+from callwright.training.synthesis.units import Accepted as Accepted
+from callwright.training.synthesis.units import Made as Made
+from callwright.training.synthesis.units import Rejected as Rejected
+from callwright.training.synthesis.units import Unit as Unit
 from callwright.training.teaching.cache import MissingReply as MissingReply
 from callwright.training.teaching.cache import cached as cached
 from callwright.training.teaching.teacher import AsksConcurrently as AsksConcurrently

@@ -201,7 +201,7 @@ def _in_window(
             how |= {"conditions": conditions, "gate": gate, "do": do}
             if isinstance(sampler, ConversesConcurrently):
                 return await aconverse_ids(pipeline, connection, request, **how)
-            return await aconverse(pipeline, connection, request, name=sampler.name, role=role, **how)
+            return await aconverse(pipeline, connection, request, name=sampler.name, role=role, native=native, **how)
 
         try:
             connection: Any

@@ -13,7 +13,7 @@ from callwright.errors import UsageError
 from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry, default_registry
-from callwright.recipe_file import LoadedRecipe, load_recipe, write_toml
+from callwright.recipe_file import LoadedRecipe, LoadedTable, load_recipe, write_toml
 from callwright.recipe_parts import Together, create_trainer
 from callwright.training.algorithm import GroupBaseline
 from callwright.training.ledger.account import settle
@@ -160,7 +160,7 @@ def _mistakes_of_model(loaded: LoadedRecipe, registry: Registry, pipeline: Pipel
     return list(kind.model_mistakes(loaded, pipeline)) if isinstance(kind, ChecksModel) else []
 
 
-def kept_text(loaded: LoadedRecipe) -> str:
+def kept_text(loaded: LoadedTable) -> str:
     """The effective recipe as a run folder keeps it: as it was written, or written anew where it holds secrets."""
     kept = redacted_value(loaded.data)
     return loaded.effective_text() if kept == loaded.data else write_toml(kept)

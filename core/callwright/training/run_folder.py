@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import field, frozen
 
 from callwright.errors import DataError, RunError
-from callwright.language.long_numbers import json_text, json_value
+from callwright.language.long_numbers import json_line, json_value
 from callwright.machines.redaction import redacted_value
 
 if TYPE_CHECKING:
@@ -147,13 +147,6 @@ def write_atomically(path: Path, text: str | bytes) -> None:
         raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
-    try:
-        return (json_text(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate, which a sampler may return: only its escape can be written
-        return (json_text(row, allow_nan=False) + "\n").encode("ascii")
-
-
 def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Append rows, all in one write; a torn last line of an earlier crash is removed first.
 
@@ -166,7 +159,7 @@ def append_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def jsonl_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
     """The lines that rows are in a file. Raises :class:`callwright.errors.RunError` if one is not JSON (NaN is not)."""
     try:
-        return [_line(row) for row in rows]
+        return [json_line(row) for row in rows]
     except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path}: a row is not JSON, so none was written: {error}") from error
 

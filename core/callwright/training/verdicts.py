@@ -11,8 +11,15 @@ from attrs import evolve, field, frozen
 from callwright.errors import Abstention, InfrastructureFailure
 from callwright.language.envelope import read_thought
 from callwright.language.program import Call, Program, Reference
-from callwright.tools.validation import Validation
-from callwright.walk.answers import answer_collected, answers_match, first_difference, values_equal, wrong_instance
+from callwright.tools.validation import Validation, validate
+from callwright.walk.answers import (
+    answer_collected,
+    answers_match,
+    first_difference,
+    value_counts,
+    values_equal,
+    wrong_instance,
+)
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -37,11 +44,11 @@ class Verdict:
 
     ``answer``: the returned values are the expected ones, or where all results are wanted those of all turns; in every
     world of the task, where it has several (else ``answer:other_world``); of a task with a goal, that it was reached.
-    ``valid``: the answer is right and every call also fits its schema and executed (the stricter accuracy of TIER's
-    released evaluator). ``failure`` is empty for a right answer, else a short stable name of the first thing that went
-    wrong; ``error`` is a finer one (see :func:`error_class`). ``masked``: the machinery failed, and it hangs on what
-    was lost whether the answer is right. ``thought_words``: see
-    :func:`thought_words`; ``None`` for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
+    ``valid``: the answer is right, every text was read, and every call also fits its schema and executed (the stricter
+    accuracy of TIER's released evaluator). ``failure`` is empty for a right answer, else a short stable name of the
+    first thing that went wrong; ``error`` is a finer one (see :func:`error_class`). ``masked``: the machinery failed,
+    and it hangs on what was lost whether the answer is right. ``thought_words``: see :func:`thought_words`; ``None``
+    for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
     ``family`` names the tasks that succeed and fail together with this one (``facts["family"]``; empty: none does);
     ``groups`` is what else tables may be made by (see :func:`groups_of`).
     """
@@ -135,13 +142,13 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     masked = evolve(base, failure="masked", error="masked", masked=True)
     if attempt.cut_short is not None:
         return masked
-    if attempt.failure is not None:
-        failure = f"format:{attempt.failure.code}"
-        return evolve(base, failure=failure, error=failure)
-    program, validation, trace = attempt.program, attempt.validation, attempt.trace
-    assert program is not None
-    assert validation is not None
-    assert trace is not None
+    unread = attempt.failure
+    format_failed = "" if unread is None else f"format:{unread.code}"
+    if unread is not None and attempt.conditions.limits.unparsed == "episode":
+        return evolve(base, failure=format_failed, error=format_failed)
+    # Under limits by which what cannot be read is an answer, it does not hide what the other turns came to.
+    program, trace = attempt.whole, attempt.whole_trace
+    validation = attempt.validation or validate(program, task.tools)
     if attempt.masked is not None:
         certain = _certain_failure(attempt, program, validation, trace)
         return evolve(base, failure=certain, error=certain) if certain else masked
@@ -154,11 +161,14 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
             right = reached
         if right and task.instances and wrong_instance(attempt) is not None:
             return evolve(base, failure="answer:other_world", error="answer:other_world")
-        valid = right and trace.executed and not (validation.names or validation.parameters or validation.types)
+        fits = not (format_failed or validation.names or validation.parameters or validation.types)
+        valid = right and trace.executed and fits
     except (Abstention, InfrastructureFailure):
         return masked
     if right:
         return evolve(base, answer=True, valid=valid)
+    if format_failed:
+        return evolve(base, failure=format_failed, error=format_failed)
     if validation.names:
         failure = "schema:unknown_tool"
     elif validation.parameters:
@@ -293,7 +303,8 @@ def difference_of(attempt: Attempt) -> tuple[str, Any, Any] | None:
     Of several values those that are equal are left out first. ``None`` for a right answer, and where nothing was
     returned that could be compared.
     """
-    trace, expected = attempt.trace, list(attempt.task.answer.values)
+    trace, answer = attempt.trace, attempt.task.answer
+    expected = list(answer.values)
     if trace is None:
         return None
     try:
@@ -303,12 +314,14 @@ def difference_of(attempt: Attempt) -> tuple[str, Any, Any] | None:
     except Abstention:
         return None
     for value in list(expected):
-        place = next((place for place, one in enumerate(found) if values_equal(value, one)), None)
+        place = next(
+            (at for at, one in enumerate(found) if values_equal(value, value_counts(answer, value, one))), None
+        )
         if place is not None:
             expected.remove(value)
             del found[place]
     if not expected and not found:
         return None
     if len(expected) == len(found):
-        return first_difference(expected[0], found[0])
+        return first_difference(expected[0], value_counts(answer, expected[0], found[0]))
     return "", expected[0] if expected else "nothing", found[0] if found else "nothing"

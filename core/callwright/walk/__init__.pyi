@@ -14,6 +14,8 @@ from callwright.walk.limits import SINGLE_TURN as SINGLE_TURN
 from callwright.walk.limits import ShapesOverlong as ShapesOverlong
 from callwright.walk.limits import TruncationPolicy as TruncationPolicy
 from callwright.walk.limits import TurnLimits as TurnLimits
+from callwright.walk.openings.opening import InitialCall as InitialCall
+from callwright.walk.openings.opening import Opening as Opening
 from callwright.walk.replaying import Difference as Difference
 from callwright.walk.replaying import Replay as Replay
 from callwright.walk.replaying import replay as replay

@@ -62,19 +62,68 @@ def values_equal(expected: Any, found: Any, tolerance: Tolerance = DEFAULT_TOLER
 
 
 def answers_match(answer: Answer, returned: tuple[Any, ...], tolerance: Tolerance = DEFAULT_TOLERANCE) -> bool:
-    """Whether the returned values are the expected multiset. Ids and the order of calls play no part.
+    """Whether the returned values are the expected multiset, or another one that is equally right.
 
-    Matching takes each expected value's first equal partner: within a tolerance, equality is transitive for all values
-    that tools produce in practice, so no better assignment is searched for.
+    Ids and the order of calls play no part. Matching takes each expected value's first equal partner: within a
+    tolerance, equality is transitive for all values that tools produce in practice, so no better assignment is
+    searched for. Where members are open (``answer.open``) it need not be, and the best one is.
     """
-    if len(answer.values) != len(returned):
+    if answer.others and any(_matches(answer, values, returned, tolerance) for values in answer.others):
+        return True
+    return _matches(answer, answer.values, returned, tolerance)
+
+
+def _matches(answer: Answer, values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
+    if len(values) != len(returned):
         return False
     try:
+        if answer.open:
+            return _all_paired(answer, values, returned, tolerance)
         if len(returned) == 1:
-            return values_equal(answer.values[0], returned[0], tolerance)
-        return _same_multiset(answer.values, returned, tolerance)
+            return values_equal(values[0], returned[0], tolerance)
+        return _same_multiset(values, returned, tolerance)
     except RecursionError:  # results nested in results; no expected answer is nested like that
         return False
+
+
+def value_counts(answer: Answer, expected: Any, found: Any) -> Any:
+    """What of a returned value counts beside an expected one: without further members of the answer's open objects."""
+    if not answer.open or not isinstance(expected, dict) or not isinstance(found, dict):
+        return found
+    return {
+        key: _counting(expected[key], value) if key in answer.open and key in expected else value
+        for key, value in found.items()
+    }
+
+
+def _counting(expected: Any, found: Any) -> Any:
+    if not isinstance(expected, dict) or not isinstance(found, dict):
+        return found
+    return {key: value for key, value in found.items() if key in expected}
+
+
+def _all_paired(answer: Answer, values: tuple[Any, ...], returned: tuple[Any, ...], tolerance: Tolerance) -> bool:
+    """Whether each expected value has a returned one of its own, by augmenting paths (Kuhn's algorithm)."""
+    fits = [
+        [
+            index
+            for index, found in enumerate(returned)
+            if values_equal(expected, value_counts(answer, expected, found), tolerance)
+        ]
+        for expected in values
+    ]
+    taken: dict[int, int] = {}
+
+    def place(expected: int, tried: set[int]) -> bool:
+        for index in fits[expected]:
+            if index not in tried:
+                tried.add(index)
+                if index not in taken or place(taken[index], tried):
+                    taken[index] = expected
+                    return True
+        return False
+
+    return all(place(expected, set()) for expected in range(len(fits)))
 
 
 def answer_collected(task: Task, trace: Trace) -> bool:
@@ -110,6 +159,7 @@ def wrong_instance(attempt: Attempt) -> Instance | None:
             seed=instance.seed,
             rules=rules,
             clock=task.clock or conditions.clock,
+            opening=task.opening,
         )
         if trace.masked is not None:
             raise Abstention(f"in the world {instance.scenario!r}: {trace.masked}")

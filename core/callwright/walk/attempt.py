@@ -32,7 +32,7 @@ from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRu
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
-from callwright.walk.turn import Turn, joined_program, joined_trace, with_references_resolved
+from callwright.walk.turn import Turn, by_user_turn, joined_program, joined_trace, with_references_resolved
 from callwright.walk.users.said import Said, UserTurn
 from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from callwright.environments.goals.comparing import Comparison
 
 _NOTHING = Completion("")
+_NO_CALLS = Program()
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
 
 
@@ -288,6 +289,11 @@ class Attempt:
         return self._turns
 
     @property
+    def user_turns(self) -> tuple[tuple[Turn, ...], ...]:
+        """The turns by the message of the user that they work on, from the query on: what a step is to benchmarks."""
+        return by_user_turn(self.turns)
+
+    @property
     def said(self) -> tuple[Said | None, ...]:
         """What the task's user said and did after each completion; empty where no user was asked."""
         return self._said
@@ -439,12 +445,13 @@ class Attempt:
         traces: list[Trace] = []
         try:
             for at, part in enumerate(self.parts):
-                if not isinstance(part, Program):
-                    continue
-                traces.append(execution.run(part))
-                if traces[-1].infrastructure is not None:
-                    break
                 said = self._said[at] if at < len(self._said) else None
+                if isinstance(part, Program):
+                    traces.append(execution.run(part))
+                    if traces[-1].infrastructure is not None:
+                        break
+                else:
+                    execution.run(_NO_CALLS)  # if another turn follows, it ended that of the user
                 if said is not None and not self._again(execution, at, said, rules):
                     break
             if stated:

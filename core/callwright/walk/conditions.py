@@ -5,6 +5,7 @@ A task fixes its world by its scenario and seed. Nothing here changes that: ``se
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -76,10 +77,16 @@ class Conditions:
             caller=self.caller,
             clock=task.clock or self.clock,
             hazards=self.hazards_of(task),
+            opening=task.opening,
+            appear=task.appear,
+            task=task.id,
         )
 
     def once(self, program: Program, task: Task, rules: ExecutionRules) -> Trace:
         """What comes of a program in a session of a task under these conditions that is opened for it alone."""
+        if task.appear or task.opening is not None:
+            with closing(self.execution(task, rules)) as execution:
+                return execution.run(program)
         if self.time_limit is not None or self.isolation is not None:
             rules = rules_under(rules, self.time_limit, self.isolation)
         return execute(

@@ -26,7 +26,7 @@ from callwright.environments.sessions import (
     raised_by_session,
 )
 from callwright.environments.sizes import TooLarge, bounds, check_result
-from callwright.errors import InfrastructureFailure, UsageError
+from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import Earlier, Needed
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
     from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession
     from callwright.environments.living.policy import ClockPolicy
+    from callwright.walk.openings.opening import Opening
 
 #: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it. Calls of the user
 #: reach it by the method ``as_user`` of a caller that has one.
@@ -61,22 +62,29 @@ class Execution:
     that is lost on the way is an ``infrastructure_error`` of the call at hand, and the last record.
 
     ``clock`` lets the session's time move: with each call that reaches it, and with the user's turn that follows a
-    program without calls. ``hazards`` are what its calls meet, in place of those of its scenario. Raises
-    :class:`callwright.UsageError`, with the first call, if its time cannot move or its calls meet no hazards.
+    program without calls. ``hazards`` are what its calls meet, in place of those of its scenario. ``opening`` is done
+    when the session is opened; ``appear`` says which tools are offered only from a turn of the user on. ``task`` is the
+    id of the task, for errors. Raises
+    :class:`callwright.UsageError`, with the first call, if its time cannot move or its calls meet no hazards, and
+    :class:`callwright.errors.DataError` if an action of the opening does not execute.
     """
 
     __slots__ = (
         "_answered",
+        "_appear",
         "_caller",
         "_clock",
         "_closed",
         "_environment",
         "_hazards",
+        "_opening",
         "_opens",
         "_rules",
         "_session",
+        "_task",
         "_there",
         "_tools",
+        "_turn",
         "_user_turns",
         "earlier",
     )
@@ -92,9 +100,13 @@ class Execution:
         caller: Caller | None = None,
         clock: ClockPolicy | None = None,
         hazards: Hazards | None = None,
+        opening: Opening | None = None,
+        appear: Mapping[str, int] | None = None,
+        task: str = "",
     ) -> None:
         self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
         self._clock, self._hazards, self._user_turns = clock, hazards, 0
+        self._opening, self._appear, self._turn, self._task = opening, appear, 0, task
         self._caller = caller or call_session
         self._session: Session | None = None
         self._there: IsolatedEnvironment | None = None
@@ -109,19 +121,22 @@ class Execution:
         self._answered = False
         if not program.calls:
             self._user_turns += 1  # which passes when something is called after it
+            self._turn += 1
             return Trace((), program.returns)
         try:
             session = self._opened()
-            environment = self._environment
+            environment, tools = self._environment, self._tools
+            if self._appear:
+                tools = {name: spec for name, spec in tools.items() if self._appear.get(name, 0) <= self._turn}
             earlier = self.earlier.needed(program) if self.earlier.count else None
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
-                given = _given(program, self._tools, environment, self._rules)
+                given = _given(program, tools, environment, self._rules)
                 if earlier is not None:
                     given = *given, None, None, earlier
                 trace = _gathered(program, there.stream(_named(program), records_there, *given))
             else:
-                trace = _run(program, session, self._tools, self._rules, self._caller, not environment.pure, earlier)
+                trace = _run(program, session, tools, self._rules, self._caller, not environment.pure, earlier)
         except InfrastructureFailure as error:
             return never_begun(program, error)
         self.earlier.add(program, trace.records, self._tools)
@@ -164,10 +179,27 @@ class Execution:
             self._there = elsewhere(self._environment, self._rules)
             place, limit = self._there or _with_parts(self._environment, self._rules), self._rules.time_limit
             session = open_for(place, *self._opens, limit, self._clock, self._hazards)
+            if self._opening is not None:
+                self._begin(session, self._opening)
             self._session = session
         if passing and self._user_turns:
             self._let_users_speak(session)
         return session
+
+    def _begin(self, session: Session, opening: Opening) -> None:
+        from callwright.walk.openings.beginning import begin
+
+        def run(program: Program, there: Session, tools: Mapping[str, ToolSpec], caller: Caller) -> Trace:
+            return _run(program, there, tools, STRICT, caller, not self._environment.pure)
+
+        try:
+            begin(session, opening, self._environment, self._opens[0], self._hazards, run)
+        except DataError as error:
+            close(session)
+            raise DataError(f"task {self._task!r}: {error}" if self._task else str(error)) from error
+        except BaseException:
+            close(session)
+            raise
 
     def _let_users_speak(self, session: Session) -> None:
         turns, self._user_turns = self._user_turns, 0
@@ -195,10 +227,18 @@ def execute(
     caller: Caller | None = None,
     clock: ClockPolicy | None = None,
     hazards: Hazards | None = None,
+    opening: Opening | None = None,
 ) -> Trace:
     """Run every call of a program in a fresh session, as :class:`Execution` does."""
     if not program.calls:
         return Trace((), program.returns)
+    if opening is not None:
+        again: Any = {"rules": rules, "caller": caller, "clock": clock, "hazards": hazards, "opening": opening}
+        execution = Execution(environment, tools, scenario=scenario, seed=seed, **again)
+        try:
+            return execution.run(program)
+        finally:
+            execution.close()
     try:
         if (
             is_at_home(environment)

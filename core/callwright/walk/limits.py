@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, get_args, runtime_checkable
 
 from attrs import Attribute, field, frozen
 
 from callwright.errors import UsageError
 
 #: Why an episode ended. ``answered``: a completion without calls, and the user is done, or there is none to answer it.
-#: ``unparsed``: the text is not a program. ``assistant_turns``, ``user_turns``: that limit is reached. ``tokens``: the
-#: budget of a turn or of the episode is used up. ``context``: the model's positions are. ``machinery``: a session, an
-#: engine or a user failed; masked.
-StopReason = Literal["answered", "unparsed", "assistant_turns", "user_turns", "tokens", "context", "machinery"]
+#: ``unparsed``: the text is not a program. ``assistant_turns``, ``user_turns``, ``steps``: that limit is reached.
+#: ``tokens``: the budget of a turn or of the episode is used up. ``context``: the model's positions are. ``machinery``:
+#: a session, an engine or a user failed; masked.
+StopReason = Literal["answered", "unparsed", "assistant_turns", "user_turns", "steps", "tokens", "context", "machinery"]
 #: The reasons that mean: the model was not done when a limit of length ended the episode.
 CUT_OFF: Final = frozenset({"tokens", "context"})
+
+#: What a text that is no program ends: the ``episode``, or the ``turn`` of the user, who hears it as an answer.
+Unparsed = Literal["episode", "turn"]
 
 #: What an attempt earns that was cut off (``Attempt.truncated``). ``as_is``: what its text is worth. ``mask``: nothing
 #: is known, the sample is left out. ``floor``: the least, a number that the reward states; never more than its text is
@@ -42,6 +45,11 @@ def _count_or_none(instance: Any, attribute: Attribute[Any], value: Any) -> None
         _count(instance, attribute, value)
 
 
+def _unparsed(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    if value not in get_args(Unparsed):
+        raise UsageError(f"'unparsed' says what a text that is no program ends, 'episode' or 'turn', not {value!r}")
+
+
 @frozen
 class TurnLimits:
     """Bounds on one episode; the defaults for turns are those of Prove (section 5), which adds 16,384 ``total_tokens``.
@@ -50,9 +58,13 @@ class TurnLimits:
     ``turn_tokens``: sampled tokens of one completion. ``total_tokens``: sampled and environment tokens of the episode
     after its prompt. ``observation_tokens``: environment tokens between two completions; results that would exceed it
     are cut in the middle, which the text then says. ``context_tokens``: prompt and response, that is, the model's
-    positions. ``None`` is no bound.
+    positions. ``steps``: completions with calls while one message of the user is worked on; one more is executed, too,
+    and ends the episode (BFCL's forced termination, 20 there). ``None`` is no bound.
 
-    Raises :class:`callwright.UsageError` for anything but whole numbers from 1.
+    ``unparsed`` is no bound: it says what a text that is no program ends. Benchmarks whose harness takes what it cannot
+    decode for the end of the user's turn say ``turn``.
+
+    Raises :class:`callwright.UsageError` for anything but whole numbers from 1, and another ``unparsed``.
     """
 
     assistant_turns: int = field(default=10, validator=_count)
@@ -61,6 +73,8 @@ class TurnLimits:
     total_tokens: int | None = field(default=None, validator=_count_or_none)
     observation_tokens: int | None = field(default=None, validator=_count_or_none)
     context_tokens: int | None = field(default=None, validator=_count_or_none)
+    steps: int | None = field(default=None, validator=_count_or_none)
+    unparsed: Unparsed = field(default="episode", validator=_unparsed)
 
     @property
     def single(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from callwright.environments.hazards.policy import Hazards
@@ -11,12 +11,14 @@ from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
 from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message, ToolCall
+from callwright.language.native import turn_text
 from callwright.language.parser import Parser
 from callwright.language.program import Call, handle_of, plain
 from callwright.language.speech import speaking
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.costing import listed_costs
+from callwright.tools.descriptions import said_once, shape_of
 from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import TOLD as HANDLES
@@ -43,7 +45,7 @@ def build_messages(
 
     What an environment tells of its world (:class:`callwright.environments.protocol.Briefs`) stands between the two,
     under a title of its own; environments that tell nothing, as those of the papers' corpora, leave no trace of it.
-    For a task with a user the form says how to speak to it.
+    For a task with a user the form says how to speak to it. The history of a task's opening stands before its query.
 
     ``shots`` are worked examples between the two: the query of each as the user's message, its reference program in
     the form of ``parser`` as the answer. One that is offered other tools than the task lists them in its own message.
@@ -79,8 +81,7 @@ def build_messages(
         )
         messages.append(Message.user(_other_world(shot, briefing) + note + shot.query))
         messages.append(Message.assistant(parser.render(shot.program)))
-    messages.append(Message.user(task.query))
-    return _heard(messages, task, registry)
+    return _heard([*messages, *_begun(task, parser), *_asked(task)], task, registry)
 
 
 def _instructions(parser: Parser, limits: TurnLimits | None) -> str:
@@ -103,7 +104,19 @@ def _native_messages(task: Task, parser: Parser, shots: Sequence[Task], limits: 
     for shot in shots:
         messages.append(Message.user(_other_world(shot, briefing) + shot.query))
         messages += _native_example(shot, handles=handles != "")
-    return [*messages, Message.user(task.query)]
+    return [*messages, *(task.opening.shown if task.opening is not None else ()), *_asked(task)]
+
+
+def _begun(task: Task, parser: Parser) -> Iterator[Message]:
+    """The conversation before the query, the assistant's part of it in the form of ``parser``."""
+    for message in task.opening.shown if task.opening is not None else ():
+        written = message.role == "assistant"
+        yield Message.assistant(turn_text(message, parser, native=True)) if written else message
+
+
+def _asked(task: Task) -> tuple[Message, ...]:
+    """The query; a task that goes on from the last message of its history has none."""
+    return () if not task.query and task.opening is not None and task.opening.history else (Message.user(task.query),)
 
 
 def _native_example(shot: Task, *, handles: bool) -> Iterator[Message]:
@@ -122,6 +135,7 @@ def _native_example(shot: Task, *, handles: bool) -> Iterator[Message]:
         seed=shot.seed,
         clock=shot.clock,
         hazards=Hazards(),
+        opening=shot.opening,
     )
     if trace.masked is not None:
         raise InfrastructureFailure(f"task {shot.id!r} cannot be an example in a prompt: {trace.masked}")
@@ -221,11 +235,38 @@ def _other_world(shot: Task, briefing: str) -> str:
 
 
 def _offered(task: Task) -> str:
-    return "\n".join(describe_tool(spec) for spec in task.offered.values()) or "(none)"
+    return described(task.offered.values()) or "(none)"
+
+
+def described(tools: Iterable[ToolSpec]) -> str:
+    """Tools as they are listed: a line each."""
+    return "\n".join(describe_tools(tools))
+
+
+def describe_tools(specs: Iterable[ToolSpec]) -> list[str]:
+    """The lines of a listing (:func:`describe_tool`). What brief tools say of a parameter is said once."""
+    heard: dict[str, dict[str, Any]] = {}
+    returned: dict[str, str] = {}
+    return [_in_few_words(spec, heard, returned) if spec.brief else describe_tool(spec) for spec in specs]
+
+
+def _in_few_words(spec: ToolSpec, heard: dict[str, dict[str, Any]], returned: dict[str, str]) -> str:
+    """A brief tool as one line; ``heard`` and ``returned`` are what the listing has said before."""
+    function = said_once([spec.to_openai()["function"]], heard)[0]
+    parameters = _shown(function["parameters"])
+    if isinstance(parameters, dict) and parameters.get("type") == "object":  # as those of every tool are
+        del parameters["type"]
+    function["parameters"] = parameters
+    returns = shape_of(spec.result, spec.name, returned)
+    return json.dumps(
+        {**function, **({"returns": returns} if returns else {})}, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 def describe_tool(spec: ToolSpec) -> str:
     """A tool as one line of JSON: name, description, parameters, and what it returns where the schema says."""
+    if spec.brief:
+        return _in_few_words(spec, {}, {})
     shown: dict[str, object] = {
         "name": spec.name,
         "description": spec.description,

@@ -72,7 +72,7 @@ def replay(attempt: Attempt) -> Replay:
     ran = [trace.records[at] for at in trace.ran]
     reached = [record for record in ran if record.outcome.code not in _NEVER_RAN and _is_known(record)]
     unknown = len([record for record in ran if not _is_known(record)])
-    answers = [turn for turn in attempt.turns if isinstance(turn.parsed, Program) and not turn.calls]
+    answers = [turn for turn in attempt.turns if not turn.calls]
     if not reached and not any(turn.user is not None and turn.user.said.calls for turn in answers):
         return Replay(0, unknown)
     execution = attempt.conditions.execution(attempt.task)
@@ -106,7 +106,7 @@ class _Again:
         return self._keep(records, self._execution.run(Program(calls)), "")
 
     def answer(self, turn: Turn) -> bool:
-        """A turn without calls, after which the user speaks and acts; whether others may follow."""
+        """A turn without calls, perhaps no program, after which the user speaks and acts; whether others may follow."""
         self._execution.run(Program(()))
         user = turn.user
         if user is None or not (user.said.calls or self._traces):
@@ -149,10 +149,10 @@ def _spoken_before(attempt: Attempt) -> Callable[[CallRecord], int]:
     firsts: list[int] = []
     following = 0
     for part in attempt.parts:
-        if isinstance(part, Program):
-            if not part.calls:
-                firsts.append(following)
-            following += max((call.id for call in part.calls), default=-1) + 1
+        calls = part.calls if isinstance(part, Program) else ()
+        if not calls:
+            firsts.append(following)
+        following += max((call.id for call in calls), default=-1) + 1
     return lambda record: bisect_right(firsts, record.call)
 
 

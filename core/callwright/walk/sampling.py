@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from callwright.language.messages import Message
     from callwright.language.parser import Parser
     from callwright.machines.model_server.reply_cache import ReplyCache
+    from callwright.tools.spec import ToolSpec
     from callwright.walk.limits import TurnLimits
     from callwright.walk.tasks import Task
     from callwright.walk.turn import Turn
@@ -33,6 +34,11 @@ class SamplingRequest:
     turns: tuple[Turn, ...] = field(default=(), repr=False)
     parser: Parser | None = field(default=None, repr=False, eq=False)
     limits: TurnLimits | None = field(default=None, repr=False)
+
+    @property
+    def offered(self) -> dict[str, ToolSpec]:
+        """The tools that the model is shown by now (:meth:`callwright.walk.Task.offered_at`)."""
+        return self.task.offered_at(sum(not turn.calls for turn in self.turns))
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ from callwright.environments.protocol import Environment
 from callwright.language.program import Program
 from callwright.tools.costing import telling_costs
 from callwright.tools.spec import ToolSpec
+from callwright.walk.openings.opening import Opening
 from callwright.walk.users.said import UserSpec
 
 
@@ -21,10 +22,16 @@ class Answer:
     """The expected final result: a multiset of values.
 
     ``values`` is empty where the right answer is to call nothing; it has one value for ``returns="one"`` and one per
-    call for ``returns="all"``.
+    call for ``returns="all"``. ``others`` are multisets that are equally right, such as two tables for one.
+
+    ``open`` names members of these values whose objects may hold more than the expected ones do, and whose further
+    members do not count: with ``("arguments",)`` the value ``{"arguments": {"city": "Oslo"}}`` is what
+    ``{"arguments": {"city": "Oslo", "days": 3}}`` is held against (the relaxed match of TIER, appendix E.2).
     """
 
     values: tuple[Any, ...] = ()
+    others: tuple[tuple[Any, ...], ...] = ()
+    open: tuple[str, ...] = ()
 
     @property
     def is_no_call(self) -> bool:
@@ -54,6 +61,9 @@ class Task:
     ``shown`` are the tools that prompts list, where these are fewer than those that calls are checked against. With
     ``tells_costs`` they say what calls cost, how long they take, and that nothing undoes them. ``instances``
     are further worlds in which a program has to be right, too.
+
+    ``opening`` is what happened before the episode begins. ``appear`` names tools that are there only from a turn of
+    the user on, numbered from 0 (the query): until then they are not offered, and a call of one is an unknown tool.
     """
 
     id: str
@@ -76,13 +86,38 @@ class Task:
     shown: tuple[str, ...] | None = None
     tells_costs: bool = False
     instances: tuple[Instance, ...] = field(default=(), repr=False)
+    opening: Opening | None = field(default=None, repr=False)
+    appear: Mapping[str, int] = field(factory=dict, repr=False)
 
     @property
     def offered(self) -> dict[str, ToolSpec]:
-        """The tools that a model is shown, by name, in the order in which they are listed: never a hidden one."""
+        """The tools that a model is shown, by name, in the order in which they are listed: never a hidden one.
+
+        Those of the query: see :meth:`offered_at`.
+        """
+        return self.offered_at(0)
+
+    def offered_at(self, turn: int) -> dict[str, ToolSpec]:
+        """The tools that a model is shown while it works on a turn of the user, numbered from 0 (the query)."""
         shown = self.tools if self.shown is None else self.shown
-        offered = {name: self.tools[name] for name in shown if not self.tools[name].hidden}
+        offered = {
+            name: self.tools[name]
+            for name in shown
+            if not self.tools[name].hidden and (not self.appear or self.appear.get(name, 0) <= turn)
+        }
         return {name: telling_costs(spec) for name, spec in offered.items()} if self.tells_costs else offered
+
+    def tools_at(self, turn: int) -> Mapping[str, ToolSpec]:
+        """The tools that calls are checked against in a turn of the user: all that are there by then."""
+        if not self.appear:
+            return self.tools
+        return {name: spec for name, spec in self.tools.items() if self.appear.get(name, 0) <= turn}
+
+    def appearing(self, turn: int) -> dict[str, ToolSpec]:
+        """The tools that a model is shown for the first time in a turn of the user."""
+        if not any(at == turn for at in self.appear.values()):
+            return {}
+        return {name: spec for name, spec in self.offered_at(turn).items() if self.appear.get(name, 0) == turn}
 
 
 @runtime_checkable

@@ -99,6 +99,18 @@ def with_references_resolved(turn: Turn, tools: Mapping[str, ToolSpec]) -> Turn:
     return evolve(turn, trace=evolve(trace, records=tuple(records)))
 
 
+def by_user_turn(turns: Iterable[Turn]) -> tuple[tuple[Turn, ...], ...]:
+    """Turns by the message of the user that they work on, the query first: one without calls is the last of its own."""
+    grouped: list[tuple[Turn, ...]] = []
+    begun: list[Turn] = []
+    for turn in turns:
+        begun.append(turn)
+        if not turn.calls:
+            grouped.append(tuple(begun))
+            begun = []
+    return (*grouped, tuple(begun)) if begun else tuple(grouped)
+
+
 # Several turns read as one --------------------------------------------------------------------------------------------
 
 

@@ -147,9 +147,8 @@ class _Left:
 
 
 def _left(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None, goal: Any) -> _Left:
-    execution = Execution(
-        task.environment, task.tools, scenario=task.scenario, seed=task.seed, clock=clock, hazards=Hazards()
-    )
+    world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
+    execution = Execution(task.environment, task.tools, **world, clock=clock, hazards=Hazards())
     try:
         first = execution.look("goal_state")
         for program, said in turns:

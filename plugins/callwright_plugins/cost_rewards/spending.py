@@ -129,6 +129,7 @@ def run(program: Program, task: Task, clock: ClockPolicy | None) -> Trace:
         seed=task.seed,
         clock=clock,
         hazards=Hazards(),
+        opening=task.opening,
     )
 
 

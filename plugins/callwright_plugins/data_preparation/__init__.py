@@ -1,4 +1,4 @@
-"""Data preparation: published tool-use data of the user's own as the rows that ToolRL trains on."""
+"""Data preparation: published tool-use data of the user's own as ToolRL's rows, and as tasks that execute."""
 
 from __future__ import annotations
 
@@ -15,4 +15,24 @@ def callwright_commands() -> Iterable[Lazy]:
         "prepare",
         "callwright_plugins.data_preparation.command:prepare",
         "make training rows of ToolACE, Hammer and xLAM files",
+    )
+
+
+@hookimpl
+def callwright_environments() -> Iterable[Lazy]:
+    """Tools that are known by their schemas only."""
+    yield Lazy(
+        "schema-echo",
+        "callwright_plugins.data_preparation.schema_echo.environment:SchemaEcho",
+        "tools of a file of schemas, which return their resolved arguments (schemas=FILE)",
+    )
+
+
+@hookimpl
+def callwright_corpora() -> Iterable[Lazy]:
+    """ToolACE and xLAM as TIER trains on them."""
+    yield Lazy(
+        "schema-echo",
+        "callwright_plugins.data_preparation.schema_echo.corpus:SchemaEchoCorpus",
+        "queries of ToolACE and xLAM over tools that echo their arguments (toolace=FILE, xlam=FILE)",
     )

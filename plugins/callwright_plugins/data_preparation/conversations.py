@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 
 class BadRow(Exception):
@@ -14,7 +14,10 @@ class BadRow(Exception):
 
 @frozen
 class Parameter:
-    """A parameter as the data declares it; ``default`` means nothing unless ``has_default``."""
+    """A parameter as the data declares it; ``default`` means nothing unless ``has_default``.
+
+    ``declared`` is everything that its declaration says, as it stands there.
+    """
 
     name: str
     type: str
@@ -22,6 +25,7 @@ class Parameter:
     required: bool
     has_default: bool = False
     default: Any = None
+    declared: Mapping[str, Any] = field(factory=dict, repr=False, eq=False)
 
 
 @frozen

@@ -150,5 +150,5 @@ def read_tool(given: Any) -> Tool:
         kind, has_default = str(facts.get("type", "")), "default" in facts
         needed = name in required if required is not None else not has_default and "optional" not in kind.lower()
         description = str(facts.get("description") or "")
-        found.append(Parameter(str(name), kind, description, needed, has_default, facts.get("default")))
+        found.append(Parameter(str(name), kind, description, needed, has_default, facts.get("default"), facts))
     return Tool(given["name"].strip(), str(given.get("description") or ""), tuple(found))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from callwright.commands import jsonl
-from callwright.commands.row_files.compressed import unpacked
+from callwright.compression.packing import unpacked
 from callwright.errors import DataError, MissingExtra
 
 _PIECE: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""DepthBench: the environment and corpus ``depthbench-v1``, 163 executable tools and 1,710 tasks."""
+"""DepthBench: the environments and corpora ``depthbench-v1`` and ``-v1.1``, 163 executable tools, 1,710 tasks each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
 
 NAME = "depthbench-v1"
+NAME_1_1 = "depthbench-v1.1"
 
 
 @hookimpl
@@ -17,6 +18,11 @@ def callwright_environments() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.depthbench.environment:DepthBench",
         summary="163 deterministic tools in twenty domains, from the weather to flight bookings",
+    )
+    yield Lazy(
+        NAME_1_1,
+        "callwright_plugins.depthbench.environment:DepthBenchV11",
+        summary="the tools of depthbench-v1 without columns for margins; names in any case, rows that can be edited",
     )
 
 
@@ -28,6 +34,11 @@ def callwright_corpora() -> Iterable[Lazy]:
         "callwright_plugins.depthbench.corpus:DepthBenchCorpus",
         summary="944 training and 766 validation tasks of depth 0-6 on disjoint tools; every step changes the answer",
     )
+    yield Lazy(
+        NAME_1_1,
+        "callwright_plugins.depthbench.corpus:DepthBenchV11Corpus",
+        summary="as many tasks of each kind as depthbench-v1, judged in several worlds; every bound decides in one",
+    )
 
 
 @hookimpl
@@ -37,6 +48,11 @@ def callwright_benchmarks() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.depthbench.benchmark:DepthBenchV1",
         summary="the 766 validation tasks, by depth",
+    )
+    yield Lazy(
+        NAME_1_1,
+        "callwright_plugins.depthbench.benchmark:DepthBenchV11",
+        summary="the 766 validation tasks of depthbench-v1.1, right in all worlds, by depth",
     )
 
 

@@ -1,12 +1,12 @@
-"""The benchmark ``depthbench-v1``: the 766 validation tasks of the corpus, added up by depth as in TIER's Table 1."""
+"""The benchmarks ``depthbench-v1`` and ``-v1.1``: the 766 validation tasks, added up by depth as in TIER's Table 1."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from callwright.measuring.benchmark import CorpusBenchmark
-from callwright_plugins.depthbench import NAME
-from callwright_plugins.depthbench.corpus import DepthBenchCorpus
+from callwright_plugins.depthbench import NAME, NAME_1_1
+from callwright_plugins.depthbench.corpus import DepthBenchCorpus, DepthBenchV11Corpus
 
 
 class DepthBenchV1(CorpusBenchmark):
@@ -17,6 +17,20 @@ class DepthBenchV1(CorpusBenchmark):
 
     def __init__(self, version: str | None = None) -> None:
         super().__init__(DepthBenchCorpus(), "validation", version)
+
+    def __reduce__(self) -> Any:
+        """As its version: the tasks are in the package."""
+        return type(self), (self.version,)
+
+
+class DepthBenchV11(CorpusBenchmark):
+    """The validation split of ``depthbench-v1.1``; right is what is right in all worlds of a task."""
+
+    name = NAME_1_1
+    versions = ("1.1",)
+
+    def __init__(self, version: str | None = None) -> None:
+        super().__init__(DepthBenchV11Corpus(), "validation", version)
 
     def __reduce__(self) -> Any:
         """As its version: the tasks are in the package."""

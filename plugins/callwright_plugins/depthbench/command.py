@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from callwright.plugins import Registry
+from callwright_plugins.depthbench import NAME, NAME_1_1
 
 
 def _registry(obj: object) -> Registry:
@@ -57,41 +58,52 @@ def export(
 ) -> None:
     """Write a corpus to a file: one task a row with its reference program and answer.
 
-    jsonl has every field; official is the released benchmark's format (a folder with queries.json and
-    function_definitions.json); parquet loads with `datasets`; openai has chat rows with tools.
+    jsonl and parquet are files of tasks, as callwright tasks export writes them; official is the released benchmark's
+    format (a folder with queries.json and function_definitions.json); openai has chat rows with tools.
     """
     from callwright_plugins.depthbench.exchange import write
 
-    corpus = _registry(obj).create("corpus", corpus_name, **_options(options))
-    count = write(corpus, output, form, splits)
+    registry = _registry(obj)
+    corpus = registry.create("corpus", corpus_name, **_options(options))
+    count = write(corpus, output, form, splits, registry)
     click.echo(json.dumps({"rows": count, "output": str(output)}) if as_json else f"{count} tasks in {output}")
 
 
 @click.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The JSONL file to write.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file of tasks to write.")
 @click.option("--format", "form", type=click.Choice(["jsonl", "official", "parquet"]), required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
-def import_(source: Path, output: Path, form: str, as_json: bool) -> None:
-    """Read an exported file back into JSON lines, which the corpus depthbench-v1 takes as its option `file`."""
+@click.pass_obj
+def import_(obj: object, source: Path, output: Path, form: str, as_json: bool) -> None:
+    """Read exported tasks back into a file of tasks, which the corpus depthbench-v1 takes as its option `file`."""
+    from callwright.walk.task_rows.writing import write_tasks
+    from callwright_plugins.depthbench import NAME
+    from callwright_plugins.depthbench.corpus import read_task
     from callwright_plugins.depthbench.exchange import read
 
-    rows = read(source, form)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    output.write_text(text, encoding="utf-8")
-    click.echo(json.dumps({"rows": len(rows), "output": str(output)}) if as_json else f"{len(rows)} tasks in {output}")
+    registry = _registry(obj)
+    environment = registry.create("environment", NAME)
+    tasks = (read_task(row, environment) for row in read(source, form, registry))
+    count = write_tasks(output, tasks, about={"corpus": NAME}, registry=registry)
+    click.echo(json.dumps({"rows": count, "output": str(output)}) if as_json else f"{count} tasks in {output}")
 
 
 @click.command("build")
+@click.argument("corpus_name", metavar="[CORPUS]", default=NAME, type=click.Choice([NAME, NAME_1_1]))
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Another folder than the package's own.")
 @click.pass_context
-def build(ctx: click.Context, check: bool, output: Path | None) -> None:
-    """Draw and prove DepthBench again, and write it (or compare it) where it is shipped."""
-    from callwright_plugins.depthbench import build as building
+def build(ctx: click.Context, corpus_name: str, check: bool, output: Path | None) -> None:
+    """Draw and prove DepthBench again, and write it (or compare it) where it is shipped.
 
-    same = building.build(output or building.DATA, check=check, report=click.echo)
+    CORPUS is depthbench-v1 (which it is if nothing is said) or depthbench-v1.1.
+    """
+    from callwright_plugins.depthbench import build as building
+    from callwright_plugins.depthbench.world import VERSIONS
+
+    version = VERSIONS[corpus_name]
+    same = building.build(output or building.DATA, check=check, report=click.echo, version=version)
     click.echo("the files are as they were" if same else "the files differ" if check else "the files are written")
     if check and not same:
         ctx.exit(1)

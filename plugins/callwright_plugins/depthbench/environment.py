@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,9 +11,22 @@ from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
-from callwright_plugins.depthbench import NAME
+from callwright_plugins.depthbench.mended.edits import read, written
 from callwright_plugins.depthbench.specifications import specifications
-from callwright_plugins.depthbench.world import CONTEXTS, FIRST, WORLDS, Context, World, context, within, world
+from callwright_plugins.depthbench.world import (
+    CONTEXTS,
+    FIRST,
+    V1,
+    V1_1,
+    VERSIONS,
+    Context,
+    Version,
+    World,
+    at_hand,
+    context,
+    edited_world,
+    within,
+)
 
 _ready: dict[str, ReadyTool] = {}
 _TAKEN: Final = frozenset({"context"})
@@ -35,11 +47,11 @@ def _prepare(tool: str) -> None:
 class DepthBenchSession(Session):
     """One user's view of the world. No tool changes anything, so the state is the context."""
 
-    __slots__ = ("_context", "_world")
+    __slots__ = ("_context", "_digest", "_world")
     bounds_results = True
 
-    def __init__(self, context: Context, world: World = FIRST) -> None:
-        self._context, self._world = context, world
+    def __init__(self, context: Context, world: World, digest: str) -> None:
+        self._context, self._world, self._digest = context, world, digest
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
         """Run one tool; the codes of ``execution_error`` are :data:`.toolkit.CODES`."""
@@ -47,42 +59,62 @@ class DepthBenchSession(Session):
             _prepare(tool)
         if self._world is FIRST:  # nearly always
             return call_tool(_ready, tool, arguments, self._context)
-        with within(self._world):
+        before = at_hand.set(self._world)
+        try:
+            if self._world.version.lenient:
+                arguments = _folded(arguments, self._world)
             return call_tool(_ready, tool, arguments, self._context)
+        finally:
+            at_hand.reset(before)
 
     def digest(self) -> str:
-        """SHA-256 of the world's name and the context's key."""
-        key = self._context.key
-        digest = _digests.get(key)
-        if digest is None:
-            digest = _digests[key] = hashlib.sha256(f"{NAME}|{key}".encode()).hexdigest()
-        return digest
+        """SHA-256 of the environment's name, the context's key and the edits."""
+        return self._digest
 
     def close(self) -> None:
         """Nothing to give back."""
 
 
-_digests: Final[dict[str, str]] = {}
+def _folded(arguments: dict[str, Any], world: World) -> dict[str, Any]:
+    from callwright_plugins.depthbench.mended.spellings import folded  # needs the tools, which are not read before
+
+    return folded(arguments, world.version)
+
+
+#: So many scenarios are remembered.
+_KEPT: Final = 20_000
 
 
 class DepthBench(Environment):
-    """The environment ``depthbench-v1``. Its data are made once per process, when first asked for, and shared."""
+    """The environment of a version, ``depthbench-v1`` if nothing else is said.
 
-    def __init__(self) -> None:
-        self._contexts: dict[str, tuple[Context, int]] = {}
+    Its data are made once per process, when first asked for, and shared. Several versions, and several worlds of each,
+    live in one process side by side.
+    """
+
+    def __init__(self, version: str = V1.name) -> None:
+        if version not in VERSIONS:
+            raise UsageError(f"DepthBench has no version {version!r}; there are: {', '.join(VERSIONS)}")
+        self._version = VERSIONS[version]
+        self._scenarios: dict[str, tuple[Context, World, str]] = {}
 
     def __reduce__(self) -> Any:
-        return made_by(self, DepthBench)
+        return made_by(self, DepthBench, self._version.name)
 
     @property
     def name(self) -> str:
-        """``depthbench-v1``."""
-        return NAME
+        """``depthbench-v1`` or ``depthbench-v1.1``."""
+        return self._version.name
+
+    @property
+    def version(self) -> Version:
+        """What is fixed of all worlds of the environment."""
+        return self._version
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
         """The 163 tools by name."""
-        return specifications()
+        return specifications(margins=self._version.margins)
 
     @property
     def pure(self) -> bool:
@@ -93,32 +125,39 @@ class DepthBench(Environment):
         """A session of ``user-0000`` to ``user-1023``; without a scenario the seed chooses.
 
         ``user-0042@7`` is user 42 of world 7 (:class:`.world.World`), whose data are others of the same kinds; without
-        a number it is world 0, in which the tasks of the corpus play.
+        a number it is world 0, in which the tasks of the corpus play. Edits may follow (:mod:`.mended.edits`).
 
         What a user's place, day and habits are is not to be read off the scenario: the tools tell. Raises
         :class:`callwright.UsageError` for another text.
         """
-        found = self._contexts.get(scenario)
+        scenario = scenario or f"user-{seed % CONTEXTS:04d}"
+        found = self._scenarios.get(scenario)
         if found is None:
-            if not scenario:
-                return DepthBenchSession(context(seed % CONTEXTS))
-            found = self._contexts[scenario] = _read(scenario)
-        known, number = found
-        return DepthBenchSession(known, world(number))
+            if len(self._scenarios) > _KEPT:
+                self._scenarios.clear()
+            found = self._scenarios[scenario] = self._read(scenario)
+        return DepthBenchSession(*found)
+
+    def _read(self, scenario: str) -> tuple[Context, World, str]:
+        """Whose session it is, in which world, and the digest of both."""
+        user, number, edits = read(scenario, self.name)
+        chosen = edited_world(number, self._version, edits)
+        with within(chosen):
+            whose = context(user)
+        told = f"{self.name}|{written(whose.key, edits)}"
+        return whose, chosen, hashlib.sha256(told.encode()).hexdigest()
 
 
-_SCENARIO: Final = re.compile("user-([0-9]{4})(?:@([1-9][0-9]{0,4}))?", re.ASCII)
+class DepthBenchV11(DepthBench):
+    """The environment ``depthbench-v1.1``: filters add no columns, and names are known in any case."""
+
+    def __init__(self) -> None:
+        super().__init__(V1_1.name)
+
+    def __reduce__(self) -> Any:
+        return made_by(self, DepthBenchV11)
 
 
-def _read(scenario: str) -> tuple[Context, int]:
-    """The context of a scenario and the number of its world."""
-    found = _SCENARIO.fullmatch(scenario)
-    if found is None or int(found[1]) >= CONTEXTS:
-        last = f"user-{CONTEXTS - 1:04d}"
-        raise UsageError(
-            f"{scenario[:80]!r} is no scenario of {NAME}; they are user-0000 to {last}, and in other worlds "
-            f"user-0000@1 to {last}@{WORLDS - 1}"
-        )
-    number = int(found[2] or 0)
-    with within(world(number)):
-        return context(int(found[1])), number
+def made(version: Version) -> DepthBench:
+    """The environment of a version."""
+    return DepthBench() if version is V1 else DepthBenchV11()

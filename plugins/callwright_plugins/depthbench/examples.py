@@ -57,13 +57,15 @@ EXAMPLES: Final[tuple[tuple[str, str], ...]] = (
 MOST: Final = len(EXAMPLES) - 1
 
 
-def fixed_examples(corpus: Corpus, task: Task, count: int) -> list[Task]:
+def fixed_examples(
+    corpus: Corpus, task: Task, count: int, examples: Sequence[tuple[str, str]] = EXAMPLES
+) -> list[Task]:
     """The first ``count`` examples, at most :data:`MOST`; if the task is among them, those after it move up.
 
     An example is offered its own tools only: those that its program calls, or where nothing is to be called all that it
     had. Raises :class:`callwright.errors.UnknownName` for a corpus of other rows, which lacks an example.
     """
-    others = [(name, thought) for name, thought in EXAMPLES if name != task.id]
+    others = [(name, thought) for name, thought in examples if name != task.id]
     return [_example(corpus.task(name), thought) for name, thought in others[: min(count, MOST)]]
 
 

@@ -1,45 +1,32 @@
-"""Corpora in files: JSON lines, the released benchmark's format, Parquet, and OpenAI-style chat rows.
+"""DepthBench in files: files of tasks, the released benchmark's format, and OpenAI-style chat rows.
 
-A *row* is a task as JSON: ``id, split, depth, chain, structure, returns, scenario, prompt, target_tools, distractors,
-tools`` (offered, in order), ``program`` (the reference in the JSON form), ``answer`` (a list of values), and what else
-the corpus knows of it (``family``, ``kind``, ``compound``; ``would``: what a depth-0 task was made from).
+Tasks and chats are the core's (:mod:`callwright.walk.task_rows`). A *row* of this module is what the package ships and
+what stands under the key ``callwright`` of the released format: ``id, split, depth, chain, structure, returns,
+scenario, prompt, target_tools, distractors, tools`` (offered, in order), ``program`` (the reference in the JSON form),
+``answer`` (a list of values), and what else the corpus knows of it (``family``, ``kind``, ``compound``; ``would``: what
+a depth-0 task was made from).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from callwright.errors import DataError, MissingExtra, UsageError
-from callwright.language.messages import Message, ToolCall
-from callwright.language.program import Call, plain
+from callwright.errors import DataError, UsageError
+from callwright.language.program import plain
+from callwright.plugins import Registry
 from callwright.tools.validation import TABLE
-from callwright.walk.execution import execute
+from callwright.training.run_folder import jsonl_lines, write_atomically
+from callwright.walk.task_rows.chats import chat_row
+from callwright.walk.task_rows.reading import read_tasks
+from callwright.walk.task_rows.writing import write_tasks
 from callwright.walk.tasks import Corpus, Task
-from callwright.walk.trace import CallRecord
 
 FORMATS: Final = ("jsonl", "official", "parquet", "openai")
 QUERIES: Final = "queries.json"
 DEFINITIONS: Final = "function_definitions.json"
-#: Columns that hold text or numbers as they are; the others are JSON texts in tables.
-_PLAIN: Final = (
-    "id",
-    "split",
-    "depth",
-    "chain",
-    "structure",
-    "returns",
-    "scenario",
-    "prompt",
-    "family",
-    "kind",
-    "compound",
-)
-_LISTS: Final = ("target_tools", "distractors", "tools")
-_TEXTS: Final = ("program", "answer", "would")
 
 
 def row_of(task: Task) -> dict[str, Any]:
@@ -75,84 +62,27 @@ def rows_of(corpus: Corpus, splits: Sequence[str] = ()) -> Iterator[dict[str, An
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def write(corpus: Corpus, path: Path, form: str, splits: Sequence[str] = ()) -> int:
-    """Write a corpus and return the number of rows.
+def write(corpus: Corpus, path: Path, form: str, splits: Sequence[str] = (), registry: Registry | None = None) -> int:
+    """Write a corpus and return the number of tasks.
 
-    ``official`` is a folder with ``queries.json`` and ``function_definitions.json``; the others are files. Raises
-    :class:`callwright.UsageError` for an unknown format, :class:`callwright.errors.MissingExtra` without pyarrow.
+    ``jsonl`` and ``parquet`` are files of tasks, which the name of the file tells apart, ``openai`` is chats.
+    ``official`` is a folder with ``queries.json`` and ``function_definitions.json``. Raises
+    :class:`callwright.UsageError` for an unknown format or another name, :class:`callwright.errors.MissingExtra`
+    without pyarrow.
     """
-    if form == "jsonl":
-        return _write_lines(path, rows_of(corpus, splits))
+    tasks = (task for split in splits or tuple(corpus.splits) for task in corpus[split])
+    if form in ("jsonl", "parquet"):
+        if (path.suffix == ".parquet") != (form == "parquet"):
+            raise UsageError(f"{path}: a file of the format {form} is called .{form}")
+        return write_tasks(path, tasks, about={"corpus": corpus.name}, registry=registry)
     if form == "openai":
-        tasks = (task for split in splits or tuple(corpus.splits) for task in corpus[split])
-        return _write_lines(path, (openai_row(task) for task in tasks))
+        lines = jsonl_lines(path, (chat_row(task) for task in tasks))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, b"".join(lines))
+        return len(lines)
     if form == "official":
         return _write_official(path, list(rows_of(corpus, splits)), corpus)
-    if form == "parquet":
-        return _write_parquet(path, list(rows_of(corpus, splits)))
     raise UsageError(f"there is no format {form!r}; known: {', '.join(FORMATS)}")
-
-
-def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    count = 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            count += 1
-    return count
-
-
-def openai_row(task: Task) -> dict[str, Any]:
-    """A chat row: the query, the assistant's calls, and the offered tools as function definitions.
-
-    Calls that need one another's results are made one after the other: those that need nothing in the assistant's first
-    message, what they returned in messages of the role ``tool``, and so on; arguments are the values that the tools
-    get. The last message is the assistant's. A task without calls has an assistant that says so. Raises
-    :class:`callwright.errors.DataError` for a program with references that does not execute.
-    """
-    waves = task.program.waves if task.program is not None else ()
-    said: list[Message] = [Message.user(task.query)]
-    if not waves:
-        said.append(Message.assistant("None of the available tools can do this."))
-    made = _executed(task) if len(waves) > 1 else {}
-    before: tuple[Call, ...] = ()
-    for wave in waves:
-        if before:
-            said += [Message.tool(json_of(made[call.id].outcome.value), f"call_{call.id}") for call in before]
-        arguments = [plain(made[call.id].arguments if made else call.arguments) for call in wave]
-        named = zip(wave, arguments, strict=True)
-        said.append(
-            Message.assistant("", [ToolCall(f"call_{call.id}", call.tool, json_of(given)) for call, given in named])
-        )
-        before = wave
-    return {
-        "id": task.id,
-        "split": task.split,
-        "messages": [message.to_openai() for message in said],
-        "tools": [spec.to_openai() for spec in task.offered.values()],
-        "parallel_tool_calls": any(len(wave) > 1 for wave in waves),
-    }
-
-
-def json_of(value: Any) -> str:
-    """A value as the text of a message."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _executed(task: Task) -> dict[int, CallRecord]:
-    """What came of each call of the reference program, by its id."""
-    assert task.program is not None
-    trace = execute(
-        task.program, task.environment, task.tools, scenario=task.scenario, seed=task.seed, clock=task.clock
-    )
-    if not trace.executed:
-        failed = trace.failures[0]
-        raise DataError(
-            f"the reference program of task {task.id!r} does not execute: call {failed.call} {failed.tool}: "
-            f"{failed.outcome.code}: {failed.outcome.message}"
-        )
-    return {record.call: record for record in trace.records}
 
 
 def _write_official(folder: Path, rows: Sequence[dict[str, Any]], corpus: Corpus) -> int:
@@ -209,50 +139,25 @@ def _dialect(schema: Any) -> Any:
     return out
 
 
-def _write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> int:
-    arrow, parquet = _arrow()
-    columns: dict[str, list[Any]] = {}
-    for name in (*_PLAIN, *_LISTS, *_TEXTS):
-        values = [row.get(name) for row in rows]
-        if any(value is not None for value in values):
-            texts = name not in (*_PLAIN, *_LISTS)
-            columns[name] = [json.dumps(value, ensure_ascii=False) if texts else value for value in values]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(arrow.table(columns), path)
-    return len(rows)
-
-
-def _arrow() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the Parquet format", "data", "pyarrow") from error
-
-
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path, form: str) -> list[dict[str, Any]]:
+def read(path: Path, form: str, registry: Registry | None = None) -> list[dict[str, Any]]:
     """The rows of an exported file or folder.
 
     Raises :class:`callwright.errors.DataError` for one that is not of the format, :class:`callwright.UsageError` for a
     format that cannot be read back.
     """
-    readers = {"jsonl": _read_lines, "official": _read_official, "parquet": _read_parquet}
-    if form not in readers:
-        raise UsageError(f"the format {form!r} cannot be read back; these can: {', '.join(readers)}")
-    if not path.exists():  # pyarrow's own error does not say so
-        raise DataError(f"{path} cannot be read: there is no such file or folder")
+    if form not in ("jsonl", "official", "parquet"):
+        raise UsageError(f"the format {form!r} cannot be read back; these can: jsonl, official, parquet")
+    if form != "official":
+        return [row_of(task) for task in read_tasks(path, registry=registry)]
     try:
-        return readers[form](path)
+        return _read_official(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{path} is not of the format {form!r}: {type(error).__name__}: {error}") from error
-
-
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
 def _read_official(folder: Path) -> list[dict[str, Any]]:
@@ -278,32 +183,4 @@ def _read_official(folder: Path) -> list[dict[str, Any]]:
         }
         known.pop("scenario", None)
         rows.append({**row, **known})
-    return rows
-
-
-def _read_parquet(path: Path) -> list[dict[str, Any]]:
-    arrow, parquet = _arrow()
-    try:
-        table = parquet.read_table(path)
-    except arrow.ArrowInvalid as error:
-        raise DataError(f"{path} is not a Parquet file: {error}") from error
-    order = (
-        "id",
-        "split",
-        "depth",
-        "chain",
-        "structure",
-        "returns",
-        "scenario",
-        "prompt",
-        *_LISTS,
-        "program",
-        "answer",
-    )
-    rows = []
-    for entry in table.to_pylist():
-        for name in _TEXTS:
-            if name in entry:
-                entry[name] = json.loads(entry[name])
-        rows.append({**{name: entry[name] for name in order}, **{k: v for k, v in entry.items() if k not in order}})
     return rows

@@ -16,41 +16,33 @@ from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import TABLE, validate
 from callwright.walk.execution import execute
 from callwright.walk.tasks import Answer, Task
-from callwright_plugins.depthbench.environment import DepthBench
+from callwright_plugins.depthbench.environment import made
 from callwright_plugins.depthbench.families.absences import absences
 from callwright_plugins.depthbench.families.compositions import compositions
 from callwright_plugins.depthbench.families.family import FILTERS, Family, Step, fill, surface
 from callwright_plugins.depthbench.families.phrasing import BACKGROUND, surfaces
 from callwright_plugins.depthbench.families.pipelines import pipelines
+from callwright_plugins.depthbench.families.quotas import COMPOUNDS, QUOTAS
 from callwright_plugins.depthbench.families.singles import singles
+from callwright_plugins.depthbench.mended.families import SAME_VALUE, is_mended
+from callwright_plugins.depthbench.mended.regrouping import equally_right
 from callwright_plugins.depthbench.proofs import arranged, equals, orders, right, scalars, shorter, survivors
+from callwright_plugins.depthbench.refute import idle_bounds, refutations, right_so_far, wrong_programs
 from callwright_plugins.depthbench.specifications import specifications
 from callwright_plugins.depthbench.tools import SPLIT
-from callwright_plugins.depthbench.world import CONTEXTS, Context, context, pick, shuffled, stream
+from callwright_plugins.depthbench.world import (
+    CONTEXTS,
+    V1,
+    Context,
+    Version,
+    context,
+    pick,
+    shuffled,
+    stream,
+    within,
+    world,
+)
 
-#: Split -> depth -> structure -> tasks. The totals per split and depth are those of TIER's released split.
-QUOTAS: Final[Mapping[str, Mapping[int, Mapping[str, int]]]] = {
-    "train": {
-        0: {"no tool": 17, "missing tool": 16, "missing value": 17},
-        1: {"single": 410},
-        2: {"linear": 33, "parallel": 22},
-        3: {"linear": 40, "conjunctive": 44, "funnel": 38, "tree": 34, "parallel": 28},
-        4: {"linear": 28, "conjunctive": 36, "funnel": 20, "tree": 24, "mixed": 24, "parallel": 13},
-        5: {"linear": 10, "conjunctive": 19, "funnel": 6, "tree": 10, "mixed": 12, "parallel": 3},
-        6: {"linear": 4, "conjunctive": 12, "funnel": 3, "tree": 5, "mixed": 16},
-    },
-    "validation": {
-        0: {"no tool": 17, "missing tool": 17, "missing value": 17},
-        1: {"single": 480},
-        2: {"linear": 60, "parallel": 35},
-        3: {"linear": 15, "conjunctive": 19, "funnel": 16, "tree": 14, "parallel": 11},
-        4: {"linear": 8, "conjunctive": 12, "funnel": 7, "tree": 8, "mixed": 7, "parallel": 3},
-        5: {"linear": 2, "conjunctive": 3, "funnel": 1, "tree": 2, "mixed": 2},
-        6: {"linear": 1, "conjunctive": 3, "tree": 2, "mixed": 4},
-    },
-}
-#: Of the mixed tasks of depth 6, how many are a funnel into a tree; as many are a conjunction after a funnel.
-COMPOUNDS: Final[Mapping[str, int]] = {"train": 8, "validation": 2}
 _TRIES: Final = 400
 
 #: How several independent requests are put together; ``{a}`` starts a sentence, ``{b}`` and ``{rest}`` do not.
@@ -85,13 +77,16 @@ class Row:
     compound: str
     #: What would answer if the missing tools were offered; empty where nothing would.
     would: Program = NOTHING
+    #: Further worlds in which its wrong programs are wrong, where the version is judged in several.
+    scenarios: tuple[str, ...] = ()
 
 
 class Generator:
     """Draws tasks that are sound; the same seed gives the same tasks on every machine."""
 
-    def __init__(self, report: Callable[[str], object] = lambda text: None) -> None:
-        self.environment = DepthBench()
+    def __init__(self, report: Callable[[str], object] = lambda text: None, version: Version = V1) -> None:
+        self.environment = made(version)
+        self.version = version
         self.report = report
         self.rejected: Counter[str] = Counter()
         self._queries: set[str] = set()
@@ -104,14 +99,20 @@ class Generator:
         for split, depths in QUOTAS.items():
             for depth, quotas in depths.items():
                 plan = [name for name, count in quotas.items() for _ in range(count)]
-                compounds = iter(_compounds(split))
-                for number, structure in enumerate(shuffled(stream(f"plan/{split}/{depth}"), plan)):
+                with within(world(0, self.version)):
+                    compounds = iter(_compounds(split))
+                    plan = shuffled(stream(f"plan/{split}/{depth}"), plan)
+                for number, structure in enumerate(plan):
                     compound = next(compounds) if depth == 6 and structure == "mixed" else None
                     yield self.row(split, depth, structure, compound, f"{split}/{depth}/{number}")
                 self.report(f"{split} depth {depth}: {len(plan)} tasks")
 
     def row(self, split: str, depth: int, structure: str, compound: str | None, key: str) -> Row:
         """One task of a kind. Raises :class:`RuntimeError` if none is found."""
+        with within(world(0, self.version)):
+            return self._row(split, depth, structure, compound, key)
+
+    def _row(self, split: str, depth: int, structure: str, compound: str | None, key: str) -> Row:
         rng = stream(f"task/{key}")
         for _ in range(_TRIES):
             family = self._family(split, depth, structure, compound, rng)
@@ -129,6 +130,8 @@ class Generator:
         if structure == "parallel":
             return _parallel(split, depth, rng, self._used)
         options = _catalogue(split, depth, structure)
+        if not self.version.margins:
+            options = tuple(family for family in options if is_mended(family))
         if compound is not None:
             options = tuple(family for family in options if compound_of(family.program_shape()) == compound)
         sample = [pick(rng, options) for _ in range(24)] if len(options) > 24 else list(options)
@@ -172,20 +175,34 @@ class Generator:
             returns=gold.returns,
             program=gold,
         )
-        task = evolve(task, answer=Answer(tuple(task.answer.values)))
+        task = evolve(task, answer=Answer(tuple(task.answer.values), equally_right(task, user.key)))
         if task.structure != structure:
             return self._reject("other structure")
         if _key(task) in self._programs:
             return self._reject("program taken")
         if not validate(gold, task.tools).valid:
             return self._reject("invalid")
-        if survivors(task):
+        scenarios = self._other_worlds(task)
+        if scenarios is None:
             return self._reject("a mutation survives")
         if not all(right(task.answer, other, self.environment, task.tools, task.scenario) for other in equals(gold)):
             return self._reject("an equal program fails")
         if shorter(task) is not None:
             return self._reject("a shorter program")
-        return Row(task, family.name, phrasing, "", compound_of(gold))
+        return Row(task, family.name, phrasing, "", compound_of(gold), scenarios=tuple(scenarios))
+
+    def _other_worlds(self, task: Task) -> list[str] | None:
+        """Worlds in which what is wrong is wrong; ``None`` if a wrong program is right in all, or skips a call in one.
+
+        With margins the world of the task alone tells them apart.
+        """
+        if self.version.margins:
+            return None if survivors(task) else []
+        left = right_so_far(task, wrong_programs(task))
+        if any(one.what.startswith(("drop", "skip")) for one in left):
+            return None
+        scenarios, others = refutations(task, left)
+        return None if others or idle_bounds(task, scenarios) else scenarios
 
     def _absence(
         self, family: Family, split: str, gold: Program, query: str, phrasing: str, user: Context, rng: random.Random
@@ -225,6 +242,8 @@ class Generator:
     ) -> list[str]:
         """The tools of a task in a random order: the called ones, and three to five others that resemble them."""
         barred = {*called, *withheld}
+        if not self.version.margins:
+            barred |= {SAME_VALUE[name] for name in called if name in SAME_VALUE}
         wanted = 3 + int(rng.random() * 3)
         ranked: list[str] = []
         pools = {name: _resembling(name) for name in called}

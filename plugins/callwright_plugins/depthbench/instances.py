@@ -8,6 +8,7 @@ that are left is wrong in it, until none is left.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,12 +22,17 @@ from callwright.walk.answers import answers_match
 from callwright.walk.execution import execute
 from callwright.walk.tasks import Answer, Instance, Task
 from callwright.walk.trace import Trace
-from callwright_plugins.depthbench.world import CONTEXTS
+from callwright_plugins.depthbench.mended.regrouping import equally_right
+from callwright_plugins.depthbench.world import CONTEXTS, V1, V1_1
 
-FILE: Final = "instances.json"
+#: Version -> the scenarios of its instances, by the id of their task.
+FILES: Final[Mapping[str, str]] = {V1.name: "instances.json", V1_1.name: "instances-1.1.json"}
+FILE: Final = FILES[V1.name]
 #: Worlds that instances are taken from, and how many are tried for a task.
 WORLDS_TRIED: Final = 16
 TRIES: Final = 150
+#: Then so many worlds that differ from the task's own by edits only.
+EDITED: Final = 8
 #: Worlds of fresh tasks, and how many of these a task can have.
 FRESH_WORLDS: Final = range(1001, 1017)
 MOST_FRESH: Final = 64
@@ -92,7 +98,8 @@ def answer_in(task: Task, scenario: str) -> Answer | None:
     trace = _run(task, task.program, scenario)
     if any(record.outcome.kind != "ok" or _says_nothing(record.outcome.value) for record in trace.records):
         return None
-    return Answer(tuple(json.loads(json.dumps(trace.returned, ensure_ascii=False))))
+    values = tuple(json.loads(json.dumps(trace.returned, ensure_ascii=False)))
+    return Answer(values, others=equally_right(task, scenario))
 
 
 def _says_nothing(value: Any) -> bool:
@@ -101,9 +108,12 @@ def _says_nothing(value: Any) -> bool:
     )
 
 
-def candidates(task: Task) -> Iterator[str]:
-    """Scenarios to try, of each kind in turn: another world, another user, both. The same ones for a task always."""
-    rng = random.Random(f"instances/{task.id}")
+def candidates(task: Task, key: str = "") -> Iterator[str]:
+    """Scenarios to try, of each kind in turn: another world, another user, both. The same ones for a task always.
+
+    Which ones they are hangs on the ``key``, which is the id of the task if nothing else is said.
+    """
+    rng = random.Random(f"instances/{key or task.id}")
     own = task.scenario
     worlds = sorted(range(1, WORLDS_TRIED + 1), key=lambda _: rng.random())
     for number in range(TRIES):
@@ -113,14 +123,21 @@ def candidates(task: Task) -> Iterator[str]:
 
 
 def search(task: Task) -> tuple[list[str], list[Literal]]:
-    """Scenarios that prove programs by heart wrong, and those of these programs that none of them does."""
+    """Scenarios that prove programs by heart wrong, and those of these programs that none of them does.
+
+    Edits of the task's own world (:mod:`.mended.boundaries`) come last: only they change what is geography.
+    """
     left = [one for one in by_heart(task) if is_right(task, one.program, task.scenario, task.answer)]
     found: list[str] = []
-    for scenario in candidates(task):
+    from callwright_plugins.depthbench.mended.boundaries import with_edits  # needs the tools: for building only
+
+    rng = random.Random(f"edits/{task.id}")
+    edited = (with_edits(task, task.scenario, rng) for _ in range(EDITED))
+    for scenario in itertools.chain(candidates(task), edited):
         if not left or len(found) == MOST:
             break
-        answer = answer_in(task, scenario)
-        if answer is None or scenario in found:
+        answer = answer_in(task, scenario) if scenario not in (*found, task.scenario) else None
+        if answer is None:
             continue
         still = [one for one in left if is_right(task, one.program, scenario, answer)]
         if len(still) < len(left):
@@ -134,10 +151,10 @@ CONSTANT: Final = frozenset({"coordinates_of", "elevation_of", "population_of", 
 
 
 def reason_of(task: Task) -> str:
-    """Why a program by heart is right in all worlds that were tried."""
+    """Why a program by heart is right in all worlds that were tried without edits."""
     called = {call.tool for call in task.program.calls[:-1]} if task.program is not None else set()
     if called and called <= CONSTANT:
-        return "what it asks for is geography, which is the same in every world"
+        return "what it asks for is geography, which only an edit makes different"
     return "no world that was tried gives another answer"
 
 
@@ -175,8 +192,8 @@ def fresh_tasks(task: Task, count: int) -> list[Task]:
     return made
 
 
-def build(tasks: Sequence[Task], path: Path, report: Callable[[str], object], *, check: bool) -> bool:
-    """Search for the instances of all tasks and write them (or compare them); whether the file is as it was."""
+def search_all(tasks: Sequence[Task], report: Callable[[str], object]) -> dict[str, list[str]]:
+    """The instances of all tasks, by the id of the task."""
     found: dict[str, list[str]] = {}
     left = 0
     for task in tasks:
@@ -185,6 +202,11 @@ def build(tasks: Sequence[Task], path: Path, report: Callable[[str], object], *,
             found[task.id] = scenarios
         left += bool(others)
     report(f"{len(found)} tasks with {sum(map(len, found.values()))} instances; {left} tasks keep a program by heart")
+    return found
+
+
+def kept(found: Mapping[str, Sequence[str]], path: Path, *, check: bool) -> bool:
+    """Write scenarios (or compare them); whether the file is as it was."""
     text = json.dumps(found, indent=0, sort_keys=True) + "\n"
     same = path.exists() and path.read_text(encoding="utf-8") == text
     if not check:

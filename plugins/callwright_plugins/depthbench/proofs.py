@@ -18,6 +18,7 @@ from callwright.walk.execution import execute
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.depthbench.families.family import FILTERS
 from callwright_plugins.depthbench.families.slots import alternatives
+from callwright_plugins.depthbench.world import V1, within, world
 
 MUTATIONS: Final = ("drop", "change", "swap", "skip", "tool", "dangle", "rewire")
 
@@ -200,12 +201,19 @@ def right(
     return trace.executed and answers_match(answer, trace.returned)
 
 
+def mutations_of(task: Task) -> list[Mutation]:
+    """Every single mutation of a task's reference, with other names from the task's own data."""
+    assert task.program is not None
+    version = getattr(task.environment, "version", V1)
+    with within(world(0, version)):
+        return list(mutations(task.program, task.tools))
+
+
 def survivors(task: Task) -> list[Mutation]:
     """The mutations of a task's reference that still reach the answer."""
-    assert task.program is not None
     return [
         mutation
-        for mutation in mutations(task.program, task.tools)
+        for mutation in mutations_of(task)
         if right(task.answer, mutation.program, task.environment, task.tools, task.scenario)
     ]
 

@@ -1,7 +1,8 @@
 """``python -m callwright_plugins.depthbench.prove``: every proof over every task, with its numbers.
 
 For each depth: equal programs (reorderings, renumberings, commutations) and how many reach the answer; mutations by
-kind and how many lose it; and for how many tasks the bounded search finds a program of fewer calls.
+kind and how many lose it; and for how many tasks the bounded search finds a program of fewer calls. A mutation loses
+where it is wrong in one of the task's worlds; the search is in the first of them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import Any
 
 from attrs import Factory, define
 
+from callwright.language.program import Program
 from callwright.walk.answers import answers_match
 from callwright.walk.tasks import Task
-from callwright_plugins.depthbench.corpus import DepthBenchCorpus
-from callwright_plugins.depthbench.proofs import MUTATIONS, equals, mutations, right, shorter
+from callwright_plugins.depthbench.corpus import CORPORA
+from callwright_plugins.depthbench.proofs import MUTATIONS, equals, mutations_of, right, shorter
+from callwright_plugins.depthbench.world import V1
 
 
 @define
@@ -53,11 +56,11 @@ def prove(tasks: Iterable[Task], *, search: int = 6000, report: Callable[[str], 
             proof.abstaining.append(task.id)
         for other in equals(program):
             proof.equal[depth] += 1
-            if not right(task.answer, other, task.environment, task.tools, task.scenario):
+            if not right_in_all(task, other):
                 proof.unequal.append(task.id)
-        for mutation in mutations(program, task.tools):
+        for mutation in mutations_of(task):
             proof.tried[depth, mutation.kind] += 1
-            if right(task.answer, mutation.program, task.environment, task.tools, task.scenario):
+            if right_in_all(task, mutation.program):
                 proof.survived.append(f"{task.id} {mutation.kind} {mutation.what}")
             else:
                 proof.lost[depth, mutation.kind] += 1
@@ -68,6 +71,12 @@ def prove(tasks: Iterable[Task], *, search: int = 6000, report: Callable[[str], 
         if sum(proof.tasks.values()) % 100 == 0:
             report(f"{sum(proof.tasks.values())} tasks")
     return proof
+
+
+def right_in_all(task: Task, program: Program) -> bool:
+    """Whether a program reaches the answer of a task in its world, and in each of its instances."""
+    worlds = [(task.answer, task.scenario), *((one.answer, one.scenario) for one in task.instances)]
+    return all(right(answer, program, task.environment, task.tools, scenario) for answer, scenario in worlds)
 
 
 def table(proof: Proof) -> str:
@@ -111,14 +120,15 @@ def summary(proof: Proof) -> dict[str, Any]:
 
 def main() -> int:
     """The program; its status is 1 if anything is not as it should be."""
-    options = argparse.ArgumentParser(description="Prove every task of DepthBench v1.")
+    options = argparse.ArgumentParser(description="Prove every task of DepthBench.")
+    options.add_argument("--corpus", choices=sorted(CORPORA), default=V1.name, help="which version")
     options.add_argument(
         "--search", type=int, default=6000, help="most executed calls of a search for shorter programs"
     )
     options.add_argument("--every", type=int, default=1, help="only every so many tasks")
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
-    corpus = DepthBenchCorpus()
+    corpus = CORPORA[chosen.corpus]()
     tasks = [task for split in corpus.splits for task in corpus[split]][:: chosen.every]
     proof = prove(tasks, search=chosen.search, report=lambda text: print(text, file=sys.stderr))
     print(json.dumps(summary(proof)) if chosen.json else table(proof))

@@ -9,17 +9,35 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
+from attrs import evolve
+
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import TABLE
+from callwright_plugins.depthbench.toolkit import MARGINS
 
 FILE: Final = "tools.json"
 
 
 @cache
-def specifications() -> Mapping[str, ToolSpec]:
-    """The 163 specifications by name, as shipped."""
+def specifications(*, margins: bool = True) -> Mapping[str, ToolSpec]:
+    """The 163 specifications by name, as shipped; without ``margins`` no result has the columns that filters add."""
+    if not margins:
+        tools = {name: evolve(spec, result=_without_margins(spec.result)) for name, spec in specifications().items()}
+        return MappingProxyType(tools)
     text = resources.files("callwright_plugins.depthbench").joinpath("data", FILE).read_text(encoding="utf-8")
     return MappingProxyType({name: ToolSpec(name=name, **entry) for name, entry in json.loads(text).items()})
+
+
+def _without_margins(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_margins(inner) for inner in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {key: _without_margins(value) for key, value in schema.items() if key != "properties"}
+    if "properties" not in schema:
+        return kept
+    columns = {key: _without_margins(value) for key, value in schema["properties"].items() if key not in MARGINS}
+    return {key: columns if key == "properties" else kept[key] for key in schema}
 
 
 def derive() -> dict[str, dict[str, Any]]:

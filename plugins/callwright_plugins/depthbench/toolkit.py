@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from callwright.tools.spec import ToolError
 from callwright.tools.validation import TABLE
-from callwright_plugins.depthbench.world import CITIES, FIRST_DAY, LAST_DAY, City
+from callwright_plugins.depthbench.world import CITIES, FIRST_DAY, LAST_DAY, City, at_hand
 
 Category = Literal["information", "retrieval", "workflow"]
 Row = dict[str, Any]
@@ -137,7 +137,8 @@ def the_city(name: str) -> City:
     city = CITIES.get(name)
     if city is None:
         fail("unknown_city", f"no city named {name[:40]!r} is known")
-    return city
+    changed = at_hand.get().edits.get("cities", {}).get(name)
+    return evolve(city, **changed) if changed else city
 
 
 def the_day(text: str) -> date:
@@ -159,6 +160,30 @@ def minutes(clock: str) -> int:
 def clock(minute: int) -> str:
     """The inverse of :func:`minutes`, around midnight."""
     return f"{minute // 60 % 24:02d}:{minute % 60:02d}"
+
+
+# Data as the world at hand has them -----------------------------------------------------------------------------------
+
+
+def edited(name: str, rows: Rows, key: Callable[[Row], str]) -> Rows:
+    """The drawn rows of a table as the world at hand has them: with its edits, if it has any of this table."""
+    edits = at_hand.get().edits
+    if not edits or name not in edits:
+        return rows
+    changed = edits[name]
+    return Rows([{**row, **changed[key(row)]} if key(row) in changed else row for row in rows])
+
+
+def edited_row(name: str, key: str, row: Row) -> Row:
+    """One drawn row as the world at hand has it."""
+    changed = at_hand.get().edits.get(name, {}).get(key)
+    return {**row, **changed} if changed else row
+
+
+def asked_for(names: Sequence[str]) -> list[str]:
+    """Each name once: in the order of the argument, or by the alphabet where the order is to make no difference."""
+    once = list(dict.fromkeys(names))
+    return sorted(once) if at_hand.get().version.lenient else once
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -223,12 +248,41 @@ def keep_having(rows: Iterable[Row], column: str, value: Any) -> Rows:
 
 def at_most(rows: Iterable[Row], column: str, limit: float, margin: str) -> Rows:
     """The rows up to a limit, each with how far it stays below."""
+    if not at_hand.get().version.margins:
+        return Rows([row for row in rows if row[column] <= limit])
     return Rows([{**row, margin: round(limit - row[column], 2)} for row in rows if row[column] <= limit])
 
 
 def at_least(rows: Iterable[Row], column: str, limit: float, margin: str) -> Rows:
     """The rows from a limit on, each with how far it lies above."""
+    if not at_hand.get().version.margins:
+        return Rows([row for row in rows if row[column] >= limit])
     return Rows([{**row, margin: round(row[column] - limit, 2)} for row in rows if row[column] >= limit])
+
+
+def from_time(rows: Iterable[Row], column: str, time: str, margin: str) -> Rows:
+    """The rows from a time of day on, each with how many minutes later it is."""
+    after = minutes(time)
+    if not at_hand.get().version.margins:
+        return Rows([row for row in rows if minutes(row[column]) >= after])
+    return Rows([{**row, margin: over} for row in rows if (over := minutes(row[column]) - after) >= 0])
+
+
+def at_least_by(rows: Iterable[Row], measure: Callable[[Row], int], margin: str) -> Rows:
+    """The rows with a measure of zero or more, each with that measure."""
+    if not at_hand.get().version.margins:
+        return Rows([row for row in rows if measure(row) >= 0])
+    return Rows([{**row, margin: over} for row in rows if (over := measure(row)) >= 0])
+
+
+#: What filters add to rows in versions with margins.
+MARGINS: Final = frozenset(
+    {
+        *("rating_above_minimum", "under_budget_by", "minutes_until_closing", "calories_to_spare", "below_mileage_by"),
+        *("years_newer", "stops_to_spare", "minutes_after", "days_since", "minutes_later", "years_to_spare"),
+        *("seconds_to_spare", "years_after", "pages_to_spare", "stars_above_minimum", "under_rate_by"),
+    }
+)
 
 
 def first_by(rows: Sequence[Row], key: Callable[[Row], Any]) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date, timedelta
@@ -13,64 +13,107 @@ from typing import Any, Final, TypeVar
 
 from attrs import field, frozen
 
-SEED: Final = "depthbench-v1"
 T = TypeVar("T")
+#: Changes of rows: table -> key of a row -> column -> value (:mod:`.mended.edits` reads and writes them).
+Edits = Mapping[str, Mapping[str, Mapping[str, Any]]]
+NO_EDITS: Final[Edits] = {}
+
+
+@frozen
+class Version:
+    """What is fixed of all worlds of a version of DepthBench.
+
+    ``name`` is also the seed of its first world. With ``margins`` filters add to each row by how much it meets the
+    bound. With ``pins_names`` the names that queries mention (of kitchens, dishes, hotels, showings …) exist in every
+    world; what is known of them differs, and where they are. A
+    ``lenient`` version takes what a person would: names in any case, lists in any order, one listing as several.
+    """
+
+    name: str
+    margins: bool = True
+    pins_names: bool = False
+    lenient: bool = False
+
+
+V1: Final = Version("depthbench-v1")
+V1_1: Final = Version("depthbench-v1.1", margins=False, pins_names=True, lenient=True)
+VERSIONS: Final[Mapping[str, Version]] = {version.name: version for version in (V1, V1_1)}
 
 
 @frozen(eq=False)
 class World:
-    """A world by its number: 0 is that of DepthBench v1, the others have other data of the same kinds.
+    """A world of a version by its number: the tasks play in 0, the others have other data of the same kinds.
 
-    Cities, currencies, makes and the like are the same in all; what is drawn differs. ``kept`` remembers what was made
-    of its data, by the functions that make it.
+    Cities, currencies, makes and the like are the same in all; what is drawn differs. ``edits`` are rows that differ
+    from what was drawn. ``kept`` remembers what was made of the drawn data, by the functions that make it; a world
+    shares it with all those that differ by edits only.
     """
 
     number: int
+    version: Version = V1
+    edits: Edits = field(default=NO_EDITS, repr=False)
+    kept: dict[Callable[..., Any], Callable[..., Any]] = field(factory=dict, repr=False)
     seed: str = field(init=False)
-    kept: dict[Callable[..., Any], Callable[..., Any]] = field(factory=dict, init=False, repr=False)
+
+    def __reduce__(self) -> Any:
+        """As what fixes it; its data are made again, or are there already, where it is unpickled."""
+        return edited_world, (self.number, self.version, self.edits)
 
     @seed.default
     def _seed_of_number(self) -> str:
-        return f"{SEED}/world-{self.number}" if self.number else SEED
+        return f"{self.version.name}/world-{self.number}" if self.number else self.version.name
 
 
 #: Numbers of worlds are below this.
 WORLDS: Final = 100_000
 FIRST: Final = World(0)
 #: The world whose session is being called: in each thread its own.
-_at_hand: Final = ContextVar("depthbench_world", default=FIRST)
+at_hand: Final = ContextVar("depthbench_world", default=FIRST)
 
 
-@lru_cache(maxsize=48)
-def world(number: int) -> World:
+def world(number: int, version: Version = V1) -> World:
     """The world of a number; its data are made when they are first asked for."""
-    return World(number) if number else FIRST
+    return _world(number, version)
+
+
+@lru_cache(maxsize=64)
+def _world(number: int, version: Version) -> World:
+    return World(number, version) if number or version != V1 else FIRST
+
+
+def edited_world(number: int, version: Version, edits: Edits) -> World:
+    """The world of a number with edits, which shares all that is drawn with the one that has none."""
+    drawn = world(number, version)
+    return World(number, version, edits, drawn.kept) if edits else drawn
 
 
 @contextmanager
 def within(chosen: World) -> Iterator[None]:
     """Draw from this world, in this thread."""
-    before = _at_hand.set(chosen)
+    before = at_hand.set(chosen)
     try:
         yield
     finally:
-        _at_hand.reset(before)
+        at_hand.reset(before)
 
 
 def per_world(most: int | None = None) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Remember what a function of this world's data gives, in each world for itself; the ``most`` recent if stated."""
+    """Remember what a function of drawn data gives, in each world for itself; the ``most`` recent if stated.
+
+    Such a function must not look at edits: worlds that differ by edits only share what it gave.
+    """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         first = lru_cache(maxsize=most)(function)
 
         @wraps(function)
         def remembered(*arguments: Any) -> T:
-            at_hand = _at_hand.get()
-            if at_hand is FIRST:
+            here = at_hand.get()
+            if here is FIRST or here.kept is FIRST.kept:
                 return first(*arguments)
-            found = at_hand.kept.get(function)
+            found = here.kept.get(function)
             if found is None:
-                found = at_hand.kept[function] = lru_cache(maxsize=most)(function)
+                found = here.kept[function] = lru_cache(maxsize=most)(function)
             made: T = found(*arguments)
             return made
 
@@ -81,7 +124,13 @@ def per_world(most: int | None = None) -> Callable[[Callable[..., T]], Callable[
 
 def roll(key: str, sides: int) -> int:
     """A number in ``[0, sides)`` that depends on nothing but the world and the key. About a microsecond."""
-    return _roll(_at_hand.get().seed, key, sides)
+    return _roll(at_hand.get().seed, key, sides)
+
+
+def named_roll(key: str, sides: int) -> int:
+    """As :func:`roll`, but the same number in all worlds of a version that pins names."""
+    version = at_hand.get().version
+    return _roll(f"{version.name}/names", key, sides) if version.pins_names else roll(key, sides)
 
 
 @lru_cache(maxsize=8192)
@@ -91,7 +140,13 @@ def _roll(seed: str, key: str, sides: int) -> int:
 
 def stream(key: str) -> random.Random:
     """A generator of its own for a key of the world at hand."""
-    return random.Random(f"{_at_hand.get().seed}/{key}")
+    return random.Random(f"{at_hand.get().seed}/{key}")
+
+
+def naming(rng: random.Random, key: str) -> random.Random:
+    """The generator that names are drawn from: ``rng`` itself, or one that is the same in all worlds of a version."""
+    version = at_hand.get().version
+    return random.Random(f"{version.name}/names/{key}") if version.pins_names else rng
 
 
 def pick(rng: random.Random, options: Sequence[T]) -> T:
@@ -102,6 +157,14 @@ def pick(rng: random.Random, options: Sequence[T]) -> T:
 def shuffled(rng: random.Random, options: Sequence[T]) -> list[T]:
     """The options in a random order."""
     return [option for _, option in sorted(((rng.random(), option) for option in options), key=lambda pair: pair[0])]
+
+
+def mixed(key: str, names: Sequence[T]) -> Sequence[T]:
+    """Names that are the same in all worlds, in an order of the world's own: who has which of them differs.
+
+    As they are in a version that does not pin names: there the names themselves differ.
+    """
+    return shuffled(stream(f"{key}/mixed"), names) if at_hand.get().version.pins_names else names
 
 
 @frozen
@@ -274,7 +337,7 @@ def context(number: int) -> Context:
     today = date(2026, 1, 5) + timedelta(days=int(rng.random() * 340))
     currency, account = shuffled(rng, tuple(RATES))[:2]
     return Context(
-        key=f"user-{number:04d}" + (f"@{_at_hand.get().number}" if _at_hand.get() is not FIRST else ""),
+        key=f"user-{number:04d}" + (f"@{at_hand.get().number}" if at_hand.get().number else ""),
         user=f"{pick(rng, FIRST_NAMES)} {pick(rng, LAST_NAMES)}",
         city=city,
         home=home,

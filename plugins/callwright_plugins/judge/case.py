@@ -20,7 +20,7 @@ from callwright.language.messages import Message
 from callwright.language.program import Program, plain
 from callwright.training.teaching.teacher import TeacherRequest
 from callwright.walk.attempt import Attempt
-from callwright.walk.prompt import describe_tool
+from callwright.walk.prompt import describe_tools
 from callwright_plugins.judge.rubric import Criterion, Rubric
 
 #: Characters of a part that are shown; of a longer one the beginning and the end.
@@ -137,7 +137,7 @@ def _task(attempt: Attempt) -> str:
 
 
 def _tools(attempt: Attempt) -> str:
-    return "\n".join(describe_tool(spec) for spec in attempt.task.offered.values()) or "(none)"
+    return "\n".join(describe_tools(attempt.task.offered.values())) or "(none)"
 
 
 def _completion(attempt: Attempt) -> str:

@@ -157,7 +157,7 @@ def _shortcut(task: Task, program: Program, pool: Pool) -> Program | None:
     """The last call alone, with what the others gave it written out, as a policy could have it by heart."""
     if program.returns != "one" or len(program.calls) < 2 or not program.calls[-1].located:
         return None
-    trace = execute(program, task.environment, task.tools, scenario=task.scenario, seed=task.seed)
+    trace = execute(program, task.environment, task.tools, scenario=task.scenario, seed=task.seed, opening=task.opening)
     if trace.infrastructure is not None or not trace.executed:
         return None
     last = trace.records[-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
 from typing import Any, Final, get_args
@@ -19,6 +19,7 @@ from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.environments.telling import as_text, told
 from callwright.errors import MissingExtra, UsageError
 from callwright.tools.costing import MOST_LATENCY
+from callwright.tools.descriptions import said_once
 from callwright.tools.spec import ToolSpec
 
 #: In the ``_meta`` of a request: the session's id; with the first call also its scenario and seed. Also the name of the
@@ -83,13 +84,26 @@ def _who_asks_for_mcp() -> str:
 # Tools ----------------------------------------------------------------------------------------------------------------
 
 
+def listed_tools(specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
+    """A whole listing. What brief tools say of a parameter is said once."""
+    heard: dict[str, dict[str, Any]] = {}
+    listing = []
+    for spec in specs:
+        tool = listed_tool(spec)
+        if spec.brief:
+            tool["inputSchema"] = said_once([{"parameters": tool["inputSchema"]}], heard)[0]["parameters"]
+        listing.append(tool)
+    return listing
+
+
 def listed_tool(spec: ToolSpec) -> dict[str, Any]:
-    """A tool as ``tools/list`` shows it."""
+    """A tool as ``tools/list`` shows it; a brief one in few words, and without a schema of its results."""
+    said = spec.to_openai()["function"] if spec.brief else {}
     tool: dict[str, Any] = {
         "name": spec.name,
         "title": spec.title,
-        "description": spec.description,
-        "inputSchema": {"type": "object", **spec.parameters},
+        "description": said.get("description", spec.description),
+        "inputSchema": {"type": "object", **said.get("parameters", spec.parameters)},
         "annotations": {
             "readOnlyHint": spec.read_only,
             "destructiveHint": spec.destructive or spec.irreversible,  # clients ask before they call such a tool
@@ -109,7 +123,7 @@ def listed_tool(spec: ToolSpec) -> dict[str, Any]:
             }
         },
     }
-    if spec.result is not None:
+    if spec.result is not None and not spec.brief:
         tool["outputSchema"] = _output_schema(spec)
     return tool
 

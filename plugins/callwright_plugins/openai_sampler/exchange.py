@@ -67,7 +67,7 @@ class Exchange:
         messages = [self._sent(message) for message in self._said(request)]
         body: dict[str, Any] = {**self.body, "temperature": temperature}
         if self.functions is not None:
-            body |= self.functions.fields(request.task)
+            body |= self.functions.fields(request)
         completions: list[Completion] = []
         while len(completions) < n:
             wanted = n - len(completions)

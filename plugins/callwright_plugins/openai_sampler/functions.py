@@ -17,6 +17,7 @@ from callwright.language.strict_json import decode
 from callwright.tools.spec import ToolSpec
 from callwright.tools.strict import strict_parameters, without_left_out
 from callwright.walk.prompt import describe_tool
+from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 
 CHOICES: Final = ("auto", "required", "none")
@@ -38,9 +39,9 @@ class Functions:
     strict: bool = False
     _said: list[str] = field(factory=list, init=False)
 
-    def fields(self, task: Task) -> dict[str, Any]:
+    def fields(self, request: SamplingRequest) -> dict[str, Any]:
         """The fields of a request for a task. Raises :class:`callwright.UsageError` for a tool that is not offered."""
-        offered = task.offered
+        task, offered = request.task, request.offered
         if self.choice is not None and self.choice not in (*CHOICES, *offered):
             raise UsageError(
                 f"'tool_choice' is {self.choice!r}, but task {task.id!r} offers no such tool; it is one of "

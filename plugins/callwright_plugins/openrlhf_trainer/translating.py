@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.openrlhf_trainer.algorithms import response_limit, translate_algorithm, warm_up_ratio
@@ -127,12 +127,9 @@ class Files:
 
 def episode_limits(limits: TurnLimits, options: Options) -> TurnLimits:
     """The limits of one episode with every bound on tokens that the options add."""
-    return TurnLimits(
-        assistant_turns=limits.assistant_turns,
-        user_turns=limits.user_turns,
+    return evolve(
+        limits,
         turn_tokens=limits.turn_tokens or options.max_new_tokens,
-        total_tokens=limits.total_tokens,
-        observation_tokens=limits.observation_tokens,
         context_tokens=limits.context_tokens or options.max_prompt_tokens + response_limit(limits, options),
     )
 

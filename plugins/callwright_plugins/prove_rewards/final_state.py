@@ -127,9 +127,9 @@ class FinalState(RewardComponent):
             return _masked(str(error))
         if found is None and comparison is None:
             said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
-            turns = [(part, one) for part, one in zip(attempt.parts, said, strict=True) if isinstance(part, Program)]
+            programs = [part if isinstance(part, Program) else Program() for part in attempt.parts]
             hazards = attempt.conditions.hazards_of(attempt.task)
-            found = leave([part for part, _ in turns], attempt.task, known.clock, hazards, [one for _, one in turns])
+            found = leave(programs, attempt.task, known.clock, hazards, said)
             if found.masked is not None:
                 return _masked(found.masked)
         if comparison is None:
@@ -198,9 +198,8 @@ def leave(
     and did after each. ``hazards`` are those that an attempt met; a reference program meets none (``Hazards()``).
     """
     goal = _goal(task)
-    execution = Execution(
-        task.environment, task.tools, scenario=task.scenario, seed=task.seed, clock=clock, hazards=hazards
-    )
+    world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
+    execution = Execution(task.environment, task.tools, **world, clock=clock, hazards=hazards)
     try:
         first = _told(execution, "goal_state")
         for program, user in zip_longest(programs, said):

@@ -92,7 +92,8 @@ def from_program(task: Task, program: Program) -> Truth:
     arguments: list[Mapping[str, Any]] = [plain(call.arguments) for call in program.calls]
     if program.edges:
         place = task.environment, task.tools
-        trace = execute(program, *place, scenario=task.scenario, seed=task.seed, hazards=Hazards())
+        world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening}
+        trace = execute(program, *place, **world, hazards=Hazards())
         for index, step in enumerate(trace.records):
             if step.arguments:
                 arguments[index] = step.arguments

@@ -153,6 +153,7 @@ class NoisyGold(Gold):
 
     def _answers(self, task: Task, program: Program) -> bool:
         world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock}
+        world["opening"] = task.opening
         trace = execute(program, task.environment, task.tools, **world)
         return trace.executed and answers_match(task.answer, trace.returned)
 

@@ -9,12 +9,14 @@ import math
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from attrs import evolve
+
 from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure, Span
 from callwright.language.program import Program
 from callwright.language.shortening import brief
 from callwright.tools.validation import Mismatch
-from callwright.walk.answers import answer_collected, answers_match, first_difference, wrong_instance
+from callwright.walk.answers import answer_collected, answers_match, first_difference, value_counts, wrong_instance
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Deferred, Evidence, RewardComponent, Score
 from callwright.walk.tasks import Answer
@@ -300,11 +302,12 @@ def wrong_answer(answer: Answer, trace: Trace) -> Evidence:
         reason = f"{len(returned)} values were returned (return={trace.returns!r}), {len(expected)} are expected"
         return Evidence("answer_count", reason, expected=str(len(expected)), found=str(len(returned)))
     if len(expected) == 1:
-        difference = first_difference(expected[0], returned[0])
+        difference = first_difference(expected[0], value_counts(answer, expected[0], returned[0]))
         path, mine, theirs = difference if difference else ("", expected[0], returned[0])
         reason = f"the result differs{f' at {path}' if path else ''}: expected {_shown(mine)}, found {_shown(theirs)}"
         return Evidence("wrong_value", reason, trace.records[-1].call, path, _shown(mine), _shown(theirs))
-    lost = sum(not any(answers_match(Answer((value,)), (other,)) for other in returned) for value in expected)
+    alone = [evolve(answer, values=(value,), others=()) for value in expected]
+    lost = sum(not any(answers_match(one, (other,)) for other in returned) for one in alone)
     return Evidence("wrong_values", f"{lost or 1} of {len(expected)} expected values were not returned")
 
 

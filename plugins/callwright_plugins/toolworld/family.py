@@ -101,8 +101,8 @@ class Family:
 
 
 def each(value: Any) -> tuple[Any, ...]:
-    """The values of a slot, which holds one value or a tuple of them."""
-    return value if isinstance(value, tuple) else (value,)
+    """The values of a slot, which holds one value or several."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 class Draft:

@@ -56,7 +56,7 @@ def make_task(
             "domain": family.domain,
             "kind": family.kind,
             "composition": family.key(values),
-            "values": filled,
+            "values": {slot: list(held) if isinstance(held, tuple) else held for slot, held in filled.items()},
         },
     )
 

@@ -17,6 +17,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.execution import Execution
+from callwright.walk.openings.opening import need_no_opening
 from callwright.walk.reward import RewardRecipe
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright.walk.turn import Turn
@@ -56,6 +57,7 @@ class ToolEnvironment:
             self._execution.close()
         task = self._task_of(row)
         need_no_user(task, "TRL", "sample with trl_bridge.rollout_func(…)")
+        need_no_opening(task, "TRL", "sample with trl_bridge.rollout_func(…)")
         self._task, self._turns = task, []
         self._conditions = Conditions(caller=event_caller(self._registry), isolation=_ISOLATION)
         self._execution = self._conditions.execution(task)

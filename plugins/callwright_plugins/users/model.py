@@ -22,12 +22,13 @@ from callwright.language.speech import spoken
 from callwright.pickling import ByName
 from callwright.plugins import Registry
 from callwright.walk.completion import Completion
-from callwright.walk.prompt import describe_tool
+from callwright.walk.prompt import describe_tools
 from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 from callwright.walk.users.said import Said
 from callwright.walk.users.user import Looks
 from callwright_plugins.users.script import in_words
+from callwright_plugins.users.signs import read_signs, without_sign
 
 #: The word with which simulated users end a conversation in tau-bench.
 STOP: Final = "###STOP###"
@@ -51,8 +52,10 @@ class ModelUser(ByName):
 
     ``sampler`` is a registered one with ``options`` of its own, or the sampler itself. It is told ``persona`` (who it
     is), ``goal`` (what it wants; the query, if left out) and what it knows: ``knows``, by name, and what the world says
-    that ``entities`` know. It is done when it writes ``stop``. ``temperature`` 0 is greedy. Where the environment has
-    tools for users, it is offered them: as functions by a sampler that offers tools itself, else in its prompt.
+    that ``entities`` know. It is done when it writes ``stop``, or one of several signs: the first is for the end, and
+    its goal says what the others are for (such as ``###TRANSFER###`` in tau-bench). ``temperature`` 0 is greedy. Where
+    the environment has tools for users, it is offered them: as functions by a sampler that offers tools itself, else in
+    its prompt.
 
     A reply that the server refuses, that is cut off or empty masks the sample; nothing is held against the agent.
     """
@@ -68,13 +71,14 @@ class ModelUser(ByName):
         persona: str = "",
         knows: Mapping[str, Any] | None = None,
         entities: Sequence[str] = (ME,),
-        stop: str = STOP,
+        stop: str | Sequence[str] = STOP,
         temperature: float = 0.7,
     ) -> None:
-        for option, value in (("goal", goal), ("persona", persona), ("stop", stop)):
+        for option, value in (("goal", goal), ("persona", persona)):
             if not isinstance(value, str):
                 raise UsageError(f"the option {option!r} of the user 'model' is a text, not {value!r:.80}")
-        if not stop.strip():
+        signs = read_signs(stop, self.name)
+        if not signs:
             raise UsageError("the option 'stop' of the user 'model' is a word that ends the conversation, not empty")
         if isinstance(entities, str) or not all(isinstance(one, str) for one in entities):
             raise UsageError(f"the option 'entities' of the user 'model' is a list of names, not {entities!r:.80}")
@@ -88,7 +92,7 @@ class ModelUser(ByName):
             registry.spec("sampler", sampler)  # a name that is none is said before anything is asked
         elif options:
             raise UsageError("the option 'options' of the user 'model' goes with the name of a sampler")
-        self.goal, self.persona, self.stop, self.temperature = goal, persona, stop, float(temperature)
+        self.goal, self.persona, self.signs, self.temperature = goal, persona, signs, float(temperature)
         self.knows, self.entities = dict(knows or {}), tuple(entities)
 
     @property
@@ -128,7 +132,7 @@ class ModelUser(ByName):
         if tools:
             parts.append(tools)
         parts.append(
-            f"# The end\nWhen all that you want is done, or you see that it cannot be done, write {self.stop} and "
+            f"# The end\nWhen all that you want is done, or you see that it cannot be done, write {self.signs[0]} and "
             "nothing else."
         )
         return "\n\n".join(parts)
@@ -151,7 +155,7 @@ class _Played:
         if self._system is None:
             offered = ""
             if theirs and not native:
-                listed = "\n".join(describe_tool(spec) for spec in theirs.values())
+                listed = "\n".join(describe_tools(theirs.values()))
                 offered = f"# What you can do yourself\n{kind.parser.instructions()}\n\nThe tools:\n{listed}"
             self._system = kind.told(self._task, session, offered)
         shown = (Message.system(self._system), Message.user(_GREETING), *self._seen(messages, native))
@@ -175,11 +179,10 @@ class _Played:
                 raise InfrastructureFailure(f"the user {kind.name!r} called tools {rounds} times and said nothing")
             return Said(calls=program.calls, usage=completion.usage)
         text = spoken(program, completion)
-        before, stopped, after = text.partition(kind.stop)
-        words = f"{before.strip()} {after.replace(kind.stop, '').strip()}".strip() if stopped else text
-        if not words and not stopped:
+        words, sign = without_sign(text, kind.signs)
+        if not words and not sign:
             raise InfrastructureFailure(f"the user {kind.name!r} wrote nothing")
-        return Said(words, done=bool(stopped), usage=completion.usage)
+        return Said(words, done=bool(sign), sign=sign, usage=completion.usage)
 
     def _seen(self, messages: Sequence[Message], native: bool) -> tuple[Message, ...]:
         """The conversation as the model has it, which plays the user: its own words are those of the assistant."""

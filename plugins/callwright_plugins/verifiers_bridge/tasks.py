@@ -14,6 +14,7 @@ from callwright.plugins import default_registry
 from callwright.training.evaluation import judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TruncationPolicy
+from callwright.walk.openings.opening import need_no_opening
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Task
@@ -136,7 +137,9 @@ class Loading:
         parser = registry.create("parser", NATIVE_FORM if native else config.ir)
         tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
         for task in tasks if config.limit is None else tasks[: config.limit]:
-            need_no_user(task, "verifiers", "train on it by another bridge, or evaluate with callwright evaluate")
+            instead = "train on it by another bridge, or evaluate with callwright evaluate"
+            need_no_user(task, "verifiers", instead)
+            need_no_opening(task, "verifiers", instead)
             system = build_messages(task, parser, registry, native=native)[0].text
             data = CallwrightData(
                 id=task.id,

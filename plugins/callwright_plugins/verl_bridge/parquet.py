@@ -11,6 +11,7 @@ from attrs import asdict
 from callwright.errors import DataError, MissingExtra
 from callwright.language.parser import Parser
 from callwright.plugins import Registry, default_registry
+from callwright.walk.openings.opening import need_no_opening
 from callwright.walk.prompt import build_messages
 from callwright.walk.tasks import Corpus, Task
 from callwright.walk.users.said import need_no_user
@@ -41,7 +42,9 @@ def rows(
             "structure": task.structure,
         }
         if parser is None:
-            need_no_user(task, "verl's own loop", "export with a form, and train with the agent loop of this bridge")
+            instead = "export with a form, and train with the agent loop of this bridge"
+            need_no_user(task, "verl's own loop", instead)
+            need_no_opening(task, "verl's own loop", instead)
             info |= _tools(task, corpus)
         row: dict[str, Any] = {
             "data_source": corpus.name,

@@ -20,9 +20,9 @@ from callwright.errors import DataError, InfrastructureFailure, MissingExtra, Us
 from callwright.machines.model_server import Connection, Server, Usage, key_reaches, usage_of
 from callwright.machines.model_server.reply_cache import ReplyCache
 from callwright.registration import Reach
+from callwright.tools.spec import ToolSpec
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
-from callwright.walk.tasks import Task
 from callwright_plugins.vllm_sampler.engines import Demand, OfflineEngine, ServerEngine
 from callwright_plugins.vllm_sampler.structured import structural_tags
 
@@ -177,7 +177,7 @@ class VLLMSampler:
 
     def beginnings(self, codec: ChatCodec, request: SamplingRequest, n: int, seed: int) -> list[Demand]:
         """What is asked for ``n`` completions of a prompt."""
-        context, tags = codec.prompt_ids(request.messages, request.task), self._tags(request.task)
+        context, tags = codec.prompt_ids(request.messages, request.task), self._tags(request.offered)
         seeds = [self._seed(draw_seed(seed, request.task.id, copy), 0) for copy in range(n)]
         return [Demand(context, self._max_new_tokens, one, tags) for one in seeds]
 
@@ -185,7 +185,7 @@ class VLLMSampler:
         """What is asked to go on with an episode."""
         room = self._max_new_tokens if episode.room is None else min(episode.room, self._max_new_tokens)
         seed = self._seed(episode.conditions.seed, len(episode.history))
-        return Demand(episode.context, room, seed, self._tags(episode.task))
+        return Demand(episode.context, room, seed, self._tags(episode.offered))
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -198,8 +198,8 @@ class VLLMSampler:
             return None
         return int.from_bytes(blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()) >> 1
 
-    def _tags(self, task: Task) -> Mapping[str, Any] | None:
-        return structural_tags(self._structured, task.offered) if self._structured is not None else None
+    def _tags(self, offered: Mapping[str, ToolSpec]) -> Mapping[str, Any] | None:
+        return structural_tags(self._structured, offered) if self._structured is not None else None
 
     def _ready(self) -> tuple[ChatCodec, OfflineEngine | ServerEngine]:
         if self._made is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from callwright.environments.paging import Fit
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError, UnknownName
 from callwright.language.program import Program, plain
@@ -31,19 +32,22 @@ class WorldsMini(Corpus):
     A task's world is fixed: its scenario and its seed. Its facts hold the ``goal``, the reference turn by turn
     (``gold``), its environment and whether it ``changes_nothing``. Its program is all calls of the reference at once,
     where no time has to pass between them; its answer is what the last of them returns. ``registry`` is where the
-    environments come from.
+    environments come from; they are given ``page_bytes`` and ``compact``
+    (:class:`callwright.environments.paging.Fit`). Raises :class:`callwright.UsageError` for values that cannot be.
     """
 
     limits = LIMITS
 
-    def __init__(self, registry: Registry | None = None) -> None:
+    def __init__(self, registry: Registry | None = None, page_bytes: int | None = None, compact: bool = False) -> None:
+        fit = Fit(page_bytes, compact)
+        self._fit: dict[str, Any] = {} if fit == Fit() else {"page_bytes": page_bytes, "compact": compact}
         self._registry = registry or default_registry()
         self._scripts = read_scripts()
         self._places = {script.id: place for place, script in enumerate(self._scripts)}
         self._tasks = TasksOnDemand(len(self._scripts), self._make, [_depth(script) for script in self._scripts])
 
     def __reduce__(self) -> Any:
-        return made_by(self, WorldsMini)
+        return made_by(self, WorldsMini, *((None, *self._fit.values()) if self._fit else ()))
 
     @property
     def name(self) -> str:
@@ -84,7 +88,7 @@ class WorldsMini(Corpus):
 
     def environment_of(self, script: Script) -> Environment:
         """The environment of a task; several at once for a name like ``email+calendar``."""
-        made: Environment = self._registry.create("environment", script.environment)
+        made: Environment = self._registry.create("environment", script.environment, **self._fit)
         return made
 
     def _make(self, place: int) -> Task:

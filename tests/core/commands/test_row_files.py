@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.commands.jsonl import BadRow, RowFile, RowSink
-from callwright.commands.row_files import compressed
 from callwright.commands.row_files.remarks import RowRemarks, key_twice
+from callwright.compression import packing as compressed
 
 LINES = b"".join(b'{"id": %d}\n' % number for number in range(5000))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.environments.clock import _stuck
+from callwright.environments.clock import _stuck, too_many_stuck
 from callwright.environments.sessions import open_session
 from callwright.episodes.conversation import Conversation
 from callwright.language.program import Call
@@ -20,6 +19,8 @@ from callwright.tools.spec import Refused
 from callwright.walk.execution import STRICT, execute
 
 ENDED: list[str] = []
+#: Lets go of what blocks.
+RELEASE = threading.Event()
 
 
 @cw.tool
@@ -64,12 +65,16 @@ async def hang(seconds: float) -> None:
 
 
 @cw.tool
-async def block(seconds: float) -> None:
+async def block() -> None:
     """Keep the event loop from turning, which no coroutine should."""
-    time.sleep(seconds)
+    RELEASE.wait(60)
 
 
 ENVIRONMENT = cw.environment("notes", tools=[double, note, fail, hang, block], state=lambda scenario, seed: [])
+
+
+#: One after the other, until what is to be late had begun by then: how soon that is hangs on the machine.
+LIMITS = (0.05, 0.5, 5.0)
 
 
 def run(*calls: tuple[str, dict[str, Any]], environment: Any = ENVIRONMENT, limit: float | None = None) -> Any:
@@ -125,20 +130,31 @@ def test_over_its_time_it_is_cancelled_and_leaves_no_thread_behind() -> None:
     """As often as it happens; two threads that were left behind would end the command."""
     ENDED.clear()
     _stuck.clear()
-    for _ in range(4):
-        assert run(("hang", {"seconds": 60.0}), limit=0.05) == [("infrastructure_error", "timeout")]
-    assert run(("double", {"number": 1}), limit=5.0) == [("ok", 2)]
+    for limit in LIMITS:
+        for _ in range(4 - len(ENDED)):
+            assert run(("hang", {"seconds": 3600.0}), limit=limit) == [("infrastructure_error", "timeout")]
+        assert run(("double", {"number": 1}), limit=60.0) == [("ok", 2)]
+        if len(ENDED) == 4:  # of a machine that is busy, some had not begun
+            break
     assert ENDED == ["cancelled"] * 4
     assert _stuck == []
 
 
 def test_a_tool_that_blocks_the_loop_is_left_behind_with_it() -> None:
     _stuck.clear()
-    assert run(("block", {"seconds": 3.0}), limit=0.05) == [("infrastructure_error", "timeout")]
-    assert [what for _, what in _stuck] == ["block"]
-    assert run(("double", {"number": 1}), limit=5.0) == [("ok", 2)]  # in a new one
-    for thread, _ in _stuck:
-        assert thread.name == "callwright tools"
+    RELEASE.clear()
+    for limit in LIMITS:
+        assert run(("block", {}), limit=limit) == [("infrastructure_error", "timeout")]
+        if _stuck:  # on a machine that is busy, it had not begun
+            break
+    ((thread, what),) = _stuck
+    assert (thread.name, what) == ("callwright tools", "block")
+    assert run(("double", {"number": 1}), limit=60.0) == [("ok", 2)]  # in a new one
+    assert thread.is_alive()
+    assert not too_many_stuck()
+    RELEASE.set()
+    thread.join(120)
+    assert not thread.is_alive()  # so that it is held against nobody later
     _stuck.clear()
 
 
@@ -232,7 +248,7 @@ class RemoteEnvironment(cw.Environment):
 
 
 @pytest.mark.parametrize("waits", [False, True])
-@pytest.mark.parametrize("limit", [5.0, float("inf")])
+@pytest.mark.parametrize("limit", [60.0, float("inf")])
 def test_a_session_may_be_async_as_a_whole(waits: bool, limit: float) -> None:
     environment = RemoteEnvironment(waits)
     program = cw.Program((Call(0, "ping", {}), Call(1, "ping", {})))
@@ -275,12 +291,10 @@ def test_a_tool_that_asks_for_another_in_ordinary_code_is_told_at_once(how: str,
     """It would wait for itself until a limit of time ended it, and every other tool with it."""
     _stuck.clear()
     calls = cw.environment("calls", tools=[calls_another])
-    began = time.monotonic()
     ((kind, found),) = run(("calls_another", {"how": how}), environment=calls, limit=limit)
-    assert time.monotonic() - began < 10  # and not 20
     assert (kind, found["kind"], found["code"]) == ("ok", "execution_error", "ComponentError")
     assert found["said"].startswith("'double' is async")
-    assert run(("double", {"number": 1}), limit=5.0) == [("ok", 2)]
+    assert run(("double", {"number": 1}), limit=60.0) == [("ok", 2)]
     assert _stuck == []
 
 

@@ -23,18 +23,20 @@ PROGRAM = Program((Call(0, "one", {}),))
 
 
 class Slow:
-    """An environment that hangs at one place until it is let go."""
+    """An environment that hangs at one place until it is let go; ``passed`` are the places that it left again."""
 
     name, pure, tools = "slow", True, SPECS
 
     def __init__(self, hangs: str = "") -> None:
         self.hangs, self.release, self.closed = hangs, threading.Event(), 0
         self.threads: set[str] = set()
+        self.passed: list[str] = []
 
     def reach(self, place: str) -> None:
         self.threads.add(threading.current_thread().name)
         if place == self.hangs:
             self.release.wait(60)
+        self.passed.append(place)
 
     def open(self, scenario: str = "", seed: int = 0) -> Slow:
         self.reach("open")
@@ -60,20 +62,30 @@ def nothing_is_stuck() -> Iterator[None]:
     clock._stuck.clear()
 
 
+#: One after the other, where what does not hang has to be in time: how soon that is hangs on the machine.
+LIMITS = (0.05, 0.5, 5.0, 50.0)
+
+
 def run(world: Slow, limit: float | None) -> Trace:
     return execute(PROGRAM, world, SPECS, rules=ExecutionRules(time_limit=limit))
 
 
 @pytest.mark.parametrize("hangs", ["open", "call", "digest", "close"])
 def test_everything_is_under_the_clock(hangs: str) -> None:
-    world, start = Slow(hangs), time.monotonic()
-    try:
-        trace = run(world, 0.05)
-        assert time.monotonic() - start < 5.0
-        assert (trace.masked is None) == (hangs == "close"), "what was to be learned of the session is known by then"
-        assert hangs == "close" or "more than 0.05 s" in str(trace.masked)
-    finally:
-        world.release.set()
+    for limit in LIMITS:
+        world = Slow(hangs)
+        try:
+            trace = run(world, limit)
+            assert hangs not in world.passed, "nobody waits for it"
+        finally:
+            world.release.set()
+        if hangs != "close":
+            assert f"more than {limit:g} s" in str(trace.masked)
+            break
+        if trace.masked is None:
+            break
+        clock._stuck.clear()
+    assert (trace.masked is None) == (hangs == "close"), "what was to be learned of the session is known by then"
 
 
 def test_what_was_given_up_is_closed_when_it_ends() -> None:
@@ -81,10 +93,9 @@ def test_what_was_given_up_is_closed_when_it_ends() -> None:
     run(world, 0.05)
     assert world.closed == 0
     world.release.set()
-    for _ in range(200):
-        if world.closed:
-            break
-        time.sleep(0.02)
+    until = time.monotonic() + 120
+    while not world.closed and time.monotonic() < until:
+        time.sleep(0.01)
     assert world.closed == 1
 
 
@@ -97,25 +108,28 @@ def test_after_two_overruns_the_command_stops_in_words() -> None:
     for world in worlds:
         world.release.set()
     for thread, _ in clock._stuck:
-        thread.join(5)
-    assert run(Slow(), 5.0).masked is None, "threads that have ended harm nobody"
+        thread.join(120)
+    assert run(Slow(), 60.0).masked is None, "threads that have ended harm nobody"
 
 
 def test_one_thread_serves_session_after_session() -> None:
     world = Slow()
     before = threading.active_count()
     for _ in range(20):
-        assert run(world, 5.0).executed
+        assert run(world, 60.0).executed
     assert threading.active_count() <= before + 1
     assert world.threads == {"callwright session"}
 
 
 def test_turns_of_one_session_are_under_the_clock() -> None:
-    world = Slow()
-    execution = Execution(world, SPECS, rules=ExecutionRules(time_limit=0.05))
-    assert execution.run(PROGRAM).masked is None
+    for limit in LIMITS:
+        world = Slow()
+        execution = Execution(world, SPECS, rules=ExecutionRules(time_limit=limit))
+        if execution.run(PROGRAM).masked is None:
+            break
+        execution.close()
     world.hangs = "digest"
-    assert "the digest of a session took more than 0.05 s" in str(execution.run(PROGRAM).masked)
+    assert f"the digest of a session took more than {limit:g} s" in str(execution.run(PROGRAM).masked)
     execution.close()
     world.release.set()
 
@@ -164,7 +178,7 @@ def raising(error: BaseException) -> cw.environments.FunctionEnvironment:
     return cw.environments.FunctionEnvironment("raising", [one])
 
 
-@pytest.mark.parametrize("limit", [None, math.inf, 5.0])
+@pytest.mark.parametrize("limit", [None, math.inf, 60.0])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit, RuntimeError])
 def test_nothing_that_a_tool_raises_leaves_the_walk(kind: type[BaseException], limit: float | None) -> None:
     environment = raising(kind("mine"))

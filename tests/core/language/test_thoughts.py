@@ -105,10 +105,10 @@ def test_splitting_keeps_what_is_no_leading_thought() -> None:
 
 
 def test_writing_a_thought_is_linear() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for form in (*FORMS, None):
         parser = None if form is None else cw.parser(form)
         hostile = "</think>" * 20_000 + "<tool_call " * 10_000
         with_thought(hostile, hostile, parser)
         begun(hostile, parser)
-    assert time.perf_counter() - began < 30, "quadratic work on a quarter of a megabyte takes minutes"
+    assert time.process_time() - began < 30, "quadratic work on a quarter of a megabyte takes minutes"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ import callwright as cw
 from callwright.errors import ComponentError, MissingExtra, RunError, UnknownName, UsageError
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import EXECUTORS, make_executor
+from callwright.machines.interrupts import Interrupted
 from callwright.plugins import load_plugins
 
 SUPPORT = Path(__file__).parent / "support"
@@ -158,6 +161,16 @@ def test_ray_is_loaded_when_it_is_asked_for() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "callwright.machines.executors" in loaded
     assert not {"ray", "callwright.machines.on_ray.executor"} & set(loaded)
+
+
+def test_what_ray_makes_of_a_signal_while_it_starts_is_that_signal(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves the process by ``sys.exit(15)``."""
+    ray = SimpleNamespace(is_initialized=lambda: False, init=lambda **_: sys.exit(signal.SIGTERM))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with make_executor("ray", 1) as executor, pytest.raises(Interrupted) as stopped:
+        list(executor.map(ChunkWork(partial(work.prepare, 1), work.double), CHUNKS))
+    assert stopped.value.exit_status == 128 + signal.SIGTERM
 
 
 @pytest.mark.slow

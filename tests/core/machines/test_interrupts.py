@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
+from typing import Any
 
 import pytest
 
 from callwright.errors import RunError
-from callwright.machines.interrupts import Interrupted, answered, as_before, postponed
+from callwright.machines.interrupts import ENDING, Interrupted, answered, as_before, hang_up_waits, postponed
 
+PIPES: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
 EACH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
@@ -42,6 +46,59 @@ def test_a_postponed_signal_waits_for_the_end_and_the_second_does_not(number: si
     with pytest.raises(Interrupted), answered():
         two_steps(number, done, signals=2)
     assert done == ["inside 0", "inside 0"]
+
+
+def fail_in_a_step(number: signal.Signals, done: list[str]) -> None:
+    """Gets over an error of a postponed block, as one does who tries again."""
+    with contextlib.suppress(OSError), postponed():
+        os.kill(os.getpid(), number)
+        done.append("inside")
+        raise OSError("the disk is full")
+    done.append("after")
+
+
+@EACH
+def test_a_signal_is_not_forgotten_over_the_error_of_a_postponed_block(number: signal.Signals) -> None:
+    done: list[str] = []
+    with pytest.raises(Interrupted) as caught, answered():
+        fail_in_a_step(number, done)
+    assert caught.value.number == number
+    assert isinstance(caught.value.__context__, OSError)
+    with pytest.raises(Interrupted), answered(), postponed():
+        fail_in_a_step(number, done)
+    assert done == ["inside", "inside", "after"]  # the outer block is done whole
+
+
+@EACH
+@pytest.mark.parametrize("moment", range(6))
+def test_a_signal_that_comes_while_handlers_are_exchanged_leaves_none_of_them_behind(
+    number: signal.Signals, moment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = signal.signal, []
+
+    def exchange(changed: int, handler: Any) -> Any:
+        old = real(changed, handler)
+        calls.append(changed)
+        if len(calls) == moment + 1:
+            os.kill(os.getpid(), number)
+        return old
+
+    found: list[list[Any]] = []
+
+    def postpone() -> None:
+        found.append([signal.getsignal(one) for one in ENDING])
+        monkeypatch.setattr(signal, "signal", exchange)
+        try:
+            with postponed():
+                pass
+        finally:
+            monkeypatch.undo()
+            found.append([signal.getsignal(one) for one in ENDING])
+
+    with pytest.raises(Interrupted), answered():
+        postpone()
+    before, after = found
+    assert after == before
 
 
 def test_ctrl_c_is_postponed_without_a_command_line() -> None:
@@ -144,3 +201,23 @@ def test_what_a_library_does_to_signals_is_undone() -> None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         assert signal.getsignal(signal.SIGTERM) is mine
     assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there are no hang-ups here")
+def test_a_hang_up_waits_and_what_is_started_meanwhile_never_hears_it() -> None:
+    done: list[str] = []
+
+    def start_and_hang_up() -> None:
+        with hang_up_waits():
+            child = subprocess.Popen([sys.executable, "-c", "print('begun', flush=True); input()"], **PIPES)
+            assert child.stdout.readline() == "begun\n"
+            child.send_signal(signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGHUP)
+            child.communicate("\n")
+            done.append(f"the child ended with {child.returncode}")
+
+    with pytest.raises(Interrupted) as caught, answered():
+        start_and_hang_up()
+    assert caught.value.number == signal.SIGHUP
+    assert done == ["the child ended with 0"]
+    assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -59,7 +59,8 @@ def test_a_row_that_is_there_several_times_tells_nothing_new(found: list[tuple[i
     assert (often.n, often.clusters) == (once.n * times, once.clusters)
     if len({Fraction(right, size) for right, size in found}) == 1:
         return
-    more, most = (clustered_share([(right * m, size * m) for right, size in found]) for m in (1000, 2000))
+    many = 4000 // once.n + 1
+    more, most = (clustered_share([(right * m, size * m) for right, size in found]) for m in (many, 2 * many))
     assert (more.low, more.high) == pytest.approx((most.low, most.high), abs=2e-3)
 
 

@@ -147,7 +147,7 @@ def numbers(scenario: str, seed: int) -> list[Any]:
     if scenario == "moves":
         os.chdir("/")
     if scenario == "hangs":
-        time.sleep(60)
+        time.sleep(3600)
     if scenario == "gone":
         os._exit(3)
     return []

@@ -13,7 +13,7 @@ from attrs import evolve
 import callwright as cw
 from callwright.errors import ComponentError, DataError
 from callwright.language import ToolCall
-from callwright.walk.prompt import build_messages, describe_tool, draw_shots
+from callwright.walk.prompt import build_messages, describe_tool, describe_tools, draw_shots
 from callwright.walk.sampling import offers_tools
 
 
@@ -186,3 +186,24 @@ def test_only_a_sampler_that_says_so_hands_the_tools_over() -> None:
     for says, expected in ((True, True), (False, False), (1, False)):
         assert offers_tools(SimpleNamespace(offers_tools=says)) is expected
     assert offers_tools(SimpleNamespace()) is False
+
+
+def test_brief_tools_are_listed_in_few_words_and_templates_get_whole_functions(
+    make_task: Any, list_parser: Any
+) -> None:
+    from callwright.episodes.codec import template_tool, without_tool_list
+
+    task = make_task(4)
+    brief = evolve(task, tools={name: evolve(spec, brief=True) for name, spec in task.tools.items()})
+    messages = build_messages(brief, list_parser)
+    lines = describe_tools(brief.offered.values())
+    assert len("".join(lines)) < len("".join(describe_tools(task.offered.values())))
+    assert messages[0].text.endswith("# Tools\n" + "\n".join(lines) + "\n")
+    assert "# Tools" not in without_tool_list(messages, lines)[0].text, (
+        "a codec whose template lists them takes them out"
+    )
+    for spec, line in zip(brief.offered.values(), lines, strict=True):
+        function = template_tool(line)["function"]
+        assert function["name"] == spec.name
+        assert function["parameters"]["type"] == "object"
+        assert function["parameters"].get("required", []) == list(spec.parameters.get("required", []))

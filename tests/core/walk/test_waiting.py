@@ -441,7 +441,7 @@ recipe.score(corpus["evaluation"][0], "text")
 
 
 def test_what_nobody_closed_is_closed_when_the_process_ends() -> None:
-    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["setup", "score", "close"], "")
 
 
@@ -456,9 +456,9 @@ import callwright as cw
 class Waits(cw.AsyncRewardComponent):
     name = "waits"
     async def score(self, attempt):
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
-            await asyncio.sleep(60)
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            await asyncio.sleep(3600)
         finally:
             print("cancelled", flush=True)
     async def close(self):
@@ -470,7 +470,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["cancelled", "closed", "interrupted"]), done.stderr
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from callwright.errors import DataError, UnknownName
 from callwright.walk.tasks import Corpus, Task
-from callwright_plugins.depthbench.arguable import ARGUABLE
 from callwright_plugins.depthbench.build import DATA, build, row_of
 from callwright_plugins.depthbench.corpus import FILE, DepthBenchCorpus
 from callwright_plugins.depthbench.families.absences import SUBSTITUTES, absences
+from callwright_plugins.depthbench.families.arguable import ARGUABLE
 from callwright_plugins.depthbench.families.compositions import compositions
 from callwright_plugins.depthbench.families.phrasing import FRAMES, surfaces
 from callwright_plugins.depthbench.families.pipelines import pipelines

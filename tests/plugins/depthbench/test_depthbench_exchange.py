@@ -16,9 +16,10 @@ import callwright_plugins.depthbench as plugin
 from callwright.errors import DataError, UsageError
 from callwright.plugins import load_plugins
 from callwright.tools.spec import ToolSpec
+from callwright.walk.task_rows.chats import chat_row
 from callwright_plugins.depthbench.command import build, export, import_
 from callwright_plugins.depthbench.corpus import FILE, DepthBenchCorpus
-from callwright_plugins.depthbench.exchange import openai_row, read, rows_of, write
+from callwright_plugins.depthbench.exchange import read, rows_of, write
 
 CORPUS = DepthBenchCorpus()
 ROWS = list(rows_of(CORPUS))
@@ -37,7 +38,7 @@ def _same(corpus: DepthBenchCorpus) -> None:
 def test_lines_hold_every_field_and_read_back_as_the_corpus(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     assert write(CORPUS, path, "jsonl") == 1710
-    assert all(set(json.loads(line)) >= FIELDS for line in path.read_text(encoding="utf-8").splitlines())
+    assert all(set(row) >= FIELDS for row in ROWS)
     _same(DepthBenchCorpus(path))
     assert read(path, "jsonl") == ROWS
     assert write(CORPUS, path, "jsonl", ["validation"]) == 766
@@ -103,7 +104,7 @@ def test_parquet_round_trips(tmp_path: Path) -> None:
     assert read(path, "parquet") == ROWS
     schema = parquet.read_schema(path)
     assert str(schema.field("depth").type) == "int64"
-    assert str(schema.field("target_tools").type).startswith("list<")
+    assert {"id", "query", "program", "answer", "facts"} <= set(schema.names)
     (tmp_path / "bad.parquet").write_bytes(b"no")
     with pytest.raises(DataError, match=r"bad\.parquet"):
         read(tmp_path / "bad.parquet", "parquet")
@@ -136,7 +137,7 @@ def test_chat_rows_have_tools_and_calls(tmp_path: Path) -> None:
 def test_chained_tasks_are_chats_in_the_order_of_what_the_calls_need() -> None:
     for task in (*CORPUS["train"][465::7], *CORPUS["validation"][532::7]):
         assert task.program is not None
-        messages = openai_row(task)["messages"]
+        messages = chat_row(task)["messages"]
         answered: dict[str, Any] = {}
         open_calls: dict[str, Any] = {}
         session = task.environment.open(task.scenario)
@@ -164,7 +165,7 @@ def test_chained_tasks_are_chats_in_the_order_of_what_the_calls_need() -> None:
 def test_a_program_that_does_not_execute_is_no_chat() -> None:
     task = next(one for one in CORPUS["train"] if one.structure == "linear")
     with pytest.raises(DataError, match="does not execute"):
-        openai_row(evolve(task, tools={}))
+        chat_row(evolve(task, tools={}))
 
 
 def test_files_that_are_not_of_the_format_are_refused(tmp_path: Path) -> None:
@@ -175,6 +176,11 @@ def test_files_that_are_not_of_the_format_are_refused(tmp_path: Path) -> None:
         read(tmp_path / "none", "jsonl")
     with pytest.raises(UsageError, match="jsonl, official, parquet, openai"):
         write(CORPUS, tmp_path / "x", "csv")
+    with pytest.raises(UsageError, match=r"is called \.parquet"):
+        write(CORPUS, tmp_path / "x.jsonl", "parquet")
+    (tmp_path / "old.jsonl").write_text(json.dumps(ROWS[0]) + "\n")
+    with pytest.raises(DataError, match="is no file of tasks"):
+        read(tmp_path / "old.jsonl", "jsonl")
 
 
 def _registry() -> SimpleNamespace:
@@ -192,7 +198,7 @@ def test_the_commands_export_and_import(tmp_path: Path) -> None:
     )
     assert json.loads(done.output) == {"rows": 1710, "output": out}
     back = str(tmp_path / "back.jsonl")
-    done = runner.invoke(import_, [out, "-o", back, "--format", "official"], catch_exceptions=False)
+    done = runner.invoke(import_, [out, "-o", back, "--format", "official"], obj=_registry(), catch_exceptions=False)
     assert done.output == f"1710 tasks in {back}\n"
     _same(DepthBenchCorpus(back))
     again = str(tmp_path / "again.jsonl")
@@ -205,11 +211,11 @@ def test_a_build_that_differs_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 
     shipped = gzip.decompress((building.DATA / FILE).read_bytes()).decode()
     first, second = shipped.splitlines(keepends=True)[:2]
-    monkeypatch.setattr(building, "corpus_text", lambda report: first)
+    monkeypatch.setattr(building, "corpus_text", lambda report, version: (first, {}))
     runner = CliRunner()
     assert "written" in runner.invoke(build, ["-o", str(tmp_path)], catch_exceptions=False).output
     assert runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False).exit_code == 0
-    monkeypatch.setattr(building, "corpus_text", lambda report: second)
+    monkeypatch.setattr(building, "corpus_text", lambda report, version: (second, {}))
     done = runner.invoke(build, ["-o", str(tmp_path), "--check"], catch_exceptions=False)
     assert done.exit_code == 1
     assert "differ" in done.output

@@ -70,7 +70,7 @@ def grid(recipe: Path, start: Callable[..., subprocess.Popen[str]]) -> Callable[
 
     def run(*words: str) -> tuple[int, str, str]:
         process = start(*words)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return process.returncode, out, err
 
     return run

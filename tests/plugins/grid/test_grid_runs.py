@@ -124,7 +124,7 @@ def alive(number: int) -> bool:
         return False
 
 
-def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 300) -> None:
     limit = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < limit, "it never came to that"
@@ -144,7 +144,7 @@ def test_stopped_or_killed_it_leaves_nobody_behind_and_goes_on(
     held = [tmp_path / "grid" / f"rate={rate}" / "seed-1" / "metrics.jsonl" for rate in ("0.1", "0.3")]
     wait_for(lambda: all(path.exists() and path.read_bytes().count(b"\n") == 2 for path in held))
     stopped.send_signal(kind)
-    _, err = stopped.communicate(timeout=60)
+    _, err = stopped.communicate(timeout=300)
     numbers = [int(line.split()[0]) for lines in processes().values() for line in lines]
     wait_for(lambda: not any(map(alive, numbers)))
     if kind == signal.SIGKILL:
@@ -188,5 +188,5 @@ def test_a_child_ends_when_nobody_holds_its_input(tmp_path: Path, recipe: Path) 
     assert child.stdout is not None
     said = child.stdout.read().decode()
     child.stdout.close()
-    assert child.wait(timeout=30) == 130, said
+    assert child.wait(timeout=300) == 130, said
     assert "stopped; nothing is lost" in said

@@ -14,6 +14,7 @@ FILTERS = [
     ("vehicle", "list_saved_destinations", "category", "fuel"),
     ("budget", "list_categories", "group", "home"),
     ("issue_tracker", "search_issues", "status", "Backlog"),
+    ("issue_tracker", "search_issues", "label", "backend"),
 ]
 
 

@@ -129,7 +129,7 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "user=id move_open_to=sprint",
         "known": "summary=seen_summary description=seen_details estimate_minutes points minutes=worked_minutes "
         "note=worked_note days=sprint_days goal=sprint_goal",
-        "free": "body field labels comment query started text",
+        "free": "body labels comment query started text",
     },
     "budget": {
         "told": "category_id expense_id group from_category_id=category_id to_category_id=category_id",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 import callwright as cw
 from callwright_plugins.mcp_environments import TOOLS
 from callwright_plugins.mcp_servers.wire import listed_tool
 
-#: Characters of a compact listing. filesystem has forty tools, twice as many as most.
-LONGEST_LISTING = dict.fromkeys(TOOLS, 12_000) | {"filesystem": 15_700}
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
+
+#: Bytes of a compact listing: as prompts write it, as function definitions, and as clients of MCP hand it on.
+LONGEST_LISTING = 12_000
+#: Bytes of a page of an environment that is told so, and the longest result that is none.
+LONGEST_PAGE = 4_000
 #: Fields of results whose names do not say what they hold.
 SAY_LITTLE = {
     "banking": "converted_cents customer_rate mid_rate held_cents available_cents "
@@ -67,10 +73,12 @@ def test_descriptions_are_running_text(name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 def test_descriptions_stand_outside_of_branches(name: str) -> None:
     for tool, spec in cw.environment(name).tools.items():
-        for place, inner in schemas(spec.parameters):
+        for place, inner in (*schemas(spec.parameters), *schemas(spec.result)):
             branches = inner.get("anyOf", [])
             inside = [branch for branch in branches if isinstance(branch, Mapping) and "description" in branch]
-            assert not inside or "description" in inner, f"{tool}{place}"
+            assert len(inside) != 1 or "description" in inner, (
+                f"{tool}{place}: in a branch, where templates do not look"
+            )
 
 
 @pytest.mark.parametrize("name", SAY_LITTLE)
@@ -85,17 +93,105 @@ def test_fields_whose_names_say_little_are_described(name: str) -> None:
     assert seen == set(SAY_LITTLE[name].split())
 
 
+#: How names end whose values have a unit or are a part of something: said of one tool, it has to be said of all.
+MEASURES = (
+    *("_cents", "_minutes", "_days", "_km", "_m", "_s", "_kg", "_wh", "_bytes", "_points"),
+    *("points", "quantity", "size", "bytes", "percent", "total", "volume", "shares"),
+)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_measure_that_is_described_in_one_result_is_described_in_all(name: str) -> None:
+    """Money, times and amounts of one name mean different things in different tools; pages say what their total is."""
+    said: dict[str, dict[bool, list[str]]] = {}
+    for tool, spec in cw.environment(name).tools.items():
+        for _, node in schemas(spec.result):
+            for member, inner in (node.get("properties") or {}).items():
+                if member.endswith(MEASURES):
+                    said.setdefault(member, {}).setdefault("description" in inner, []).append(tool)
+    assert {member: found[False] for member, found in said.items() if len(found) == 2} == {}
+
+
+def test_a_good_part_of_all_fields_is_described() -> None:
+    from model_sizes import described as counted
+
+    found = [counted(name) for name in TOOLS]
+    assert sum(fields for _, fields in found) > 4_000
+    assert sum(said for said, _ in found) > 1_400
+
+
 def enums(schema: Any) -> list[list[str]]:
     return [sorted(map(str, node["enum"])) for _, node in schemas(schema) if isinstance(node.get("enum"), list)]
 
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_listings_are_short(name: str) -> None:
-    environment = cw.environment(name)
-    whole, small = (json.dumps(cw.openai_tools(environment, compact=compact)) for compact in (False, True))
-    assert len(small) < 0.95 * len(whole)
-    written = json.dumps(cw.openai_tools(environment, compact=True), ensure_ascii=False, separators=(",", ":"))
-    assert len(written) < LONGEST_LISTING[name]
+    from model_sizes import listings
+
+    found = listings(name)
+    for form in ("prompt", "tools", "mcp"):
+        assert found[f"compact {form}"] < LONGEST_LISTING, form
+        assert found[f"compact {form}"] < 0.85 * found[form], form
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_pages_are_as_short_as_an_environment_is_told_and_lose_nothing(name: str) -> None:
+    """Of every tool that gives pages; what has no pages is as it was, without what is nothing."""
+    from environment_speed import scripts
+    from model_sizes import answers, is_page, size
+
+    whole: Any = cw.environment(name)
+    small: Any = cw.environment(name, page_bytes=LONGEST_PAGE, compact=True)
+    found = answers(small, scripts()[name][0])
+    assert {one.tool for one in found if one.is_page} == {one for one, spec in whole.tools.items() if is_page(spec)}
+    assert {one.tool for one in found if one.is_page and one.bytes > LONGEST_PAGE} == set()
+    sessions = whole.open("typical", 0), small.open("typical", 0)
+    checked = 0
+    for one in found:
+        schema = small.tools[one.tool].result
+        given = dict(one.arguments)
+        if one.is_page:
+            given |= {"limit": 100} if "limit" in small.tools[one.tool].parameters["properties"] else {}
+        outcomes = [session.call(one.tool, given) for session in sessions]
+        assert outcomes[0].kind == outcomes[1].kind
+        if not outcomes[0].executed:  # of the script, after what it changed
+            continue
+        values = [outcome.value for outcome in outcomes]
+        assert jsonschema_rs.Draft202012Validator(schema).is_valid(values[1]), one
+        if one.is_page:
+            items, cursor = list(values[1]["items"]), values[1]["next_cursor"]
+            while len(items) < len(values[0]["items"]):
+                page = sessions[1].call(one.tool, {**given, "cursor": cursor}).value
+                assert size(page) <= LONGEST_PAGE or len(page["items"]) == 1
+                items, cursor = [*items, *page["items"]], page["next_cursor"]
+            values = [values[0]["items"], items[: len(values[0]["items"])]]
+        assert slim(values[0]) == values[1]
+        checked += 1
+    assert checked >= len(whole.tools) // 4
+    assert sessions[0].digest() == sessions[1].digest()
+
+
+def slim(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: slim(inner) for key, inner in value.items() if inner not in (None, "", [])}
+    return [slim(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_closed_set_is_told(name: str) -> None:
+    """By an enum, by the description, or by a tool that lists it."""
+    from model_sizes import closed_sets
+
+    assert [place for place, told in closed_sets(name).items() if not told] == []
+
+
+def test_closed_sets_are_found() -> None:
+    from model_sizes import closed_sets
+
+    assert closed_sets("retail_chain")["search_items.category"] == "description"
+    assert closed_sets("retail_chain")["list_stores.city"] == "list_stores"
+    assert closed_sets("trading")["list_orders.status"] == "enum"
+    assert closed_sets("issue_tracker")["search_issues.project"] == "list_projects"
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -115,18 +211,18 @@ def test_a_compact_listing_admits_what_the_whole_one_needs(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_compact_listing_says_everything_once(name: str) -> None:
-    """Each description of a parameter stands where it first comes, and rules stay where only codes are left out."""
+    """What is said of a parameter stands where it first comes, and rules stay where only codes are left out."""
     whole, small = (cw.openai_tools(cw.environment(name), compact=compact) for compact in (False, True))
 
-    def said(listing: list[dict[str, Any]]) -> set[tuple[str, str]]:
-        return {
-            (parameter, schema["description"])
+    def said(listing: list[dict[str, Any]]) -> list[str]:
+        return [
+            schema["description"]
             for one in listing
-            for parameter, schema in one["function"]["parameters"]["properties"].items()
+            for schema in one["function"]["parameters"]["properties"].values()
             if "description" in schema
-        }
+        ]
 
-    assert said(whole) == said(small)
+    assert said(small) == list(dict.fromkeys(said(whole)))
     listed = [one["function"]["description"] for one in small]
     assert all(listed)
     assert not [text for text in listed if "Fails with" in text]

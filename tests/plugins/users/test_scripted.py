@@ -12,7 +12,7 @@ import callwright as cw
 from callwright.environments.goals.comparing import Comparison
 from callwright.errors import DataError, UsageError
 
-TASK: Any = None
+TASK = cw.Task("t1", "?", {}, cw.Answer(), cw.environment("calendar"))
 GOAL = {"holds": [{"table": "orders", "count": 1}]}
 OTHER = {"holds": [{"table": "orders", "count": 2}]}
 
@@ -171,6 +171,8 @@ def test_the_recorded_user_says_its_lines_one_after_another() -> None:
     messages = (cw.Message.assistant("a"), cw.Message.user("b"), cw.Message.assistant("c"))
     assert user.begin(TASK, 0).reply(messages, World()).calls == (cw.Call(0, "f", {"a": 1}),)
     assert talk(cw.user("replayed"), ["x"]) == ["|"]
-    for wrong in ("One.", [""], [3], [{"calls": []}], [{"say": "a", "call": []}], [{"say": "a", "calls": [{}]}]):
+    with pytest.raises(DataError, match=r"says\[0\] is empty"):
+        cw.user("replayed", says=[""]).begin(TASK, 0)
+    for wrong in ("One.", [3], [{"calls": []}], [{"say": "a", "call": []}], [{"say": "a", "calls": [{}]}]):
         with pytest.raises(UsageError):
             cw.user("replayed", says=wrong)

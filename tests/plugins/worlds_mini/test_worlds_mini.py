@@ -16,6 +16,7 @@ from callwright.episodes import Conversation
 from callwright.errors import DataError, UnknownName
 from callwright.language.program import Program
 from callwright.walk.execution import Execution
+from callwright.walk.prompt import build_messages
 from callwright.walk.sampling import SamplingRequest
 from callwright_plugins.mcp_environments import TOOLS
 from callwright_plugins.prove_rewards.final_state import leave
@@ -48,6 +49,23 @@ def reached(task: cw.Task, turns: Sequence[Program]) -> bool:
     found = leave(turns, task, task.clock).checked
     assert found is not None
     return bool(found.equal)
+
+
+def test_for_models_with_little_room_environments_are_small() -> None:
+    """The tasks are the same; what is listed and answered is shorter. The reference reaches the goal all the same."""
+    small: WorldsMini = cw.corpus("worlds-mini-v1", compact=True, page_bytes=3000)
+    for script in (ALONE[0], next(script for script in SCRIPTS if "+" in script.environment)):
+        task, whole = small.task(script.id), corpus().task(script.id)
+        assert (task.query, task.facts, task.answer) == (whole.query, whole.facts, whole.answer)
+        told, all_told = (
+            "".join(message.text for message in build_messages(one, cw.parser("json"))) for one in (task, whole)
+        )
+        assert len(told) < 0.6 * len(all_told)
+        assert reached(task, programs(script))
+        again = pickle.loads(pickle.dumps(task))
+        assert all(spec.brief for spec in again.tools.values())
+    with pytest.raises(cw.UsageError, match="page_bytes"):
+        cw.corpus("worlds-mini-v1", page_bytes=1)
 
 
 # The tasks ------------------------------------------------------------------------------------------------------------

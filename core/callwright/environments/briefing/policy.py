@@ -62,15 +62,22 @@ class Policy:
                 raise UsageError(f"a policy has the rule {text!r:.80} twice")
 
 
-def written(policy: Policy | None, now: int, person: str) -> str:
+#: What a model is told whose results leave out what is nothing (:class:`callwright.environments.paging.Fit`).
+LEFT_OUT: Final = "Results leave out what is null or empty."
+
+
+def written(policy: Policy | None, now: int, person: str, *, compact: bool = False) -> str:
     """The briefing: role, signed-in person, time, rules with their codes. ``now`` is in seconds of the Unix clock.
 
-    ``person`` is empty where nobody is signed in. The text has no line break at its end.
+    ``person`` is empty where nobody is signed in; ``compact`` says that results leave out what is nothing. The text has
+    no line break at its end.
     """
     lines = [] if policy is None else [policy.role]
     if person:
         lines.append(f"Signed in: {person}.")
     lines.append(f"Now: {moment_text(now)}.")
+    if compact:
+        lines.append(LEFT_OUT)
     if policy is not None and policy.rules:
         lines += ["", "Rules, each with the code that breaking it comes to:", *rule_lines(policy)]
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callwright.environments.briefing.policy import Policy, moment_text, rule_lines
+from callwright.environments.briefing.policy import LEFT_OUT, Policy, moment_text, rule_lines
 from callwright.environments.protocol import Briefs, declares
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def written_together(session: ComposedSession) -> str:
     elif persons:
         lines += [f"Signed in to {', '.join(names)}: {person}." for person, names in persons.items()]
     lines.append(f"Now: {moment_text(session.now)}.")
+    if any(fit.compact for part in briefing if (fit := getattr(part, "fit", None)) is not None):
+        lines.append(LEFT_OUT)
     lines += _of_money(session)
     return "\n\n".join(["\n".join(lines), *blocks])
 

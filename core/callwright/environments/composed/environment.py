@@ -18,6 +18,7 @@ from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
 from callwright.environments.composed.session import ComposedSession
 from callwright.environments.living.policy import ClockPolicy
+from callwright.environments.paging import Fit, fit_to
 from callwright.environments.people.person import People, drawn, read_people
 from callwright.environments.protocol import Briefs, Environment, OutOfProcess, TakesAnything, declares
 from callwright.environments.sessions import is_foreign
@@ -166,6 +167,12 @@ class ComposedEnvironment(ByName, Environment):
         if known is None:
             known = self._placed[key] = self._place(isolation, time_limit)
         return known
+
+    def fitted(self, fit: Fit) -> ComposedEnvironment:
+        """The same with results and listings of all parts that fit a model with little room
+        (:class:`callwright.environments.paging.Fit`). Raises :class:`callwright.UsageError` for a part that cannot.
+        """
+        return self._of([fit_to(part, fit) for part in self.parts])
 
     def _place(self, isolation: str | None, time_limit: float | None) -> Environment:
         from callwright.environments.isolated.placing import place

@@ -15,7 +15,7 @@ from callwright.registration import Lazy, Reach
 #: Between the names of parts.
 PLUS: Final = "+"
 #: Options that every part is given which is not given its own.
-_OF_ALL: Final = ("scale",)
+_OF_ALL: Final = ("scale", "page_bytes", "compact")
 #: Options of the whole.
 _OF_THE_WHOLE: Final = ("people", "money")
 
@@ -23,8 +23,8 @@ _OF_THE_WHOLE: Final = ("people", "money")
 def composed(name: str, find: Callable[[str], Lazy], create: Callable[..., Environment]) -> Lazy:
     """The registration of a name with ``+`` in it. ``find`` and ``create`` give and make a part by its name.
 
-    Its options are those of the parts, by part: ``{"email": {"scale": 2}}``; ``scale`` alone is that of all, and
-    ``people`` and ``money`` are those of :class:`.environment.ComposedEnvironment`.
+    Its options are those of the parts, by part: ``{"email": {"scale": 2}}``; ``scale``, ``page_bytes`` and ``compact``
+    are also those of all, and ``people`` and ``money`` are those of :class:`.environment.ComposedEnvironment`.
     """
     names = tuple(name.split(PLUS))
     specs = {part: find(part) for part in names}

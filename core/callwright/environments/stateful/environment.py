@@ -39,6 +39,7 @@ from callwright.environments.helpers import HELPERS
 from callwright.environments.living.events import EventKind
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.money.charges import Bank, Charges
+from callwright.environments.paging import Fit, fitting
 from callwright.environments.people.introducing import introduced
 from callwright.environments.people.person import People
 from callwright.environments.protocol import Environment
@@ -135,6 +136,7 @@ class StatefulEnvironment(ByName, Environment):
         self._functions = (*tools, *(one for toolset in toolsets for one in toolset))
         for added in self._functions:
             self._add(added, self.entries)
+        self.fit: Fit | None = None
         self._of_users = tuple(user_tools)
         self.user_entries: dict[str, ReadyTool] = {}
         for added in self._of_users:
@@ -153,7 +155,7 @@ class StatefulEnvironment(ByName, Environment):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.entries = {added.spec.name: ready_function(added) for added in self._functions}
+        self.entries = {added.spec.name: self._ready(added) for added in self._functions}
         self.user_entries = {added.spec.name: ready_function(added) for added in self._of_users}
         self._specs = {tool_name: entry.spec for tool_name, entry in self.entries.items()}
         self.base = lru_cache(maxsize=_BASES_KEPT)(self._build)
@@ -166,6 +168,21 @@ class StatefulEnvironment(ByName, Environment):
         if added.spec.name in self.entries or added.spec.name in HELPERS or added.spec.name in entries:
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
         entries[added.spec.name] = ready_function(added)
+
+    def fitted(self, fit: Fit) -> StatefulEnvironment:
+        """The same environment with results and listings that fit a model with little room
+        (:class:`callwright.environments.paging.Fit`); worlds, digests and what calls do are the same.
+        """
+        other: StatefulEnvironment = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.fit = fit
+        other.entries = {added.spec.name: other._ready(added) for added in self._functions}
+        other._specs = {name: entry.spec for name, entry in other.entries.items()}
+        return other
+
+    def _ready(self, added: FunctionTool) -> ReadyTool:
+        entry = ready_function(added)
+        return entry if self.fit is None else fitting(entry, self.fit)
 
     def _build(self, scenario: str, seed: int, people: People | None = None) -> Base:
         if people is not None:

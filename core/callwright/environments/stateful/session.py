@@ -148,7 +148,8 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
         if not environment.briefs:
             return ""
         person = environment.person
-        return written(environment.policy, self.world.now, "" if person is None else person(self.world))
+        signed_in, fit = "" if person is None else person(self.world), environment.fit
+        return written(environment.policy, self.world.now, signed_in, compact=fit is not None and fit.compact)
 
     def knowledge(self, entity: str = ME) -> dict[str, Any]:
         """What somebody knows and no tool tells; ``"me"`` is the user whose session it is. Empty for strangers."""

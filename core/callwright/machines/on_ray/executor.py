@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,7 +25,7 @@ from callwright.machines.chunk_work import (
 )
 from callwright.machines.command_folder import for_workers, hear_workers
 from callwright.machines.in_order import in_order
-from callwright.machines.interrupts import as_before
+from callwright.machines.interrupts import Interrupted, as_before, hang_up_waits
 from callwright.machines.on_ray.cluster_watch import ClusterWatch
 
 
@@ -75,9 +76,12 @@ class RayExecutor(ClosingExecutor):
         local: dict[str, Any] = {} if cluster else {"num_cpus": self.workers, "include_dashboard": False}
         watch = None if cluster else ClusterWatch.start()
         try:
-            with as_before():  # Ray answers SIGTERM by a trace of its own and an abort
-                self._ray.init(log_to_driver=False, configure_logging=False, **local)
-            self._started, self._watch = True, watch
+            with hang_up_waits():
+                with as_before():  # Ray answers SIGTERM by a trace of its own and an abort
+                    self._ray.init(log_to_driver=False, configure_logging=False, **local)
+                self._started, self._watch = True, watch
+        except SystemExit as left:  # which is its answer while it starts
+            raise Interrupted(signal.SIGTERM) from left
         except Exception as error:  # whatever keeps a cluster from starting: a loaded machine, a wrong address
             where = f"the cluster of RAY_ADDRESS ({cluster})" if cluster else "a cluster on this machine"
             raise RunError(

@@ -115,11 +115,12 @@ def _write(folder: Path, now: Ingredients, continued: list[Any]) -> None:
 
 
 def compare(before: Ingredients, now: Ingredients) -> list[Change]:
-    """What differs, most telling first: the recipe, tasks by their ids, files, weights, plugins, versions."""
+    """What differs, most telling first: the recipe, tasks, environments, files, weights, plugins, versions."""
     old, new = before.stated, now.stated
     return [
         *_value("the recipe", old.get("recipe"), new.get("recipe")),
         *_corpus(before, now),
+        *_environments(_table(old, "environments"), _table(new, "environments")),
         *_files(_table(old, "files"), _table(new, "files")) * ("files" in old),
         *_weights(_table(old, "weights"), _table(new, "weights")),
         *_plugins(_table(old, "plugins"), _table(new, "plugins")),
@@ -158,6 +159,15 @@ def _corpus(before: Ingredients, now: Ingredients) -> list[Change]:
         what = f"tasks of the split {split!r}" + (f" ({said})" if said else "")
         changes.append(Change(what, str(was.get("digest", "")), str(is_.get("digest", ""))))
     return changes
+
+
+def _environments(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
+    """Of those in which tasks were made: version and tools."""
+    return [
+        change
+        for name in sorted({*before, *now})
+        for change in _value(f"the environment {name}", before.get(name), now.get(name))
+    ]
 
 
 def _files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:

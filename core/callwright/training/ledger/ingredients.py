@@ -94,7 +94,7 @@ def versions() -> dict[str, str]:
 
 def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
     """A digest of each task by its id: query, tools, answer, scenario, seed, program, facts, and what else it states:
-    clock, hazards, user, what is shown.
+    clock, hazards, user, opening, what is shown and from when on.
     """
     tools: dict[int, tuple[Any, str]] = {}  # with the tool, so that no other one can get its id
 
@@ -102,6 +102,7 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
         known = tools.get(id(spec))
         if known is None:
             told = [spec.name, spec.description, spec.parameters, spec.result, spec.result_field]
+            told += ["brief"] if spec.brief else []
             known = tools[id(spec)] = (spec, _digest(told))
         return known[1]
 
@@ -111,16 +112,20 @@ def task_digests(tasks: Iterable[Task]) -> dict[str, str]:
                 task.query,
                 [[name, tool(spec)] for name, spec in task.tools.items()],
                 _or_none(list(task.answer.values)),
+                *(["or", _or_none(list(values))] for values in task.answer.others),
                 task.scenario,
                 task.seed,
                 task.returns,
                 None if task.program is None else [_or_none(call) for call in task.program.calls],
                 {name: _or_none(value) for name, value in task.facts.items()},
+                *([] if not task.answer.open else [["open", *task.answer.open]]),
                 *([] if task.clock is None else [task.clock.to_json()]),
                 *([] if task.shown is None else [["shown", *task.shown]]),
                 *(["instances", one.scenario, one.seed, _or_none(list(one.answer.values))] for one in task.instances),
                 *([] if task.hazards is None else [{"hazards": task.hazards.to_json()}]),
                 *([] if task.user is None else [{"user": task.user.to_json()}]),
+                *([] if task.opening is None else [{"opening": task.opening.to_json()}]),
+                *([] if not task.appear else [{"appear": dict(task.appear)}]),
                 *([["costs", *map(in_words, task.offered.values())]] if task.tells_costs else []),
             ]
         )

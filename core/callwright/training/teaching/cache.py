@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -127,6 +128,11 @@ class ReplyFile:
             "SELECT request, model, reply FROM replies WHERE request = ? ORDER BY model, key", (request.digest,)
         )
         return [Stored(digest, model, _reply(text, self.path)) for digest, model, text in found]
+
+    def cost(self) -> float:
+        """What all replies cost when they were asked."""
+        costs = [_reply(text, self.path).usage.get("cost", 0.0) for (text,) in self._run("SELECT reply FROM replies")]
+        return math.fsum(costs)
 
     def __len__(self) -> int:
         ((count,),) = self._run("SELECT count(*) FROM replies")

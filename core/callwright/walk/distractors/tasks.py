@@ -13,6 +13,7 @@ from callwright.environments.composed.environment import ComposedEnvironment
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.language.program import Program
+from callwright.walk.openings.opening import Opening
 from callwright.walk.tasks import Task
 from callwright.walk.users.said import UserSpec
 
@@ -56,6 +57,8 @@ def distracted(task: Task, whole: ComposedEnvironment, *, tools: int = USUAL, se
         program=None if task.program is None else _renamed(task.program, mine),
         facts=_placed_facts(task.facts, own),
         user=None if task.user is None else UserSpec(task.user.name, _placed(task.user.options, own)),
+        opening=None if task.opening is None else _placed_opening(task.opening, names),
+        appear={mine[name]: turn for name, turn in task.appear.items()},
     )
 
 
@@ -66,6 +69,20 @@ def _part(whole: ComposedEnvironment, number: int) -> str:
 def _renamed(program: Program, names: Mapping[str, str]) -> Program:
     calls = tuple(evolve(call, tool=names.get(call.tool, call.tool)) for call in program.calls)
     return evolve(program, calls=calls)
+
+
+def _placed_opening(opening: Opening, names: Mapping[str, str]) -> Opening:
+    """The opening with the names that its calls have in the whole."""
+
+    def renamed(one: Any, name: str) -> Any:
+        return evolve(one, **{name: names.get(getattr(one, name), getattr(one, name))})
+
+    history = [
+        evolve(one, tool_calls=[renamed(call, "name") if one.role == "assistant" else call for call in one.tool_calls])
+        for one in opening.history
+    ]
+    actions = [renamed(action, "tool") if action.by == "agent" else action for action in opening.actions]
+    return Opening(actions, history)
 
 
 def _placed_facts(facts: Mapping[str, Any], part: str) -> Mapping[str, Any]:

@@ -83,6 +83,8 @@ class Said:
     literals. A user that only calls
     (no text, not done) is asked again, with what came of it.
 
+    ``sign`` is the stop sign by which it is done, of those that a kind of user knows (tau2's ``###TRANSFER###``).
+
     ``usage`` is what the request behind it took, as :class:`callwright.walk.Completion` has it.
 
     Raises :class:`callwright.errors.ComponentError` for a text that is none.
@@ -91,12 +93,14 @@ class Said:
     text: str = field(default="", validator=_text)
     calls: tuple[Call, ...] = field(default=(), converter=_listed)
     done: bool = False
+    sign: str = ""
     usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """As an object of JSON: what :meth:`from_json` reads. What is empty is left out, but for the text."""
         calls = [{"tool": call.tool, "arguments": plain(call.arguments)} for call in self.calls]
-        return {"text": self.text, **({"calls": calls} if calls else {}), **({"done": True} if self.done else {})}
+        told: dict[str, Any] = {"text": self.text, **({"calls": calls} if calls else {})}
+        return told | ({"done": True} if self.done else {}) | ({"sign": self.sign} if self.sign else {})
 
     @classmethod
     def from_json(cls, stated: Any) -> Said:
@@ -107,7 +111,7 @@ class Said:
         if not isinstance(calls, list) or not all(map(_is_call, calls)):
             raise DataError(f"the calls of a user are objects with 'tool' and 'arguments', not {calls!r:.80}")
         made = tuple(Call(number, one["tool"], dict(one["arguments"])) for number, one in enumerate(calls))
-        return cls(stated["text"], made, stated.get("done") is True)
+        return cls(stated["text"], made, stated.get("done") is True, str(stated.get("sign", "")))
 
 
 def _is_call(stated: Any) -> bool:

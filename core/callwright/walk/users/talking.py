@@ -13,24 +13,29 @@ from callwright.errors import ComponentError
 from callwright.language.messages import Message, ToolCall
 from callwright.language.program import Call, plain
 from callwright.walk.trace import CallRecord, Trace
-from callwright.walk.users.said import Said, UserTurn
+from callwright.walk.users.said import UserTurn
 from callwright.walk.users.user import MOST_ROUNDS, User, reply_of
 from callwright.walk.users.world import WorldView
 
 
 class Talk:
-    """A conversation as its user has it.
+    """A conversation as its user has it, which ends with its query.
 
     ``look(question, *given)`` asks the world, and ``act(calls)`` runs calls of the user there, which lets its turn pass
     also where it calls nothing.
     """
 
     def __init__(
-        self, user: User, name: str, query: str, look: Callable[..., Any], act: Callable[[Sequence[Call]], Trace]
+        self,
+        user: User,
+        name: str,
+        heard: Sequence[Message],
+        look: Callable[..., Any],
+        act: Callable[[Sequence[Call]], Trace],
     ) -> None:
         self._user, self._name, self._act = user, name, act
         self._world = WorldView(look)
-        self._messages = [Message.user(query)]
+        self._messages = list(heard)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -42,8 +47,8 @@ class Talk:
         """Whether the user says that it waits for a server when it is asked (``waits``)."""
         return getattr(self._user, "waits", False) is True
 
-    def answer(self, text: str) -> UserTurn:
-        """What the user says and does when the agent has said something.
+    def answer(self, text: str, *, silent: bool = False) -> UserTurn:
+        """What the user says and does when the agent has said something. It may be ``silent`` where tools appear.
 
         Raises :class:`callwright.InfrastructureFailure` where it or the world has no answer, and
         :class:`callwright.errors.ComponentError` for a user that calls tools again and again and says nothing.
@@ -53,7 +58,7 @@ class Talk:
         traces: list[Trace] = []
         usage: dict[str, float] = {}
         for _ in range(MOST_ROUNDS):
-            said = reply_of(self._user, self._name, self.messages, self._world)
+            said = reply_of(self._user, self._name, self.messages, self._world, silent=silent)
             numbered = tuple(evolve(call, id=len(calls) + place) for place, call in enumerate(said.calls))
             for figure, value in (said.usage or {}).items():
                 usage[figure] = usage.get(figure, 0) + value
@@ -61,13 +66,13 @@ class Talk:
             calls += numbered
             traces.append(acted)
             if acted.infrastructure is not None:
-                return UserTurn(Said(said.text, calls, said.done, usage or None), _joined(traces))
+                return UserTurn(evolve(said, calls=calls, usage=usage or None), _joined(traces))
             self._messages += _told(numbered, acted.records)
-            if said.text or said.done:
+            if said.text or said.done or (silent and not said.calls):
                 text = printable(said.text)
                 if text:
                     self._messages.append(Message.user(text))
-                return UserTurn(Said(text, calls, said.done, usage or None), _joined(traces))
+                return UserTurn(evolve(said, text=text, calls=calls, usage=usage or None), _joined(traces))
         raise ComponentError(
             f"the user {self._name!r} called tools {MOST_ROUNDS} times in one turn and said nothing; this is its bug"
         )

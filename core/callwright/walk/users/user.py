@@ -78,8 +78,17 @@ class UserKind(Protocol):
         """
 
 
-def reply_of(user: User, name: str, messages: Sequence[Message], session: Looks) -> Said:
-    """What a user answers; a bug of it names it.
+@runtime_checkable
+class KnowsLines(Protocol):
+    """What a kind adds whose users say the same, whatever the agent says: their lines, one for each of its turns."""
+
+    @property
+    def lines(self) -> Sequence[Said]:
+        """What is said after each turn of the agent; a line that is ``done`` is the last."""
+
+
+def reply_of(user: User, name: str, messages: Sequence[Message], session: Looks, *, silent: bool = False) -> Said:
+    """What a user answers; a bug of it names it. Where it may be ``silent``, it need not say or do anything.
 
     Raises :class:`callwright.InfrastructureFailure` where it has no answer, whoever's fault that is, and
     :class:`callwright.errors.ComponentError` for a user that raises anything else or answers with something else.
@@ -96,6 +105,6 @@ def reply_of(user: User, name: str, messages: Sequence[Message], session: Looks)
         ) from error
     if not isinstance(said, Said) or not all(isinstance(call, Call) for call in said.calls):
         raise ComponentError(f"the user {name!r} answered {said!r:.80}, not Said(text, calls, done); this is its bug")
-    if not (said.text or said.calls or said.done):
+    if not (said.text or said.calls or said.done or silent):
         raise ComponentError(f"the user {name!r} neither says nor does anything, and is not done; this is its bug")
     return said

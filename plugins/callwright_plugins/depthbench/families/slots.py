@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache
 from typing import Any, Final
 
 from callwright_plugins.depthbench.tools.train import (
@@ -36,6 +35,7 @@ from callwright_plugins.depthbench.world import (
     LAST_NAMES,
     RATES,
     Context,
+    per_world,
     pick,
     shuffled,
 )
@@ -281,7 +281,7 @@ def kind_of(slot: str) -> str:
     return slot.rstrip("0123456789")
 
 
-@cache
+@per_world()
 def _pools() -> tuple[tuple[Any, ...], ...]:
     """Values that stand for one another, without numbers."""
     return (
@@ -324,7 +324,7 @@ def _pools() -> tuple[tuple[Any, ...], ...]:
         tuple(books.by_isbn()),
         cinema.GENRES,
         tuple(cinema.films()),
-        tuple(name for names in cinema.cinemas().values() for name in names),
+        tuple(cinema.known_cinemas()),
         songs.ARTISTS,
         songs.MOODS,
         tuple(songs.by_title()),
@@ -346,14 +346,17 @@ def _pools() -> tuple[tuple[Any, ...], ...]:
     )
 
 
-@cache
+@per_world()
 def _pool_of(value: str) -> tuple[Any, ...]:
     return next((pool for pool in _pools() if value in pool), ())
 
 
-@cache
+@per_world()
 def alternatives(value: Any) -> tuple[Any, ...]:
-    """Other values as plausible as this one: neighbours of numbers, dates and times, the same pool for names."""
+    """Other values as plausible as this one: neighbours of numbers, dates and times, the same pool for names.
+
+    Names are those of the world at hand.
+    """
     if isinstance(value, bool) or value is None:
         return (not value,)
     if isinstance(value, int):

@@ -33,9 +33,11 @@ class Verification(TypedDict):
     """The secrets were right; the token, and how long it is good."""
 
     verified: bool
-    attempts_left: int
+    attempts_left: Annotated[
+        int, Field(description="Wrong secrets that may still be given before the customer is locked.")
+    ]
     auth_token: str
-    expires_at: str
+    expires_at: Annotated[str, Field(description="Until when the token is good (UTC).")]
 
 
 @tool(latency=2)

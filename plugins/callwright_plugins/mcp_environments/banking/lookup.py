@@ -27,6 +27,7 @@ from callwright_plugins.mcp_environments.banking.views import (
     payee_view,
     transaction_view,
 )
+from callwright_plugins.mcp_environments.recorded_times import outside_of_column
 from callwright_plugins.mcp_environments.times import parse_time
 
 SomeCustomer = Annotated[str, Field(description="Only of this customer; empty for everybody's.", max_length=20)]
@@ -39,7 +40,7 @@ class RateView(TypedDict):
     quote: str
     mid_rate: Annotated[float, Field(description="The market's rate, without the bank's margin.")]
     customer_rate: Annotated[float, Field(description="Units of quote that a customer gets for one of base.")]
-    amount_cents: int
+    amount_cents: Annotated[int, Field(description="In base.")]
     converted_cents: Annotated[
         int, Field(description="What the amount comes to in the quote currency, at customer_rate.")
     ]
@@ -107,7 +108,9 @@ def list_transactions(
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[TransactionView]:
-    """List movements, the newest first. Negative amounts left the account."""
+    """List movements, the newest first. Negative amounts left the account. Warns with OUTSIDE_RECORDS if there is none
+    because the time is before the records or ahead.
+    """
     world = current(world)
     if account_id:
         need_account(world, account_id)
@@ -118,6 +121,8 @@ def list_transactions(
         if first >= last:
             raise ToolError("BAD_TIME", f"since {since!r} is not before until {until or 'now'!r}")
         found = [row for row in found if first <= row.at < last]
+        if not found and (why := outside_of_column(world, Transaction, "at", "movements", first, last)):
+            world.warn("OUTSIDE_RECORDS", why)
     if kind != "any":
         found = [row for row in found if row.kind == kind]
     found.reverse()

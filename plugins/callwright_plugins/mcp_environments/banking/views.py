@@ -29,7 +29,7 @@ class CustomerView(TypedDict):
     phone: str
     city: str
     birth_date: str
-    two_factor: bool
+    two_factor: Annotated[bool, Field(description="Whether verify_identity needs otp, too.")]
 
 
 class AccountView(TypedDict):
@@ -41,9 +41,9 @@ class AccountView(TypedDict):
     nickname: str
     iban: str
     currency: str
-    balance_cents: int
+    balance_cents: Annotated[int, Field(description="Holds not taken off, overdraft not added.")]
     available_cents: Annotated[int, Field(description="What can be spent: balance less holds plus overdraft.")]
-    status: str
+    status: Annotated[str, Field(description="Only an active one pays and receives.")]
 
 
 class CardView(TypedDict):
@@ -52,8 +52,8 @@ class CardView(TypedDict):
     card_id: str
     account_id: str
     last4: str
-    status: str
-    expires: str
+    status: Annotated[str, Field(description="Lost and stolen are final.")]
+    expires: Annotated[str, Field(description="Last month, year first.")]
 
 
 class ScheduledView(TypedDict):
@@ -62,7 +62,7 @@ class ScheduledView(TypedDict):
     scheduled_payment_id: str
     account_id: str
     payee_id: str
-    amount_cents: int
+    amount_cents: Annotated[int, Field(description="Each time.")]
     repeat: str
     next_at: Annotated[str, Field(description="When it is paid next; empty once it is over.")]
     runs_left: Annotated[int, Field(description="Times that it is still to be paid; 0 once it is over.")]
@@ -77,8 +77,8 @@ class AccountDetails(AccountView):
     """An account with holds, limits, cards and scheduled payments."""
 
     held_cents: Annotated[int, Field(description="Reserved on the account; it cannot be spent.")]
-    overdraft_cents: int
-    daily_limit_cents: int
+    overdraft_cents: Annotated[int, Field(description="How far below zero the account may go.")]
+    daily_limit_cents: Annotated[int, Field(description="Of cash, payments and transfers to others, each day (UTC).")]
     daily_limit_left_cents: Annotated[int, Field(description="What may still go out today.")]
     opened_at: str
     cards: list[CardView]
@@ -91,11 +91,11 @@ class TransactionView(TypedDict):
     transaction_id: str
     account_id: str
     kind: str
-    amount_cents: int
-    balance_after_cents: int
-    at: str
+    amount_cents: Annotated[int, Field(description="In the currency of the account; negative: it left the account.")]
+    balance_after_cents: Annotated[int, Field(description="Of the account, holds not taken off.")]
+    at: Annotated[str, Field(description="UTC.")]
     description: str
-    counterparty: str
+    counterparty: Annotated[str, Field(description="Who or what is on the other side.")]
 
 
 class PayeeView(TypedDict):
@@ -106,7 +106,7 @@ class PayeeView(TypedDict):
     name: str
     iban: str
     currency: str
-    status: str
+    status: Annotated[str, Field(description="Only a verified one can be paid.")]
     verified_from: Annotated[
         str, Field(description="From when on it can be paid; empty if its name is not the account's.")
     ]

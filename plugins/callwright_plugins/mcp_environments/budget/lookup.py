@@ -38,20 +38,20 @@ class SummaryLine(TypedDict):
 
     category_id: str
     name: str
-    allocated_cents: int
-    spent_cents: int
-    available_cents: int
+    allocated_cents: Annotated[int, Field(description="To the month.")]
+    spent_cents: Annotated[int, Field(description="In the month.")]
+    available_cents: Annotated[int, Field(description="Carried over and allocated, less spent.")]
 
 
 class SummaryView(TypedDict):
     """A month: what came in, what was given away and spent, and what is unallocated."""
 
     month: str
-    locked: bool
+    locked: Annotated[bool, Field(description="Nothing in the month can change.")]
     income_cents: int
-    allocated_cents: int
-    spent_cents: int
-    unallocated_cents: int
+    allocated_cents: Annotated[int, Field(description="To all categories.")]
+    spent_cents: Annotated[int, Field(description="Of all categories.")]
+    unallocated_cents: Annotated[int, Field(description="Income of the months up to this one that no category has.")]
     overspent_category_ids: list[str]
     categories: list[SummaryLine]
 

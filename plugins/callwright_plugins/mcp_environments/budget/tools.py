@@ -53,7 +53,7 @@ Text = Annotated[str, Field(description="What it was for.", max_length=140)]
 class ExpenseResult(ExpenseView):
     """An expense, and what its category has left in that month."""
 
-    available_cents: int
+    available_cents: Annotated[int, Field(description="Of its category in that month, now.")]
 
 
 class DeletedExpense(TypedDict):
@@ -61,7 +61,7 @@ class DeletedExpense(TypedDict):
 
     expense_id: str
     deleted: bool
-    available_cents: int
+    available_cents: Annotated[int, Field(description="Of its category in that month, now.")]
 
 
 class Moved(TypedDict):

@@ -20,9 +20,9 @@ class CategoryView(TypedDict):
     category_id: str
     name: str
     group: str
-    hard_cap: bool
-    rollover: bool
-    archived: bool
+    hard_cap: Annotated[bool, Field(description="Expenses beyond what it has are refused.")]
+    rollover: Annotated[bool, Field(description="What is left goes into the next month.")]
+    archived: Annotated[bool, Field(description="Takes no expenses.")]
 
 
 class ExpenseView(TypedDict):
@@ -31,9 +31,9 @@ class ExpenseView(TypedDict):
     expense_id: str
     category_id: str
     day: str
-    amount_cents: int
+    amount_cents: Annotated[int, Field(description="Of this expense.")]
     description: str
-    rule_id: str
+    rule_id: Annotated[str, Field(description="Rule that entered it; empty: entered by hand.")]
 
 
 class RuleView(TypedDict):
@@ -42,10 +42,10 @@ class RuleView(TypedDict):
     rule_id: str
     category_id: str
     description: str
-    amount_cents: int
+    amount_cents: Annotated[int, Field(description="Each time.")]
     every: str
-    next_day: str
-    times_left: int | None
+    next_day: Annotated[str, Field(description="Empty: it is done.")]
+    times_left: Annotated[int | None, Field(description="null: for ever.")]
     status: str
     entered: Annotated[int, Field(description="Times that it was entered.")]
     missed: Annotated[int, Field(description="Times that it was due and a hard cap kept it out.")]
@@ -58,13 +58,13 @@ class StatusView(TypedDict):
     name: str
     month: str
     carried_cents: Annotated[int, Field(description="What came over from the month before.")]
-    allocated_cents: int
-    spent_cents: int
-    available_cents: int
+    allocated_cents: Annotated[int, Field(description="To the month.")]
+    spent_cents: Annotated[int, Field(description="In the month.")]
+    available_cents: Annotated[int, Field(description="Carried over and allocated, less spent.")]
     upcoming_cents: Annotated[int, Field(description="Recurring expenses that are still to come in the month.")]
-    hard_cap: bool
-    rollover: bool
-    locked: bool
+    hard_cap: Annotated[bool, Field(description="Expenses beyond what it has are refused.")]
+    rollover: Annotated[bool, Field(description="What is left goes into the next month.")]
+    locked: Annotated[bool, Field(description="Nothing in the month can change.")]
 
 
 def category_view(row: Category) -> CategoryView:

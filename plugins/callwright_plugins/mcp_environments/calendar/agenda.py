@@ -20,10 +20,13 @@ from callwright_plugins.mcp_environments.calendar.rows import (
     Profile,
     RecurrenceRule,
 )
-from callwright_plugins.mcp_environments.times import DAY, iso
+from callwright_plugins.mcp_environments.recorded_times import outside
+from callwright_plugins.mcp_environments.times import DAY, WEEK, iso
 
 #: How far ahead a new series is compared with what is planned.
 HORIZON: Final = 366 * DAY
+#: The longest time between two occurrences of a series, for each unit of its interval.
+_LONGEST: Final = {"daily": DAY, "weekly": WEEK, "monthly": 31 * DAY}
 
 
 @frozen
@@ -69,6 +72,37 @@ def moment(text: str, zone: str) -> int:
     if not 0 <= seconds < LATEST:
         raise ToolError("BAD_TIME", f"{text[:40]!r} is not a time between 1970 and 2100")
     return seconds
+
+
+def outside_of_calendar(world: World, low: int, high: int) -> str:
+    """Why nothing is found from ``low`` to ``high``, if that is past and before all events, or after all of them and
+    more than a year ahead; else empty.
+    """
+    span = world.derived(_planned, Event, RecurrenceRule)
+    if span is None:
+        return ""
+    begin, end = span
+    last = None if end is None else max(end, world.now + HORIZON)
+    return outside(world, "events", low, high, min(begin, world.now), last)
+
+
+def _planned(world: World) -> tuple[int, int | None] | None:
+    """When the first event begins, and when the last one ends; ``None`` where a series has no end."""
+    rules = world.table(RecurrenceRule)
+    begin, end = None, 0
+    endless = False
+    for event in world.rows(Event):
+        begin = event.start if begin is None else min(begin, event.start)
+        rule = rules.get(event.id) if event.recurring else None
+        if rule is None:
+            end = max(end, event.end)
+        elif rule.until is not None:
+            end = max(end, rule.until + event.end - event.start)
+        elif rule.count is not None:
+            end = max(end, event.end + rule.count * rule.interval * _LONGEST[rule.frequency])
+        else:
+            endless = True
+    return None if begin is None else (begin, None if endless else end)
 
 
 def occurrences(world: World, event: Event, low: int, high: int) -> Iterator[Occurrence]:

@@ -20,6 +20,7 @@ from callwright_plugins.mcp_environments.calendar.agenda import (
     occurrence_at,
     occurrences,
     order,
+    outside_of_calendar,
     person_named,
     profile,
     visible_event,
@@ -67,8 +68,8 @@ class FoundEvent(TypedDict):
     title: str
     location: str
     organizer_email: str
-    start: str
-    end: str
+    start: Annotated[str, Field(description="UTC; of a series its first occurrence.")]
+    end: Annotated[str, Field(description="UTC.")]
     recurring: bool
     status: str
 
@@ -76,11 +77,11 @@ class FoundEvent(TypedDict):
 class FreeWindow(TypedDict):
     """A time in which everybody is free; a meeting may begin at any time from ``start`` to ``latest_start``."""
 
-    start: str
+    start: Annotated[str, Field(description="UTC.")]
     latest_start: Annotated[str, Field(description="The last start at which it still fits into the slot.")]
-    end: str
-    minutes: int
-    local_start: str
+    end: Annotated[str, Field(description="UTC.")]
+    minutes: Annotated[int, Field(description="From start to end.")]
+    local_start: Annotated[str, Field(description="In your time zone.")]
 
 
 class ConflictView(TypedDict):
@@ -90,8 +91,8 @@ class ConflictView(TypedDict):
     email: str
     event_id: str
     title: str
-    start: str
-    end: str
+    start: Annotated[str, Field(description="UTC.")]
+    end: Annotated[str, Field(description="UTC.")]
 
 
 def window(world: World, start: str, end: str, zone: str, most_days: int, default_days: int = 7) -> tuple[int, int]:
@@ -158,7 +159,8 @@ def list_events(
 ) -> Page[OccurrenceView]:
     """List what takes place from start to end in order of time, each occurrence of a series by itself.
 
-    By default the next seven days of the signed-in person; at most 92 days at once (RANGE_TOO_LONG).
+    By default the next seven days of the signed-in person; at most 92 days at once (RANGE_TOO_LONG). Warns with
+    OUTSIDE_RECORDS for a time of which no calendar knows anything.
     """
     low, high = window(world, start, end, my_zone(world), 92)
     if calendar_id:
@@ -172,6 +174,8 @@ def list_events(
         if event.recurring or (event.start < high and event.end > low)
         for one in occurrences(world, event, low, high)
     ]
+    if not found and (why := outside_of_calendar(world, low, high)):
+        world.warn("OUTSIDE_RECORDS", why)
     return page(sorted(found, key=order), lambda one: occurrence_view(world, one), limit, cursor)
 
 
@@ -279,13 +283,18 @@ def find_free_slots(
     """Find the times from start to end in which all these people and the signed-in person are free long enough.
 
     By default in the next seven days, at most 31 (RANGE_TOO_LONG). Windows begin at full quarters of an hour; nothing
-    in common is an empty page.
+    in common is an empty page. Warns with PAST_TIME for a time that is over.
     """
     low, high = window(world, start, end, my_zone(world), 31)
     asked = {person_named(world, text).id: None for text in ["me", *people]}
     all_people = [world.need(Person, who) for who in asked]
     length = duration_minutes * MINUTE
     found = free_windows(world, all_people, max(low, world.now), high, length, working_hours_only)
+
+    if high <= world.now:
+        world.warn(
+            "PAST_TIME", f"the time until {iso(high)} is over: nothing can be planned; it is {iso(world.now)} now"
+        )
 
     def view(span: tuple[int, int]) -> FreeWindow:
         return {
@@ -315,7 +324,8 @@ def check_conflicts(
 ) -> Page[ConflictView]:
     """List what overlaps with the time from start to end, for these people or (by default) for the signed-in person.
 
-    An empty page means that all are free. Titles on calendars that share only free and busy times are not shown.
+    An empty page means that all are free. Titles on calendars that share only free and busy times are not shown. Warns
+    with OUTSIDE_RECORDS for a time of which no calendar knows anything.
     """
     zone = time_zone or my_zone(world)
     zone_of(zone)
@@ -323,6 +333,8 @@ def check_conflicts(
     found: list[tuple[Person, Occurrence]] = []
     for who in {person_named(world, text).id: None for text in people or ["me"]}:
         found += [(world.need(Person, who), one) for one in busy(world, who, low, high, ignore_event_id)]
+    if not found and (why := outside_of_calendar(world, low, high)):
+        world.warn("OUTSIDE_RECORDS", why)
     return page(found, lambda pair: _conflict(world, *pair), limit, cursor)
 
 

@@ -31,7 +31,7 @@ class CalendarView(TypedDict):
     calendar_id: str
     name: str
     time_zone: str
-    access: str
+    access: Annotated[str, Field(description="Yours: owner and writer may create events; free_busy sees no titles.")]
     owner_id: str
     owner_name: str
     owner_email: str
@@ -44,11 +44,11 @@ class OccurrenceView(TypedDict):
     calendar_id: str
     title: str
     location: str
-    start: str
-    end: str
-    local_start: str
-    occurrence_start: str
-    show_as: str
+    start: Annotated[str, Field(description="UTC.")]
+    end: Annotated[str, Field(description="UTC.")]
+    local_start: Annotated[str, Field(description="In your time zone.")]
+    occurrence_start: Annotated[str, Field(description="Names the occurrence in its series; empty: no series.")]
+    show_as: Annotated[str, Field(description="Whether it takes up time: busy or free.")]
 
 
 class RuleView(TypedDict):
@@ -58,17 +58,17 @@ class RuleView(TypedDict):
     interval: int
     weekdays: list[str]
     monthly_by: str
-    count: int | None
-    until: str | None
+    count: Annotated[int | None, Field(description="Occurrences in all; null: no such bound.")]
+    until: Annotated[str | None, Field(description="Last day; null: no such bound.")]
 
 
 class ExceptionView(TypedDict):
     """What differs from the rule."""
 
-    occurrence_start: str
+    occurrence_start: Annotated[str, Field(description="As the rule has it.")]
     skipped: bool
-    start: str | None
-    end: str | None
+    start: Annotated[str | None, Field(description="New time; null where it is skipped.")]
+    end: Annotated[str | None, Field(description="New time; null where it is skipped.")]
 
 
 class EventView(TypedDict):
@@ -81,13 +81,13 @@ class EventView(TypedDict):
     title: str
     description: str
     location: str
-    start: str
-    end: str
+    start: Annotated[str, Field(description="UTC; of a series its first occurrence.")]
+    end: Annotated[str, Field(description="UTC.")]
     time_zone: str
-    local_start: str
-    show_as: str
+    local_start: Annotated[str, Field(description="In your time zone.")]
+    show_as: Annotated[str, Field(description="Whether it takes up time: busy or free.")]
     status: str
-    my_response: str
+    my_response: Annotated[str, Field(description="organizer, not_invited, or your answer.")]
     invitee_count: int
     recurrence: RuleView | None
     exceptions: Annotated[list[ExceptionView], Field(description="Occurrences that were moved, changed or taken out.")]
@@ -102,7 +102,7 @@ class InviteeView(TypedDict):
     email: str
     time_zone: str
     response: str
-    optional: bool
+    optional: Annotated[bool, Field(description="Need not come.")]
 
 
 @lru_cache(maxsize=65536)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -25,9 +28,11 @@ class StageView(TypedDict):
 
     stage_id: str
     name: str
-    position: int
+    position: Annotated[int, Field(description="In the pipeline, from 0 on.")]
     kind: str
-    required: list[str]
+    required: Annotated[
+        list[str], Field(description="What a deal needs to enter it; activity:meeting is a meeting logged with it.")
+    ]
 
 
 class PipelineView(TypedDict):
@@ -48,11 +53,11 @@ class LeadView(TypedDict):
     company: str
     source: str
     status: str
-    owner_id: str
+    owner_id: Annotated[str, Field(description="Colleague who looks after it.")]
     owner_name: str
     created_at: str
-    contact_id: str
-    deal_id: str
+    contact_id: Annotated[str, Field(description="What it became; empty: nothing yet.")]
+    deal_id: Annotated[str, Field(description="What it became; empty: none.")]
 
 
 class ContactSummary(TypedDict):
@@ -87,14 +92,14 @@ class DealView(TypedDict):
     stage_name: str
     contact_id: str
     org_id: str
-    owner_id: str
+    owner_id: Annotated[str, Field(description="Colleague who looks after it.")]
     amount_cents: int | None
-    close_date: str | None
+    close_date: Annotated[str | None, Field(description="When it is expected to close; null: not known.")]
     next_step: str
-    decision_maker_id: str
-    lost_reason: str
+    decision_maker_id: Annotated[str, Field(description="A contact; empty: not known.")]
+    lost_reason: Annotated[str, Field(description="Empty unless it is lost.")]
     created_at: str
-    closed_at: str | None
+    closed_at: Annotated[str | None, Field(description="When it was won or lost; null: it is open.")]
 
 
 class ActivityView(TypedDict):
@@ -104,8 +109,8 @@ class ActivityView(TypedDict):
     kind: str
     subject: str
     notes: str
-    at: str
-    owner_id: str
+    at: Annotated[str, Field(description="UTC.")]
+    owner_id: Annotated[str, Field(description="Colleague who did it.")]
     lead_id: str
     contact_id: str
     deal_id: str
@@ -116,16 +121,16 @@ class ConversionView(TypedDict):
 
     lead_id: str
     contact_id: str
-    contact_existed: bool
+    contact_existed: Annotated[bool, Field(description="Whether it was there before.")]
     org_id: str
-    deal_id: str
+    deal_id: Annotated[str, Field(description="Empty: none was opened.")]
 
 
 class MergeView(TypedDict):
     """What a merge has moved."""
 
     contact: ContactView
-    merged_contact_id: str
+    merged_contact_id: Annotated[str, Field(description="Gone.")]
     moved_deals: int
     moved_activities: int
     moved_leads: int

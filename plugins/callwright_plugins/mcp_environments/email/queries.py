@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from callwright.environments.world import World
 from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.email.rows import Attachment, Folder, Label, Message, MessageState
+from callwright_plugins.mcp_environments.recorded_times import outside_of_column
 from callwright_plugins.mcp_environments.times import parse_day
 
 
@@ -59,6 +60,19 @@ def query_tests(world: World, query: str) -> tuple[list[str], list[Test]]:
     if not (words or tests):
         raise ToolError("BAD_QUERY", "the query has no words")
     return words, tests
+
+
+def outside_of_mail(world: World, query: str) -> str:
+    """Why the days of a query that found nothing can find nothing: before the first message, or ahead; else empty."""
+    first, last = 0, world.now + 1
+    for minus, operator, quoted, bare in _TERM.findall(query):
+        if operator.lower() in ("before", "after"):
+            day = parse_day(quoted or bare)
+            after = (operator.lower() == "after") != bool(minus)
+            first, last = (max(first, day), last) if after else (first, min(last, day))
+    return (
+        "" if first == 0 and last > world.now else outside_of_column(world, Message, "sent_at", "messages", first, last)
+    )
 
 
 def _not(test: Test) -> Test:

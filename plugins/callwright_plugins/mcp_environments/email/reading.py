@@ -11,7 +11,7 @@ from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.email.delivery import folder_named, label_named, mailbox, message_and_state
-from callwright_plugins.mcp_environments.email.queries import letter_of, query_tests
+from callwright_plugins.mcp_environments.email.queries import letter_of, outside_of_mail, query_tests
 from callwright_plugins.mcp_environments.email.rows import Contact, Folder, Label, Message, MessageState, Thread
 from callwright_plugins.mcp_environments.email.views import MessageSummary, MessageView, message_view, summary
 
@@ -23,10 +23,10 @@ class FolderView(TypedDict):
 
     folder_id: str
     name: str
-    role: str
-    total: int
+    role: Annotated[str, Field(description="What it is for; empty: one of your own.")]
+    total: Annotated[int, Field(description="Messages in it.")]
     unread: int
-    mailbox_free_bytes: int
+    mailbox_free_bytes: Annotated[int, Field(description="Of the whole mailbox.")]
 
 
 class LabelView(TypedDict):
@@ -34,7 +34,7 @@ class LabelView(TypedDict):
 
     label_id: str
     name: str
-    messages: int
+    messages: Annotated[int, Field(description="How many have it.")]
 
 
 class ContactView(TypedDict):
@@ -44,7 +44,7 @@ class ContactView(TypedDict):
     name: str
     address: str
     company: str
-    active: bool
+    active: Annotated[bool, Field(description="false: mail to them comes back.")]
 
 
 def newest_first(message: Message) -> tuple[int, str]:
@@ -153,7 +153,8 @@ def search_messages(
 ) -> Page[MessageSummary]:
     """Search all folders but spam and trash (unless in: names them), newest first; every term must hold.
 
-    BAD_QUERY for an operator that does not exist.
+    BAD_QUERY for an operator that does not exist. Warns with OUTSIDE_RECORDS if nothing is found because the days are
+    before all messages or ahead.
     """
     words, tests = query_tests(world, query)
     left_out = {
@@ -168,6 +169,8 @@ def search_messages(
     states = world.table(MessageState) if tests else {}
     for test in tests:
         letters = [letter for letter in letters if test(letter, states[letter[0].id])]
+    if not letters and tests and (why := outside_of_mail(world, query)):
+        world.warn("OUTSIDE_RECORDS", why)
     return page(letters, lambda letter: summary(world, letter.message), limit, cursor)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -15,7 +18,7 @@ class AttachmentView(TypedDict):
     attachment_id: str
     name: str
     content_type: str
-    size_bytes: int
+    size_bytes: Annotated[int, Field(description="Of the file.")]
 
 
 class MessageSummary(TypedDict):
@@ -23,11 +26,11 @@ class MessageSummary(TypedDict):
 
     message_id: str
     thread_id: str
-    sender: str
+    sender: Annotated[str, Field(description="Address.")]
     to: list[str]
     subject: str
-    snippet: str
-    sent_at: str
+    snippet: Annotated[str, Field(description="How the text begins.")]
+    sent_at: Annotated[str, Field(description="UTC.")]
     folder: str
     read: bool
     labels: list[str]
@@ -39,20 +42,20 @@ class MessageView(TypedDict):
 
     message_id: str
     thread_id: str
-    sender: str
-    reply_to: str
+    sender: Annotated[str, Field(description="Address.")]
+    reply_to: Annotated[str, Field(description="Where answers go; empty: to the sender.")]
     to: list[str]
     cc: list[str]
     bcc: list[str]
     subject: str
     body: str
-    sent_at: str
-    in_reply_to: str
+    sent_at: Annotated[str, Field(description="UTC.")]
+    in_reply_to: Annotated[str, Field(description="Id of the message that it answers; empty: none.")]
     folder: str
     read: bool
     labels: list[str]
     attachments: list[AttachmentView]
-    size_bytes: int
+    size_bytes: Annotated[int, Field(description="With attachments.")]
 
 
 class DraftView(TypedDict):
@@ -65,7 +68,7 @@ class DraftView(TypedDict):
     subject: str
     body: str
     attachments: list[AttachmentView]
-    attachment_bytes: int
+    attachment_bytes: Annotated[int, Field(description="Of all attachments.")]
     updated_at: str
     status: str
 
@@ -78,8 +81,8 @@ class SentView(TypedDict):
     to: list[str]
     cc: list[str]
     subject: str
-    sent_at: str
-    size_bytes: int
+    sent_at: Annotated[str, Field(description="UTC.")]
+    size_bytes: Annotated[int, Field(description="With attachments.")]
 
 
 class LabelsView(TypedDict):

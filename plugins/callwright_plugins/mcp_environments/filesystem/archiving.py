@@ -45,16 +45,16 @@ class ArchiveView(TypedDict):
     """An archive that was made: how many members, and how many bytes in all."""
 
     path: str
-    members: int
-    size: int
+    members: Annotated[int, Field(description="Files, directories and links in it.")]
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class ExtractView(TypedDict):
     """What was unpacked: the first hundred names, and how many in all."""
 
     path: str
-    extracted: int
-    names: list[str]
+    extracted: Annotated[int, Field(description="In all.")]
+    names: Annotated[list[str], Field(description="The first hundred.")]
 
 
 @tool(latency=5)
@@ -63,13 +63,13 @@ def make_archive(
     /,
     sources: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=5000)]],
-        Field(min_length=1, max_length=50, description="Files and directories to pack, each under its own last name."),
+        Field(min_length=1, max_length=50, description="Each is packed under its last name."),
     ],
     archive: Path,
     overwrite: Annotated[bool, Field(description="Replace a file of that name.")] = False,
 ) -> ArchiveView:
-    """Pack files and directories with all they hold into a tar archive. Links are stored as links; what may not be read
-    is left out (partial). Fails with ENOENT, EEXIST, EACCES, EDQUOT, EFBIG, ENAMETOOLONG."""
+    """Pack files and directories into a tar archive. Leaves out what may not be read (partial). Fails with ENOENT,
+    EEXIST, EACCES, EDQUOT, EFBIG, ENAMETOOLONG."""
     where = place(world, archive)
     if where.inode is not None and where.inode.kind == "dir":
         raise ToolError("EISDIR", f"{path_of(world, where.inode)} is a directory; name a file in it")
@@ -122,9 +122,9 @@ def _members(world: World, top: Inode, itself: str, closed: list[str]) -> Iterat
 def extract_archive(
     world: World, /, archive: Path, destination: Path = ".", overwrite: Overwrite = False
 ) -> ExtractView:
-    """Unpack a tar archive into an existing directory. Bits and times are those in the archive, the owner is the user.
-    Members whose names lead out of the directory are left out (partial, UNSAFE_PATH). Fails with BAD_ARCHIVE, ENOENT,
-    ENOTDIR, EEXIST (something is there and overwrite is false), EACCES, EDQUOT."""
+    """Unpack a tar archive into a directory; what comes out is the user's own. Leaves out names that lead out of the
+    directory (partial, UNSAFE_PATH). Fails with BAD_ARCHIVE, ENOENT, ENOTDIR, EEXIST (something is there and overwrite
+    is false), EACCES, EDQUOT."""
     node = regular(world, archive)
     into = directory(world, destination)
     members = list(unpack(content(world, node), path_of(world, node)))

@@ -37,7 +37,7 @@ from callwright_plugins.mcp_environments.filesystem.tree import (
 )
 from callwright_plugins.mcp_environments.filesystem.views import FileView, PathView
 
-Content = Annotated[str, Field(max_length=200_000, description="Text to write; a last line needs its own line end.")]
+Content = Annotated[str, Field(max_length=200_000, description="Text with its last line end.")]
 #: What a link that a user makes gets for bits; nobody looks at them.
 LINK_MODE: Final = 0o777
 
@@ -46,8 +46,8 @@ class ReplacedView(TypedDict):
     """How many places were replaced."""
 
     path: str
-    replaced: int
-    size: int
+    replaced: Annotated[int, Field(description="How many places.")]
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class SizeView(TypedDict):
@@ -55,7 +55,7 @@ class SizeView(TypedDict):
 
     path: str
     before: Annotated[int, Field(description="Its size in bytes before.")]
-    size: int
+    size: Annotated[int, Field(description="Bytes now.")]
 
 
 def named(world: World, path: str) -> Place:
@@ -98,11 +98,10 @@ def mkdir(
     world: World,
     /,
     path: Path,
-    parents: Annotated[bool, Field(description="Make missing parents; an existing directory is no error.")] = False,
-    mode: Annotated[str, Field(max_length=20, description="Permission bits such as 755.")] = "755",
+    parents: Annotated[bool, Field(description="As mkdir -p.")] = False,
+    mode: Annotated[str, Field(max_length=20, description="Permission bits.")] = "755",
 ) -> PathView:
-    """Make a directory. Needs write and execute permission on its parent. Fails with EEXIST, ENOENT (missing parent),
-    ENOTDIR, EACCES, EDQUOT."""
+    """Make a directory. Fails with EEXIST, ENOENT (missing parent), ENOTDIR, EACCES, EDQUOT."""
     bits = changed_mode(0o755, mode, True)
     if parents:
         return {"path": path_of(world, _made(world, path, bits))}
@@ -149,8 +148,7 @@ def rmdir(world: World, /, path: Path) -> PathView:
 
 @tool(idempotent=True)
 def touch(world: World, /, path: Path) -> FileView:
-    """Make an empty file, or set the time of an existing file or directory to now. Fails with ENOENT (missing parent),
-    EACCES, EDQUOT."""
+    """Make an empty file, or set the time of a path to now. Fails with ENOENT (missing parent), EACCES, EDQUOT."""
     where = place(world, path)
     if where.inode is None:
         if where.slash:
@@ -171,11 +169,11 @@ def write_file(
     path: Path,
     content: Content,
     mode: Annotated[
-        Literal["overwrite", "create"], Field(description="create fails with EEXIST if the file is there.")
+        Literal["overwrite", "create"], Field(description="create fails if the file is there.")
     ] = "overwrite",
 ) -> FileView:
-    """Make a file with this text, or give an existing one this text instead of its own. Fails with ENOENT (missing
-    parent), EISDIR, EACCES, EDQUOT, EFBIG, EEXIST."""
+    """Write a text file, in place of what it held. Fails with ENOENT (missing parent), EISDIR, EACCES, EDQUOT, EFBIG,
+    EEXIST."""
     where = named(world, path) if mode == "create" else place(world, path)
     if mode == "create" and where.inode is not None:
         raise ToolError("EEXIST", f"{path_of(world, where.inode)} exists; mode overwrite replaces its content")
@@ -184,7 +182,7 @@ def write_file(
 
 @tool
 def append_file(world: World, /, path: Path, content: Content) -> FileView:
-    """Add text at the end of a file, which is made if it is not there. Fails as write_file does."""
+    """Add text at the end of a file; a missing one is made. Fails as write_file does."""
     where = place(world, path)
     before = b""
     if where.inode is not None and where.inode.kind == "file":
@@ -214,12 +212,12 @@ def replace_in_file(
     world: World,
     /,
     path: Path,
-    old: Annotated[str, Field(min_length=1, max_length=20_000, description="Text to look for, exactly.")],
-    new: Annotated[str, Field(max_length=20_000, description="Text to put in its place.")],
-    count: Annotated[int, Field(ge=0, le=10_000, description="Replace at most so many, from the front; 0: all.")] = 0,
+    old: Annotated[str, Field(min_length=1, max_length=20_000, description="Text to look for.")],
+    new: Annotated[str, Field(max_length=20_000, description="Text in its place.")],
+    count: Annotated[int, Field(ge=0, le=10_000, description="At most so many; 0: all.")] = 0,
 ) -> ReplacedView:
-    """Replace text in a file (plain text, no pattern). Needs read and write permission. Fails with NO_MATCH if the text
-    does not occur, EISDIR, EACCES, EDQUOT, EFBIG, BINARY_FILE."""
+    """Replace plain text in a file. Fails with NO_MATCH if the text does not occur, EISDIR, EACCES, EDQUOT, EFBIG,
+    BINARY_FILE."""
     node = regular(world, path, READ | WRITE)
     whole = text(world, node)
     hits = whole.count(old)
@@ -238,9 +236,9 @@ def truncate_file(
     world: World,
     /,
     path: Path,
-    size: Annotated[int, Field(ge=0, le=1_000_000, description="Bytes to keep; zeros fill a longer file.")] = 0,
+    size: Annotated[int, Field(ge=0, le=1_000_000, description="Its new size in bytes.")] = 0,
 ) -> SizeView:
-    """Cut a file to a number of bytes, or fill it up with zero bytes. Fails with ENOENT, EISDIR, EACCES, EDQUOT."""
+    """Cut a file to a size, or fill it up with zeros. Fails with ENOENT, EISDIR, EACCES, EDQUOT."""
     node = regular(world, path, WRITE)
     data = _content(world, node)
     after = write(world, node, data[:size] + b"\0" * (size - len(data)))
@@ -251,11 +249,11 @@ def truncate_file(
 def symlink(
     world: World,
     /,
-    target: Annotated[str, Field(min_length=1, max_length=1000, description="What the link says, as it is.")],
+    target: Annotated[str, Field(min_length=1, max_length=1000, description="What the link says.")],
     path: Path,
 ) -> FileView:
-    """Make a symbolic link at path that points to target; a relative target begins where the link is, and it need not
-    exist. Fails with EEXIST, ENOENT (missing parent), EACCES, EDQUOT."""
+    """Make a symbolic link at path. Relative targets begin at the link and need not exist. Fails with EEXIST, ENOENT
+    (missing parent), EACCES, EDQUOT."""
     if "\0" in target:
         raise ToolError("EINVAL", "a target holds no NUL character")
     where = named(world, path)

@@ -37,7 +37,10 @@ from callwright_plugins.mcp_environments.filesystem.tree import (
 )
 from callwright_plugins.mcp_environments.filesystem.views import CopiedView, PathView, RemovedView
 
-Overwrite = Annotated[bool, Field(description="Replace files that are there already; if false they fail with EEXIST.")]
+Destination = Annotated[
+    str, Field(min_length=1, max_length=5000, description="Path; a directory gets it under its own name.")
+]
+Overwrite = Annotated[bool, Field(description="Replace what is there; else EEXIST.")]
 _SHOWN: Final = 100
 
 
@@ -152,9 +155,9 @@ def _copied_tree(world: World, node: Inode, path: str, overwrite: bool, problems
 
 
 @tool
-def cp(world: World, /, source: Path, destination: Path, overwrite: Overwrite = True) -> CopiedView:
-    """Copy one file; links are followed. A destination that is a directory gets it under its own name. Fails with
-    ENOENT, EISDIR (use cp_tree for directories), EACCES, SAME_FILE, EEXIST, EDQUOT."""
+def cp(world: World, /, source: Path, destination: Destination, overwrite: Overwrite = True) -> CopiedView:
+    """Copy one file, or what a link points to. Fails with ENOENT, EISDIR (use cp_tree for directories), EACCES,
+    SAME_FILE, EEXIST, EDQUOT."""
     node = existing(world, source)
     if node.kind == "dir":
         raise ToolError("EISDIR", f"{path_of(world, node)} is a directory; cp_tree copies directories")
@@ -164,10 +167,9 @@ def cp(world: World, /, source: Path, destination: Path, overwrite: Overwrite = 
 
 
 @tool(latency=2)
-def cp_tree(world: World, /, source: Path, destination: Path, overwrite: Overwrite = True) -> CopiedView:
-    """Copy a directory with all it holds, or a single file or link; links stay links. An existing directory as
-    destination gets the copy under its own name, and directories that are there are merged. What may not be read or
-    replaced is left out (partial). Fails with EINVAL for a copy into itself, ENOENT, ENOTDIR, EISDIR, EDQUOT."""
+def cp_tree(world: World, /, source: Path, destination: Destination, overwrite: Overwrite = True) -> CopiedView:
+    """Copy a directory, file or link; directories that are there are merged. Leaves out what may not be read or
+    replaced (partial). Fails with EINVAL for a copy into itself, ENOENT, ENOTDIR, EISDIR, EDQUOT."""
     node = existing(world, source) if source.endswith("/") else named_existing(world, source)
     path = landing(world, source, destination)
     problems: list[ToolError] = []
@@ -184,9 +186,9 @@ def existing_name(world: World, path: str) -> Inode:
 
 
 @tool
-def mv(world: World, /, source: Path, destination: Path, overwrite: Overwrite = True) -> CopiedView:
-    """Move or rename a file, link or directory. A destination that is a directory gets it under its own name. Fails
-    with ENOENT, ENOTEMPTY, ENOTDIR, EISDIR, EINVAL (into itself), EBUSY, EACCES, EPERM, SAME_FILE, EEXIST."""
+def mv(world: World, /, source: Path, destination: Destination, overwrite: Overwrite = True) -> CopiedView:
+    """Move or rename a file, link or directory. Fails with ENOENT, ENOTEMPTY, ENOTDIR, EISDIR, EINVAL (into itself),
+    EBUSY, EACCES, EPERM, SAME_FILE, EEXIST."""
     node = named_existing(world, source)
     path = landing(world, source, destination, move=True)
     where = named(world, path)
@@ -226,8 +228,8 @@ def _check_replaceable(world: World, node: Inode, there: Inode, overwrite: bool)
 
 @tool(destructive=True, irreversible=True)
 def rm(world: World, /, path: Path) -> PathView:
-    """Remove a file or a link (not what it points to). Needs write and execute permission on its directory. Fails with
-    EISDIR for a directory (rmdir or rm_tree), EBUSY for the working directory, ENOENT, EACCES, EPERM (sticky)."""
+    """Remove a file or a link. Fails with EACCES without the bits w and x of its directory, EISDIR for a directory
+    (rmdir or rm_tree), EBUSY for the working directory, ENOENT, EPERM (sticky)."""
     node = named_existing(world, path)
     check_unlinkable(world, me(world), node)
     if node.kind == "dir":
@@ -242,8 +244,8 @@ def rm(world: World, /, path: Path) -> PathView:
 
 @tool(destructive=True, latency=2, irreversible=True)
 def rm_tree(world: World, /, path: Path) -> RemovedView:
-    """Remove a directory with all it holds, or a single file or link. What may not be removed stays (partial), as do
-    the directories around it. Fails with EBUSY for the working directory or one around it, ENOENT, EACCES, EPERM."""
+    """Remove a directory with all it holds, or a file or link. What may not be removed stays, as do directories around
+    it (partial). Fails with EBUSY for the working directory or one around it, ENOENT, EACCES, EPERM."""
     node = named_existing(world, path)
     if path.rstrip("/").rpartition("/")[2] in ("", ".", ".."):
         raise ToolError("EINVAL", f"{path!r}: name the directory itself")

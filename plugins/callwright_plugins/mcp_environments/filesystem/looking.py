@@ -26,10 +26,10 @@ from callwright_plugins.mcp_environments.filesystem.paths import (
 from callwright_plugins.mcp_environments.filesystem.patterns import glob
 from callwright_plugins.mcp_environments.filesystem.rows import Inode
 from callwright_plugins.mcp_environments.filesystem.views import NodeView, node_view
-from callwright_plugins.mcp_environments.times import parse_time
+from callwright_plugins.mcp_environments.times import iso, parse_time
 
-Depth = Annotated[int, Field(ge=0, le=32, description="How many levels below the directory to go.")]
-Bytes = Annotated[int, Field(ge=0, le=10**9, description="A size in bytes.")]
+Depth = Annotated[int, Field(ge=0, le=32, description="Levels below the directory.")]
+Bytes = Annotated[int, Field(ge=0, le=10**9, description="In bytes.")]
 
 
 class TreeView(TypedDict):
@@ -37,16 +37,16 @@ class TreeView(TypedDict):
 
     path: str
     name: str
-    depth: int
+    depth: Annotated[int, Field(description="0: the directory asked for.")]
     kind: str
-    size: int
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class UsageView(TypedDict):
     """What a directory holds, in bytes and in numbers of files and directories."""
 
     path: str
-    bytes: int
+    bytes: Annotated[int, Field(description="Of regular files.")]
     files: int
     directories: int
 
@@ -56,7 +56,7 @@ class ExistsView(TypedDict):
 
     exists: bool
     kind: str | None
-    reason: str | None
+    reason: Annotated[str | None, Field(description="Code of the error; null if it exists.")]
 
 
 class TargetView(TypedDict):
@@ -71,12 +71,12 @@ def ls(
     world: World,
     /,
     path: Path = ".",
-    all: Annotated[bool, Field(description="Also names that begin with a dot.")] = False,
-    sort: Annotated[Literal["name", "size", "modified"], Field(description="Order; largest or newest first.")] = "name",
+    all: Annotated[bool, Field(description="Also hidden names.")] = False,
+    sort: Annotated[Literal["name", "size", "modified"], Field(description="Largest or newest first.")] = "name",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[NodeView]:
-    """List a directory, or a single file. Needs read and execute permission on it (EACCES)."""
+    """List a directory, or a single file. Fails with EACCES without the bits r and x."""
     node = existing(world, path)
     nodes = [node]
     if node.kind == "dir":
@@ -117,12 +117,11 @@ def tree(
     /,
     path: Path = ".",
     depth: Depth = 3,
-    directories_only: Annotated[bool, Field(description="Leave out everything else.")] = False,
+    directories_only: Annotated[bool, Field(description="No files and links.")] = False,
     limit: Limit = 50,
     cursor: Cursor = "",
 ) -> Page[TreeView]:
-    """List a directory with everything below it, parents first. Links are not followed; directories that may not be
-    read are left out (partial)."""
+    """List a directory and all below it, parents first. Follows no links. Leaves out what may not be read (partial)."""
     top = directory(world, path)
     closed: list[str] = []
     found = [
@@ -150,15 +149,15 @@ def stat(
     world: World,
     /,
     path: Path,
-    follow_links: Annotated[bool, Field(description="Describe what a link points to, not the link.")] = False,
+    follow_links: Annotated[bool, Field(description="What a link points to, not the link.")] = False,
 ) -> NodeView:
-    """Kind, size, permission bits, owner and time of one path. Fails with ENOENT, ENOTDIR, EACCES, ELOOP."""
+    """Kind, size, bits, owner and time of a path. Fails with ENOENT, ENOTDIR, EACCES, ELOOP."""
     return node_view(world, existing(world, path, follow=follow_links))
 
 
 @tool(read_only=True)
 def path_exists(world: World, /, path: Path) -> ExistsView:
-    """Whether a path leads to something that the user can reach; never fails. A link to nothing does not exist."""
+    """Whether a path leads to something; never fails."""
     try:
         return {"exists": True, "kind": existing(world, path).kind, "reason": None}
     except ToolError as error:
@@ -167,7 +166,7 @@ def path_exists(world: World, /, path: Path) -> ExistsView:
 
 @tool(read_only=True)
 def read_link(world: World, /, path: Path) -> TargetView:
-    """The target of a symbolic link as it was written. Fails with EINVAL for anything else."""
+    """Where a symbolic link points, as it is written. Fails with EINVAL for anything else."""
     node = existing(world, path, follow=False)
     if node.kind != "link":
         raise ToolError("EINVAL", f"{path_of(world, node)} is not a symbolic link")
@@ -183,18 +182,18 @@ def find(
     world: World,
     /,
     path: Path = ".",
-    name: Annotated[str, Field(max_length=255, description="Glob that whole names fit, such as *.txt.")] = "*",
+    name: Annotated[str, Field(max_length=255, description="Glob such as *.txt.")] = "*",
     kind: Annotated[Literal["any", "file", "dir", "link"], Field(description="Only this kind.")] = "any",
     min_size: Bytes = 0,
     max_size: Bytes = 10**9,
-    owner: Annotated[str, Field(max_length=64, description="Only what this user owns; empty for all.")] = "",
-    modified_since: Annotated[str, Field(max_length=40, description="Only from this ISO 8601 time on.")] = "",
+    owner: Annotated[str, Field(max_length=64, description="Only this user's; empty for all.")] = "",
+    modified_since: Annotated[str, Field(max_length=40, description="ISO 8601 time; empty for any.")] = "",
     depth: Depth = 32,
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[NodeView]:
-    """Find what fits all conditions in a directory and below it. Sizes are in bytes. Links are not followed;
-    directories that may not be read are left out (partial)."""
+    """Find what fits all conditions below a directory. Follows no links. Leaves out what may not be read (partial).
+    Warns with OUTSIDE_RECORDS for a modified_since ahead."""
     top = directory(world, path)
     fits = glob(name or "*")
     since = parse_time(modified_since) if modified_since else 0
@@ -210,13 +209,14 @@ def find(
         and fits(node.name)
     ]
     warn_closed(world, closed)
+    if not found and since > world.now:
+        world.warn("OUTSIDE_RECORDS", f"{iso(since)} is ahead: nothing was modified since; it is {iso(world.now)} now")
     return page(found, lambda one: node_view(world, one[0], one[1]), limit, cursor)
 
 
 @tool(read_only=True, latency=1)
 def disk_usage(world: World, /, path: Path = ".") -> UsageView:
-    """The bytes of all regular files in a directory and below it, and how many files and directories there are.
-    Directories that may not be read are left out (partial)."""
+    """Bytes and number of files below a directory. Leaves out what may not be read (partial)."""
     top = existing(world, path)
     at = path_of(world, top)
     closed: list[str] = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -17,19 +18,19 @@ class StackView(TypedDict):
     """The working directory and the directories that ``popd`` goes back to, the next one first."""
 
     path: str
-    stack: list[str]
+    stack: Annotated[list[str], Field(description="Where popd goes back to, the next one first.")]
 
 
 @tool(read_only=True)
 def pwd(world: World, /) -> PathView:
-    """The absolute path of the working directory, where relative paths begin."""
+    """The working directory."""
     return {"path": path_of(world, inode(world, shell(world).cwd))}
 
 
 @tool(idempotent=True)
 def cd(world: World, /, path: Path = "~") -> PathView:
-    """Make a directory the working directory; relative paths of all later calls begin there. Without a path: home.
-    Fails with ENOENT, ENOTDIR, or EACCES without execute permission."""
+    """Change the working directory. Without a path: home. Fails with ENOENT, ENOTDIR, or EACCES without execute
+    permission."""
     node = directory(world, path, PASS)
     world.update(shell(world), cwd=node.id)
     return {"path": path_of(world, node)}
@@ -37,7 +38,7 @@ def cd(world: World, /, path: Path = "~") -> PathView:
 
 @tool
 def pushd(world: World, /, path: Path) -> StackView:
-    """Go to a directory and remember the present one on the stack; popd goes back. Fails as cd does."""
+    """As cd, but popd goes back. Fails as cd does."""
     node = directory(world, path, PASS)
     now = shell(world)
     if len(now.stack) >= 32:
@@ -48,8 +49,8 @@ def pushd(world: World, /, path: Path) -> StackView:
 
 @tool
 def popd(world: World, /) -> StackView:
-    """Go back to the directory that the last pushd left. Fails with DIRSTACK_EMPTY if there is none, and with ENOENT
-    if that directory was removed."""
+    """Go back to where pushd was. Fails with DIRSTACK_EMPTY if there is none, and with ENOENT if that directory was
+    removed."""
     now = shell(world)
     if not now.stack:
         raise ToolError("DIRSTACK_EMPTY", "the stack of directories is empty; pushd puts one on it")

@@ -20,7 +20,7 @@ _WANTED: Final = {READ: "read", WRITE: "write", PASS: "search"}
 #: A path parameter; the shell's working directory is where a relative one begins.
 Path = Annotated[
     str,
-    Field(min_length=1, max_length=5000, description="Path: absolute, relative to the working directory, or from ~."),
+    Field(min_length=1, max_length=5000, description="Absolute, relative to the working directory, or from ~."),
 ]
 
 

@@ -55,7 +55,7 @@ class LinesView(TypedDict):
 
     path: str
     lines: list[str]
-    first_line: int
+    first_line: Annotated[int, Field(description="Number of the first of lines, from 1.")]
     total_lines: int
 
 
@@ -63,18 +63,18 @@ class CountView(TypedDict):
     """What ``wc`` counts: ``lines`` are line ends."""
 
     path: str
-    lines: int
+    lines: Annotated[int, Field(description="Line ends.")]
     words: int
     characters: int
-    bytes: int
+    bytes: Annotated[int, Field(description="Of the file.")]
 
 
 class DiffView(TypedDict):
     """A unified diff; ``truncated`` if it was too long to show whole."""
 
     identical: bool
-    added: int
-    removed: int
+    added: Annotated[int, Field(description="Lines.")]
+    removed: Annotated[int, Field(description="Lines.")]
     diff: str
     truncated: Annotated[bool, Field(description="There is more than is shown.")]
 
@@ -85,7 +85,7 @@ class ChecksumView(TypedDict):
     path: str
     algorithm: str
     checksum: str
-    size: int
+    size: Annotated[int, Field(description="Bytes.")]
 
 
 class TypeView(TypedDict):
@@ -103,7 +103,7 @@ def cat(
     path: Path,
     offset: Annotated[int, Field(ge=0, le=10**7, description="Character to begin at.")] = 0,
 ) -> TextView:
-    """The text of a file, at most 20000 characters in one call. Fails with ENOENT, EISDIR, EACCES, BINARY_FILE."""
+    """The text of a file, at most 20000 characters a call. Fails with ENOENT, EISDIR, EACCES, BINARY_FILE."""
     node = regular(world, path)
     whole = text(world, node)
     end = offset + MOST_SHOWN
@@ -134,7 +134,7 @@ def tail(world: World, /, path: Path, lines: Lines = 10) -> LinesView:
 
 @tool(read_only=True)
 def word_count(world: World, /, path: Path) -> CountView:
-    """How many lines, words, characters and bytes a text file has. Fails as cat does."""
+    """Lines, words, characters and bytes of a text file. Fails as cat does."""
     node = regular(world, path)
     whole = text(world, node)
     return {
@@ -152,9 +152,9 @@ def diff(
     /,
     old: Path,
     new: Path,
-    context: Annotated[int, Field(ge=0, le=20, description="Unchanged lines to show around a change.")] = 3,
+    context: Annotated[int, Field(ge=0, le=20, description="Lines around changes.")] = 3,
 ) -> DiffView:
-    """Compare two text files line by line, as diff -u does. Fails as cat does for either of them."""
+    """Compare two text files, as diff -u does. Fails as cat does for either of them."""
     before, after = regular(world, old), regular(world, new)
     left, right = split_lines(text(world, before)), split_lines(text(world, after))
     shown = "\n".join(unified(left, right, path_of(world, before), path_of(world, after), context))
@@ -173,9 +173,9 @@ def checksum(
     world: World,
     /,
     path: Path,
-    algorithm: Annotated[Literal["sha256", "sha1", "md5", "crc32"], Field(description="Which checksum.")] = "sha256",
+    algorithm: Annotated[Literal["sha256", "sha1", "md5", "crc32"], Field(description="Kind.")] = "sha256",
 ) -> ChecksumView:
-    """The checksum of a file's bytes; equal files have equal ones. Fails with ENOENT, EISDIR, EACCES."""
+    """The checksum of a file's bytes. Fails with ENOENT, EISDIR, EACCES."""
     node = regular(world, path)
     data = content(world, node)
     if algorithm == "crc32":
@@ -187,8 +187,7 @@ def checksum(
 
 @tool(read_only=True)
 def file_type(world: World, /, path: Path) -> TypeView:
-    """What kind of file this is, as file says: directory, link, empty, text, JSON, script, tar archive or data. Links
-    are not followed. Needs read permission on regular files."""
+    """Directory, link, empty, text, JSON, script, tar archive or data."""
     node = existing(world, path, follow=False)
     at = path_of(world, node)
     if node.kind == "dir":

@@ -16,7 +16,7 @@ from callwright_plugins.mcp_environments.filesystem.rows import Inode, Usage, Us
 from callwright_plugins.mcp_environments.filesystem.tree import give, walk
 from callwright_plugins.mcp_environments.filesystem.views import NodeView, UserView, node_view, user_view
 
-Recursive = Annotated[bool, Field(description="Also everything below a directory; links are left alone.")]
+Recursive = Annotated[bool, Field(description="Also what is below, but no links.")]
 UserName = Annotated[str, Field(max_length=64, description="Name of a user.")]
 
 
@@ -25,10 +25,10 @@ class QuotaView(TypedDict):
 
     user: str
     used_bytes: int
-    quota_bytes: int | None
-    free_bytes: int | None
+    quota_bytes: Annotated[int | None, Field(description="null: no bound.")]
+    free_bytes: Annotated[int | None, Field(description="null: no bound.")]
     used_inodes: int
-    quota_inodes: int | None
+    quota_inodes: Annotated[int | None, Field(description="null: no bound.")]
 
 
 class WhoView(TypedDict):
@@ -46,7 +46,7 @@ class SwitchView(TypedDict):
 
     verified: bool
     user: str
-    attempts_left: int
+    attempts_left: Annotated[int, Field(description="Wrong passwords that the account still takes.")]
 
 
 @tool(idempotent=True)
@@ -54,11 +54,11 @@ def chmod(
     world: World,
     /,
     path: Path,
-    mode: Annotated[str, Field(min_length=1, max_length=40, description="Bits: 644, u+x, go-w, a=r, u+rwX,go-rwx.")],
+    mode: Annotated[str, Field(min_length=1, max_length=40, description="Such as 644 or u+x,go-w.")],
     recursive: Recursive = False,
 ) -> NodeView:
-    """Change permission bits; links are followed. Only the owner and root may (EPERM); recursive leaves out what others
-    own (partial). Fails with EINVAL for a mode that is none."""
+    """Change permission bits. Only the owner and root may (EPERM). With recursive it leaves out what others own
+    (partial). Fails with EINVAL for a mode that is none."""
     top = existing(world, path)
     user, denied = me(world), 0
     nodes = [node for _, node in walk(world, top) if node.kind != "link"] if recursive else [top]
@@ -80,13 +80,12 @@ def chown(
     world: World,
     /,
     path: Path,
-    owner: Annotated[str, Field(max_length=64, description="New owner; empty to keep the owner.")] = "",
-    group: Annotated[str, Field(max_length=64, description="New group; empty to keep the group.")] = "",
+    owner: Annotated[str, Field(max_length=64, description="Empty: as it is.")] = "",
+    group: Annotated[str, Field(max_length=64, description="Empty: as it is.")] = "",
     recursive: Recursive = False,
 ) -> NodeView:
-    """Give a file or directory another owner or group; links are followed. Only root may change owners; an owner may
-    change the group to one that they belong to (EPERM). Sizes count against the new owner's quota (EDQUOT). Fails with
-    NOT_FOUND for an unknown user or group."""
+    """Change owner (root only) or group (an owner to one of theirs) (EPERM). Sizes count against the new owner's quota
+    (EDQUOT). Fails with NOT_FOUND for an unknown user or group."""
     if not owner and not group:
         raise ToolError("EINVAL", "give an owner, a group, or both")
     top = existing(world, path)
@@ -117,13 +116,13 @@ def _check_chown(world: World, user: User, node: Inode, owner: str, group: str) 
 
 @tool(read_only=True, discovery=True)
 def list_users(world: World, /, limit: Limit = 20, cursor: Cursor = "") -> Page[UserView]:
-    """List the users of the system with their groups and homes."""
+    """List the users with their groups and homes."""
     return page(list(world.rows(User)), user_view, limit, cursor)
 
 
 @tool(read_only=True)
 def whoami(world: World, /) -> WhoView:
-    """The user whose rights count now, with groups, home and working directory."""
+    """The user whose rights count now."""
     user = me(world)
     return {
         "name": user.name,
@@ -136,7 +135,7 @@ def whoami(world: World, /) -> WhoView:
 
 @tool(read_only=True)
 def quota_info(world: World, /, user: UserName = "") -> QuotaView:
-    """How many bytes and inodes a user has used and may use. Only root may ask for others (EPERM)."""
+    """Used and allowed bytes and inodes. Only root may ask for others (EPERM)."""
     asking = me(world)
     one = world.need(User, user or asking.name, "NOT_FOUND", f"there is no user {user!r}; see list_users")
     if asking.uid and one.name != asking.name:
@@ -161,9 +160,8 @@ def switch_user(
         str, Field(max_length=200, description="The user's password.", json_schema_extra={"x-sensitive": True})
     ] = "",
 ) -> SwitchView:
-    """Become another user, as su does; the working directory stays. root needs no password, and nobody does for
-    themselves. A wrong one is refused (BAD_PASSWORD) and counted; after the third the account is LOCKED. Fails with
-    NOT_FOUND, LOCKED."""
+    """Become another user, as su does; root needs no password. The third wrong one (BAD_PASSWORD) locks the account.
+    Fails with NOT_FOUND, LOCKED."""
     one = world.need(User, user, "NOT_FOUND", f"there is no user {user!r}; see list_users")
     asking = me(world)
     if asking.uid and one.name != asking.name:

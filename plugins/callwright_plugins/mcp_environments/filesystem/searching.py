@@ -20,8 +20,8 @@ class MatchView(TypedDict):
     """A line with a match; ``line`` is its number from 1, ``text`` at most 400 characters of it."""
 
     path: str
-    line: int
-    text: str
+    line: Annotated[int, Field(description="Its number, from 1.")]
+    text: Annotated[str, Field(description="At most 400 characters.")]
 
 
 @tool(read_only=True, latency=1)
@@ -29,20 +29,20 @@ def grep(
     world: World,
     /,
     pattern: Annotated[
-        str, Field(min_length=1, max_length=200, description="Regular expression (no back-references, no look-around).")
+        str, Field(min_length=1, max_length=200, description="Regular expression, no look-around or back-references.")
     ],
     path: Path = ".",
-    recursive: Annotated[bool, Field(description="Search all files below a directory.")] = False,
-    ignore_case: Annotated[bool, Field(description="Take upper and lower case as equal.")] = False,
-    fixed: Annotated[bool, Field(description="The pattern is plain text, not a regular expression.")] = False,
-    invert: Annotated[bool, Field(description="Lines without a match instead.")] = False,
-    name: Annotated[str, Field(max_length=255, description="Only files whose names fit this glob.")] = "*",
+    recursive: Annotated[bool, Field(description="All files below a directory.")] = False,
+    ignore_case: Annotated[bool, Field(description="Upper and lower case are equal.")] = False,
+    fixed: Annotated[bool, Field(description="The pattern is plain text.")] = False,
+    invert: Annotated[bool, Field(description="Lines without a match.")] = False,
+    name: Annotated[str, Field(max_length=255, description="Glob such as *.txt.")] = "*",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[MatchView]:
-    """Search lines of a text file, or with recursive of all text files below a directory. No match is an empty page.
-    Fails with EISDIR for a directory without recursive, BAD_PATTERN, EACCES; files that may not be read are left out
-    of a recursive search (partial), as is what goes beyond the limit on work (SEARCH_LIMIT)."""
+    """Search lines of a text file, or of all below a directory. Fails with EISDIR for a directory without recursive,
+    BAD_PATTERN, EACCES; files that may not be read are left out of a recursive search (partial), as is what goes beyond
+    the limit on work (SEARCH_LIMIT)."""
     matches = expression(pattern, ignore_case, fixed)
     top = existing(world, path)
     at = path_of(world, top)

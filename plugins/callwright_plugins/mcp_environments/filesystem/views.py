@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -17,13 +20,13 @@ class NodeView(TypedDict):
     path: str
     name: str
     kind: str
-    size: int
-    mode: str
+    size: Annotated[int, Field(description="Bytes.")]
+    mode: Annotated[str, Field(description="Octal.")]
     permissions: str
     owner: str
     group: str
-    modified: str
-    target: str | None
+    modified: Annotated[str, Field(description="UTC.")]
+    target: Annotated[str | None, Field(description="Of links only.")]
 
 
 class UserView(TypedDict):
@@ -45,15 +48,15 @@ class FileView(TypedDict):
     """A file that was written."""
 
     path: str
-    size: int
-    created: bool
+    size: Annotated[int, Field(description="Bytes.")]
+    created: Annotated[bool, Field(description="false: it was there before.")]
 
 
 class RemovedView(TypedDict):
     """What was taken away."""
 
-    removed: list[str]
-    count: int
+    removed: Annotated[list[str], Field(description="The first of the paths.")]
+    count: Annotated[int, Field(description="Of all paths.")]
 
 
 class CopiedView(TypedDict):
@@ -61,7 +64,7 @@ class CopiedView(TypedDict):
 
     source: str
     path: str
-    copied: int
+    copied: Annotated[int, Field(description="How many files, directories and links.")]
 
 
 def node_view(world: World, node: Inode, path: str = "") -> NodeView:

@@ -53,8 +53,8 @@ class LineView(TypedDict):
     options: list[str]
     note: str
     quantity: int
-    unit_price_cents: int
-    line_total_cents: int
+    unit_price_cents: Annotated[int, Field(description="With its options.")]
+    line_total_cents: Annotated[int, Field(description="With its options, all pieces.")]
     available_now: Annotated[bool, Field(description="Whether it is served at this hour and not sold out.")]
 
 
@@ -69,12 +69,12 @@ class BasketView(TypedDict):
     items: list[LineView]
     promo_code: str | None
     promo_problem: Annotated[str, Field(description="Why the promo does not count; empty if it does.")]
-    subtotal_cents: int
-    discount_cents: int
-    delivery_cents: int
-    service_cents: int
-    total_cents: int
-    min_order_cents: int
+    subtotal_cents: Annotated[int, Field(description="Lines only.")]
+    discount_cents: Annotated[int, Field(description="Of the promo, taken off.")]
+    delivery_cents: Annotated[int, Field(description="Fee to the address.")]
+    service_cents: Annotated[int, Field(description="Fee of the platform.")]
+    total_cents: Annotated[int, Field(description="Subtotal less discount, with both fees; no tip.")]
+    min_order_cents: Annotated[int, Field(description="Least subtotal.")]
     missing_cents: Annotated[int, Field(description="What the food lacks of the minimum order.")]
     saved_card_last4: str
 

@@ -52,18 +52,18 @@ class RestaurantSummary(TypedDict):
     name: str
     cuisine: str
     open_now: bool
-    rating: float | None
-    delivery_fee_cents: int | None
-    min_order_cents: int | None
-    delivery_minutes: int | None
+    rating: Annotated[float | None, Field(description="1 to 5 stars; null: none.")]
+    delivery_fee_cents: Annotated[int | None, Field(description="To address_id; null without one.")]
+    min_order_cents: Annotated[int | None, Field(description="To address_id; null without one.")]
+    delivery_minutes: Annotated[int | None, Field(description="To address_id; null without one.")]
 
 
 class Hours(TypedDict):
     """Opening hours of a day, as UTC times; a close above 24:00 is in the night after."""
 
     day: str
-    opens: str
-    closes: str
+    opens: Annotated[str, Field(description="UTC.")]
+    closes: Annotated[str, Field(description="UTC; above 24:00: in the night after.")]
 
 
 class PromoView(TypedDict):
@@ -71,10 +71,10 @@ class PromoView(TypedDict):
 
     code: str
     kind: PromoKind
-    percent: int | None
-    amount_cents: int | None
+    percent: Annotated[int | None, Field(description="Off the subtotal; null: a fixed amount.")]
+    amount_cents: Annotated[int | None, Field(description="Off the subtotal; null: a percentage.")]
     min_spend_cents: int
-    first_order_only: bool
+    first_order_only: Annotated[bool, Field(description="Only for a first order.")]
     expires_at: str
 
 
@@ -82,8 +82,8 @@ class ZoneView(TypedDict):
     """A district that a restaurant delivers to."""
 
     district: str
-    fee_cents: int
-    min_order_cents: int
+    fee_cents: Annotated[int, Field(description="Delivery.")]
+    min_order_cents: Annotated[int, Field(description="Least subtotal.")]
 
 
 class RestaurantView(TypedDict):
@@ -95,8 +95,8 @@ class RestaurantView(TypedDict):
     district: str
     open_now: bool
     next_opening: Annotated[str | None, Field(description="When it opens next; null: it is open, or will not open.")]
-    rating: float | None
-    rating_count: int
+    rating: Annotated[float | None, Field(description="1 to 5 stars; null: none.")]
+    rating_count: Annotated[int, Field(description="How many.")]
     hours: list[Hours]
     zones: list[ZoneView]
     promos: list[PromoView]
@@ -110,10 +110,10 @@ class MenuItem(TypedDict):
     description: str
     menu: str
     served: Annotated[str, Field(description="When the menu is served.")]
-    price_cents: int
+    price_cents: Annotated[int, Field(description="Without options.")]
     vegetarian: bool
     available_now: Annotated[bool, Field(description="Whether it is served at this hour and not sold out.")]
-    has_required_options: bool
+    has_required_options: Annotated[bool, Field(description="Options have to be chosen.")]
 
 
 class OptionView(TypedDict):
@@ -140,7 +140,7 @@ class ItemOptions(TypedDict):
 
     item_id: str
     name: str
-    price_cents: int
+    price_cents: Annotated[int, Field(description="Without options.")]
     groups: list[GroupView]
 
 
@@ -158,12 +158,12 @@ class Estimate(TypedDict):
 
     restaurant_id: str
     address_id: str
-    fee_cents: int
-    min_order_cents: int
-    distance_m: int
+    fee_cents: Annotated[int, Field(description="Delivery.")]
+    min_order_cents: Annotated[int, Field(description="Least subtotal.")]
+    distance_m: Annotated[int, Field(description="From the restaurant to the address.")]
     prepare_minutes: int
-    delivery_minutes: int
-    arrives_at: str
+    delivery_minutes: Annotated[int, Field(description="From the order on, preparing included.")]
+    arrives_at: Annotated[str, Field(description="Of an order placed now (UTC).")]
 
 
 @tool(read_only=True, discovery=True)
@@ -171,7 +171,13 @@ def search_restaurants(
     world: World,
     /,
     query: Annotated[str, Field(description="Part of a name or cuisine; empty for all.", max_length=60)] = "",
-    cuisine: Annotated[str, Field(description="Exactly this cuisine, such as italian.", max_length=40)] = "",
+    cuisine: Annotated[
+        str,
+        Field(
+            description="bakery, burgers, indian, italian, japanese, lebanese, mexican or thai; empty for all.",
+            max_length=40,
+        ),
+    ] = "",
     address_id: Annotated[
         str, Field(description="Only restaurants that deliver to this address, with fee and time.", max_length=40)
     ] = "",

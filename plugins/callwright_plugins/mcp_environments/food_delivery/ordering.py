@@ -57,7 +57,7 @@ class OrderLine(TypedDict):
     name: str
     options: list[str]
     quantity: int
-    unit_price_cents: int
+    unit_price_cents: Annotated[int, Field(description="With its options.")]
 
 
 class OrderView(TypedDict):
@@ -72,14 +72,14 @@ class OrderView(TypedDict):
     items: list[OrderLine]
     payment: Payment
     promo_code: str | None
-    subtotal_cents: int
-    discount_cents: int
-    delivery_cents: int
-    service_cents: int
-    total_cents: int
-    tip_cents: int
-    refunded_cents: int
-    rated: bool
+    subtotal_cents: Annotated[int, Field(description="Lines only.")]
+    discount_cents: Annotated[int, Field(description="Of the promo, taken off.")]
+    delivery_cents: Annotated[int, Field(description="Fee to the address.")]
+    service_cents: Annotated[int, Field(description="Fee of the platform.")]
+    total_cents: Annotated[int, Field(description="Subtotal less discount, with both fees; no tip.")]
+    tip_cents: Annotated[int, Field(description="Beside the total.")]
+    refunded_cents: Annotated[int, Field(description="So far.")]
+    rated: Annotated[bool, Field(description="It can be rated once.")]
 
 
 class Step(TypedDict):
@@ -95,10 +95,10 @@ class TrackView(TypedDict):
     order_id: str
     status: OrderStatus
     steps: list[Step]
-    courier: str | None
+    courier: Annotated[str | None, Field(description="null until it is picked up.")]
     expected_at: str | None
     delivered_at: str | None
-    can_cancel: bool
+    can_cancel: Annotated[bool, Field(description="Until the kitchen begins.")]
 
 
 class Cancellation(TypedDict):
@@ -106,14 +106,14 @@ class Cancellation(TypedDict):
 
     order_id: str
     status: OrderStatus
-    refund_cents: int
+    refund_cents: Annotated[int, Field(description="What goes back.")]
 
 
 class Tip(TypedDict):
     """A tip."""
 
     order_id: str
-    tip_cents: int
+    tip_cents: Annotated[int, Field(description="Beside the total of the order.")]
 
 
 class RatingView(TypedDict):
@@ -123,7 +123,7 @@ class RatingView(TypedDict):
     order_id: str
     food_stars: int
     courier_stars: int | None
-    restaurant_rating: float | None
+    restaurant_rating: Annotated[float | None, Field(description="Of all ratings now.")]
 
 
 @tool(cost="delivery_cents + service_cents", latency=4)

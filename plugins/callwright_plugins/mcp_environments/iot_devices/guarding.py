@@ -72,7 +72,7 @@ class LockView(TypedDict):
 
     device_id: str
     locked: bool
-    verified: bool
+    verified: Annotated[bool, Field(description="Whether the code was right.")]
     attempts_left: Annotated[int, Field(description="Wrong codes that may still be given before it takes none.")]
 
 
@@ -80,9 +80,9 @@ class AlarmView(TypedDict):
     """The alarm; ``attempts_left`` is how many wrong codes are before it locks out."""
 
     mode: AlarmMode
-    verified: bool
+    verified: Annotated[bool, Field(description="Whether the code was right.")]
     attempts_left: Annotated[int, Field(description="Wrong codes that may still be given before it takes none.")]
-    bypassed: list[str]
+    bypassed: Annotated[list[str], Field(description="Ids of devices that it does not watch.")]
 
 
 class Skipped(TypedDict):
@@ -90,7 +90,7 @@ class Skipped(TypedDict):
 
     device_id: str
     command: Command
-    code: str
+    code: Annotated[str, Field(description="Why, as a failure code.")]
 
 
 class Activation(TypedDict):

@@ -45,6 +45,7 @@ from callwright_plugins.mcp_environments.iot_devices.views import (
     device_view,
     reading_view,
 )
+from callwright_plugins.mcp_environments.recorded_times import outside_of_column
 from callwright_plugins.mcp_environments.times import HOUR, MINUTE, iso, parse_time
 
 DAY_NAMES: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -60,7 +61,7 @@ class RoomView(TypedDict):
     name: str
     floor: int
     device_count: int
-    alarm_mode: AlarmMode
+    alarm_mode: Annotated[AlarmMode, Field(description="Of the whole home.")]
 
 
 class StepView(TypedDict):
@@ -85,9 +86,9 @@ class AutomationView(TypedDict):
     automation_id: str
     name: str
     trigger: Trigger
-    time: str | None
-    days: list[str]
-    source_device_id: str | None
+    time: Annotated[str | None, Field(description="UTC; of those that run daily.")]
+    days: Annotated[list[str], Field(description="Of those that run daily.")]
+    source_device_id: Annotated[str | None, Field(description="Whose event starts it; null: none.")]
     event: Event | None
     scene_id: str | None
     steps: list[StepView]
@@ -99,7 +100,7 @@ class AutomationView(TypedDict):
 class Sample(TypedDict):
     """A value at a time."""
 
-    at: str
+    at: Annotated[str, Field(description="UTC.")]
     value: float
 
 
@@ -109,8 +110,8 @@ class DeviceEnergy(TypedDict):
     device_id: str
     name: str
     room_id: str
-    on_minutes: int
-    energy_wh: int
+    on_minutes: Annotated[int, Field(description="In the time asked for.")]
+    energy_wh: Annotated[int, Field(description="In the time asked for.")]
 
 
 class Energy(TypedDict):
@@ -118,7 +119,7 @@ class Energy(TypedDict):
 
     start: str
     end: str
-    total_wh: int
+    total_wh: Annotated[int, Field(description="Of the devices listed.")]
     devices: list[DeviceEnergy]
 
 
@@ -127,7 +128,7 @@ class LockEntryView(TypedDict):
 
     at: str
     event: Literal["locked", "unlocked", "wrong_code"]
-    by: str
+    by: Annotated[str, Field(description="Who did it, or what.")]
 
 
 @tool(read_only=True, discovery=True)
@@ -239,7 +240,7 @@ def get_energy_usage(
     room_id: RoomFilter = "",
 ) -> Energy:
     """What devices used between two times in watt-hours, from when they were on and what they drew. Fails with
-    BAD_PERIOD if the times are in the wrong order or ahead.
+    BAD_PERIOD if the times are in the wrong order or ahead. Warns with OUTSIDE_RECORDS if they are before the records.
     """
     last = parse_time(end) if end else world.now
     first = parse_time(start) if start else last - 24 * HOUR
@@ -252,6 +253,8 @@ def get_energy_usage(
         need_device(world, device_id)
     if room_id:
         world.need(Room, room_id, message=f"there is no room {room_id!r}; use list_rooms")
+    if why := outside_of_column(world, Usage, "start", "records", first, last):
+        world.warn("OUTSIDE_RECORDS", why)
     used: dict[str, tuple[int, int]] = {}
     usages = world.find(Usage, device_id=device_id) if device_id else world.rows(Usage)
     for usage in [one for one in usages if one.start < last and (one.end is None or one.end > first)]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NotRequired
+from typing import Annotated, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -29,27 +30,27 @@ class DeviceSummary(TypedDict):
     room_id: str
     kind: Kind
     capabilities: list[Capability]
-    online: bool
-    on: bool | None
+    online: Annotated[bool, Field(description="Others obey nothing.")]
+    on: Annotated[bool | None, Field(description="null: it is not switched.")]
 
 
 class DeviceView(DeviceSummary):
     """A device in full; fields are there where the device has the capability."""
 
     changed_at: str
-    power_watts: int
-    brightness: NotRequired[int]
-    min_brightness: NotRequired[int]
+    power_watts: Annotated[int, Field(description="Drawn now.")]
+    brightness: NotRequired[Annotated[int, Field(description="Percent.")]]
+    min_brightness: NotRequired[Annotated[int, Field(description="Percent.")]]
     color: NotRequired[str]
     color_temperature_k: NotRequired[int]
-    speed: NotRequired[int]
+    speed: NotRequired[Annotated[int, Field(description="0 to max_speed.")]]
     max_speed: NotRequired[int]
     mode: NotRequired[Mode]
     modes: NotRequired[list[Mode]]
-    target_c: NotRequired[float | None]
-    position: NotRequired[int]
+    target_c: NotRequired[Annotated[float | None, Field(description="Degrees Celsius; null: none.")]]
+    position: NotRequired[Annotated[int, Field(description="Percent open.")]]
     locked: NotRequired[bool]
-    jammed: NotRequired[bool]
+    jammed: NotRequired[Annotated[bool, Field(description="It can neither be locked nor unlocked.")]]
 
 
 class Reading(TypedDict):
@@ -59,9 +60,9 @@ class Reading(TypedDict):
     name: str
     room_id: str
     quantity: Quantity
-    value: float | None
+    value: Annotated[float | None, Field(description="null: it does not answer.")]
     unit: str
-    at: str
+    at: Annotated[str, Field(description="UTC.")]
 
 
 def device_summary(world: World, device: Device) -> DeviceSummary:

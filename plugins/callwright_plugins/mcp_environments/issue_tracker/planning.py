@@ -26,7 +26,7 @@ class AddedView(TypedDict):
     """What was put into a sprint, and what was not, with the reason."""
 
     sprint: SprintView
-    added: list[str]
+    added: Annotated[list[str], Field(description="Keys of issues.")]
     left_out: Annotated[list[str], Field(description="Keys of issues that were not put into the sprint.")]
 
 
@@ -34,10 +34,10 @@ class CompletedView(TypedDict):
     """How a sprint ended: what was done, and where the rest went (``None``: the backlog)."""
 
     sprint: SprintView
-    done: list[str]
-    done_points: int
+    done: Annotated[list[str], Field(description="Keys of issues.")]
+    done_points: Annotated[int, Field(description="Story points.")]
     carried: Annotated[list[str], Field(description="Keys of open issues that left the sprint when it was closed.")]
-    moved_to: str | None
+    moved_to: Annotated[str | None, Field(description="Id of a sprint; null: the backlog.")]
 
 
 def _not_closed(sprint: Sprint) -> None:

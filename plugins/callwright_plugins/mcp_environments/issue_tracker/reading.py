@@ -51,13 +51,33 @@ Query = Annotated[str, Field(max_length=100, description="Only those that hold t
 _PRIORITIES: Final = {"highest": 0, "high": 1, "medium": 2, "low": 3, "lowest": 4}
 
 
+#: What the history of an issue keeps.
+ChangedField = Literal[
+    "",
+    "created",
+    "status",
+    "resolution",
+    "assignee",
+    "sprint",
+    "summary",
+    "description",
+    "type",
+    "priority",
+    "labels",
+    "points",
+    "estimate_minutes",
+    "spent_minutes",
+    "link",
+]
+
+
 class ChangeView(TypedDict):
     """A change of one field."""
 
     field: str
     old: str
     new: str
-    author: str
+    author: Annotated[str, Field(description="Id of a user.")]
     at: str
 
 
@@ -67,8 +87,8 @@ class TransitionView(TypedDict):
     to: str
     name: str
     category: str
-    needs_resolution: bool
-    needs_assignee: bool
+    needs_resolution: Annotated[bool, Field(description="transition_issue wants a resolution.")]
+    needs_assignee: Annotated[bool, Field(description="The issue must have one.")]
     obstacle: Annotated[str | None, Field(description="What keeps the issue from going there; null: nothing.")]
 
 
@@ -77,7 +97,7 @@ class ColumnView(TypedDict):
 
     status: str
     category: str
-    points: int
+    points: Annotated[int, Field(description="Story points of its issues.")]
     issues: list[IssueLine]
 
 
@@ -150,17 +170,20 @@ def search_issues(
     /,
     project: Annotated[str, Field(max_length=20, description="Only of this project; empty for all.")] = "",
     text: Query = "",
-    status: Annotated[
-        str,
-        Field(max_length=40, description="Only in this status, as get_issue writes it."),
-    ] = "",
+    status: Annotated[str, Field(max_length=40, description="Only in this status, as list_projects writes it.")] = "",
     category: Annotated[
         Literal["any", "todo", "in_progress", "done", "open"], Field(description="open: todo and in_progress.")
     ] = "any",
     type: Annotated[Literal["any", "bug", "task", "story", "epic"], Field(description="Only of this type.")] = "any",
     assignee: Annotated[str, Field(max_length=20, description="Only of this user; 'none': of nobody.")] = "",
     sprint: Annotated[str, Field(max_length=20, description="Only of this sprint; 'none': of the backlog.")] = "",
-    label: Annotated[str, Field(max_length=40, description="Only with this label.")] = "",
+    label: Annotated[
+        str,
+        Field(
+            max_length=40,
+            description="backend, customer, frontend, quick-win, regression, security, tech-debt or one of your own.",
+        ),
+    ] = "",
     order: Annotated[Literal["key", "updated", "priority"], Field(description="Latest or highest first.")] = "key",
     limit: Limit = 20,
     cursor: Cursor = "",
@@ -186,9 +209,13 @@ def search_issues(
         found.sort(key=lambda issue: -issue.updated)
     elif order == "priority":
         found.sort(key=lambda issue: _PRIORITIES[issue.priority])
-    if not found and (unknown := none_such(world, Status, "name", status)):
+    if not found and (unknown := _unknown(world, status, label)):
         world.warn("UNKNOWN_VALUE", unknown)
     return page(found, lambda issue: issue_line(world, issue), limit, cursor)
+
+
+def _unknown(world: World, status: str, label: str) -> str:
+    return none_such(world, Status, "name", status, "status") or none_such(world, Issue, "labels", label, "label")
 
 
 def _with_texts(issue: Issue) -> tuple[Issue, str, str]:
@@ -210,7 +237,7 @@ def get_issue_history(
     world: World,
     /,
     issue: IssueKey,
-    field: Annotated[str, Field(max_length=40, description="Only changes of this field, such as status.")] = "",
+    field: Annotated[ChangedField, Field(description="Only changes of this field; empty for all.")] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[ChangeView]:

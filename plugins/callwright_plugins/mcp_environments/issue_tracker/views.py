@@ -27,10 +27,10 @@ class ProjectView(TypedDict):
 
     key: str
     name: str
-    lead: str
-    members: int
-    archived: bool
-    statuses: list[str]
+    lead: Annotated[str, Field(description="Id of a user.")]
+    members: Annotated[int, Field(description="How many.")]
+    archived: Annotated[bool, Field(description="Can only be read.")]
+    statuses: Annotated[list[str], Field(description="Of its workflow, in order.")]
 
 
 class UserView(TypedDict):
@@ -39,7 +39,7 @@ class UserView(TypedDict):
     id: str
     name: str
     email: str
-    active: bool
+    active: Annotated[bool, Field(description="Others are assigned nothing.")]
 
 
 class IssueLine(TypedDict):
@@ -51,18 +51,18 @@ class IssueLine(TypedDict):
     status: str
     category: str
     priority: str
-    assignee: str | None
-    points: int
-    sprint: str | None
+    assignee: Annotated[str | None, Field(description="Id of a user; null: nobody.")]
+    points: Annotated[int, Field(description="Story points.")]
+    sprint: Annotated[str | None, Field(description="Id; null: in the backlog.")]
 
 
 class LinkView(TypedDict):
     """A link as seen from an issue: ``relation`` is blocks, is_blocked_by, duplicates, is_duplicated_by or relates."""
 
     link_id: str
-    relation: str
-    issue: str
-    status: str
+    relation: Annotated[str, Field(description="As seen from this issue.")]
+    issue: Annotated[str, Field(description="Key of the other issue.")]
+    status: Annotated[str, Field(description="Of the other issue.")]
 
 
 class IssueView(IssueLine):
@@ -75,8 +75,8 @@ class IssueView(IssueLine):
     resolution: str | None
     created: str
     updated: str
-    estimate_minutes: int
-    spent_minutes: int
+    estimate_minutes: Annotated[int, Field(description="Of the whole issue.")]
+    spent_minutes: Annotated[int, Field(description="On the issue in all.")]
     remaining_minutes: Annotated[int, Field(description="Estimate less the work that is logged, at least 0.")]
     links: list[LinkView]
     open_blockers: list[str]
@@ -93,9 +93,9 @@ class SprintView(TypedDict):
     goal: str
     starts: str | None
     ends: str | None
-    issues: int
-    points: int
-    capacity_points: int
+    issues: Annotated[int, Field(description="How many now.")]
+    points: Annotated[int, Field(description="Story points of its issues now.")]
+    capacity_points: Annotated[int, Field(description="Story points that fit.")]
 
 
 class CommentView(TypedDict):
@@ -103,7 +103,7 @@ class CommentView(TypedDict):
 
     id: str
     issue: str
-    author: str
+    author: Annotated[str, Field(description="Id of a user.")]
     body: str
     created: str
 

@@ -49,8 +49,8 @@ class LinkedView(TypedDict):
 
     link_id: str
     kind: str
-    source: str
-    target: str
+    source: Annotated[str, Field(description="Key of an issue.")]
+    target: Annotated[str, Field(description="Key of an issue.")]
 
 
 class WorkView(TypedDict):
@@ -58,9 +58,9 @@ class WorkView(TypedDict):
 
     worklog_id: str
     issue: str
-    minutes: int
-    started: str
-    spent_minutes: int
+    minutes: Annotated[int, Field(description="Of this entry.")]
+    started: Annotated[str, Field(description="UTC.")]
+    spent_minutes: Annotated[int, Field(description="On the issue in all.")]
     remaining_minutes: Annotated[int, Field(description="Estimate less the work that is logged, at least 0.")]
 
 

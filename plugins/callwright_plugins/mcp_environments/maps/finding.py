@@ -38,13 +38,13 @@ class GeocodeView(TypedDict):
     """What an address may mean, the best first, and how many there are in all."""
 
     results: list[AddressView]
-    total: int
+    total: Annotated[int, Field(description="Of all results.")]
 
 
 class NearestView(AddressView):
     """The nearest address, and how far it is."""
 
-    distance_m: int
+    distance_m: Annotated[int, Field(description="As the crow flies.")]
 
 
 class CategoryView(TypedDict):
@@ -52,7 +52,7 @@ class CategoryView(TypedDict):
 
     category: str
     name: str
-    places: int
+    places: Annotated[int, Field(description="How many.")]
 
 
 class PlaceLine(TypedDict):
@@ -63,15 +63,15 @@ class PlaceLine(TypedDict):
     category: str
     address: str
     location: str
-    rating: float
-    distance_m: int | None
+    rating: Annotated[float, Field(description="1 to 5 stars.")]
+    distance_m: Annotated[int | None, Field(description="As the crow flies; null without a centre.")]
 
 
 class PlaceView(PlaceLine):
     """A place with its hours in local time; ``open_now`` is as of the session's time."""
 
-    opens: str
-    closes: str
+    opens: Annotated[str, Field(description="Local time.")]
+    closes: Annotated[str, Field(description="Local time.")]
     open_now: bool
     timezone: str
 
@@ -89,7 +89,7 @@ class TimezoneView(TypedDict):
     location: str
     timezone: str
     utc_offset_minutes: int
-    local_time: str
+    local_time: Annotated[str, Field(description="At the location.")]
 
 
 def zone_name(minutes: int) -> str:

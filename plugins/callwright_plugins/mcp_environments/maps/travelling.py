@@ -49,8 +49,8 @@ class StepView(TypedDict):
 
     road: str
     kind: str
-    distance_m: int
-    duration_s: int
+    distance_m: Annotated[int, Field(description="By road.")]
+    duration_s: Annotated[int, Field(description="Without traffic.")]
 
 
 class RouteView(TypedDict):
@@ -60,16 +60,16 @@ class RouteView(TypedDict):
     mode: str
     origin: str
     destination: str
-    distance_m: int
-    duration_s: int
+    distance_m: Annotated[int, Field(description="By road.")]
+    duration_s: Annotated[int, Field(description="Without traffic.")]
     steps: list[StepView]
 
 
 class CellView(TypedDict):
     """One pair of a matrix; ``None`` where there is no route."""
 
-    distance_m: int | None
-    duration_s: int | None
+    distance_m: Annotated[int | None, Field(description="By road; null: no route.")]
+    duration_s: Annotated[int | None, Field(description="null: no route.")]
 
 
 class MatrixView(TypedDict):
@@ -84,17 +84,17 @@ class MatrixView(TypedDict):
 class DistanceView(TypedDict):
     """The way as the crow flies, and its direction clockwise from north."""
 
-    distance_m: int
+    distance_m: Annotated[int, Field(description="As the crow flies.")]
     bearing_degrees: Annotated[float, Field(description="Direction clockwise from north.")]
 
 
 class ArrivalView(TypedDict):
     """When one arrives; local time is that of the destination."""
 
-    departs: str
-    arrives: str
-    arrives_local: str
-    duration_s: int
+    departs: Annotated[str, Field(description="UTC.")]
+    arrives: Annotated[str, Field(description="UTC.")]
+    arrives_local: Annotated[str, Field(description="At the destination.")]
+    duration_s: Annotated[int, Field(description="With traffic.")]
     traffic_s: Annotated[int, Field(description="Seconds that traffic adds.")]
 
 

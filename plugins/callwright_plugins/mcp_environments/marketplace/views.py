@@ -22,9 +22,11 @@ class ListingView(TypedDict):
     category: str
     condition: str
     kind: str
-    price_cents: int
-    buy_now_cents: int | None
-    quantity: int
+    price_cents: Annotated[
+        int, Field(description="Now: of a fixed one the price, of an auction the highest bid or else the start.")
+    ]
+    buy_now_cents: Annotated[int | None, Field(description="null: it cannot be bought at once.")]
+    quantity: Annotated[int, Field(description="Pieces left.")]
     status: str
     ends_at: str
 
@@ -35,8 +37,8 @@ class BidView(TypedDict):
     bid_id: str
     listing_id: str
     bidder_id: str
-    amount_cents: int
-    status: str
+    amount_cents: Annotated[int, Field(description="For the piece.")]
+    status: Annotated[str, Field(description="How it stands in the auction.")]
     at: str
 
 
@@ -48,9 +50,9 @@ class SaleView(TypedDict):
     title: str
     seller_id: str
     buyer_id: str
-    price_cents: int
-    quantity: int
-    at: str
+    price_cents: Annotated[int, Field(description="For all pieces.")]
+    quantity: Annotated[int, Field(description="Pieces bought.")]
+    at: Annotated[str, Field(description="UTC.")]
     status: str
     released_at_latest: Annotated[str, Field(description="When escrow is paid out if no feedback releases it before.")]
 
@@ -60,13 +62,13 @@ class ListingDetails(ListingView):
 
     description: str
     start_cents: int
-    bids: int
-    leading_bid_id: str
-    leading_bidder_id: str
-    next_bid_cents: int | None
-    has_reserve: bool
+    bids: Annotated[int, Field(description="How many.")]
+    leading_bid_id: Annotated[str, Field(description="Empty: no bid.")]
+    leading_bidder_id: Annotated[str, Field(description="Empty: no bid.")]
+    next_bid_cents: Annotated[int | None, Field(description="The least that a bid must be; null: none can be made.")]
+    has_reserve: Annotated[bool, Field(description="A price below which nothing is sold.")]
     reserve_met: Annotated[bool, Field(description="Whether the highest bid reaches the reserve.")]
-    reserve_cents: int | None
+    reserve_cents: Annotated[int | None, Field(description="To its seller only.")]
     sales: list[SaleView]
 
 
@@ -74,9 +76,9 @@ class FeedbackView(TypedDict):
     """What one side of a sale says of the other."""
 
     sale_id: str
-    author_id: str
-    subject_id: str
-    rating: int
+    author_id: Annotated[str, Field(description="Who says it.")]
+    subject_id: Annotated[str, Field(description="Of whom.")]
+    rating: Annotated[int, Field(description="1 to 5.")]
     comment: str
     at: str
 
@@ -84,7 +86,7 @@ class FeedbackView(TypedDict):
 class WalletView(TypedDict):
     """Your money."""
 
-    balance_cents: int
+    balance_cents: Annotated[int, Field(description="What bids hold is in it.")]
     held_cents: Annotated[int, Field(description="Held by bids that lead.")]
     free_cents: Annotated[int, Field(description="What is not held by bids that lead.")]
     in_escrow_for_you_cents: Annotated[int, Field(description="Prices of your sales that are not released yet.")]
@@ -97,13 +99,13 @@ class SellerView(TypedDict):
     name: str
     city: str
     member_since: str
-    average_rating: float | None
-    ratings: int
+    average_rating: Annotated[float | None, Field(description="1 to 5; null: none.")]
+    ratings: Annotated[int, Field(description="How many.")]
     sales: int
     open_listings: int
-    suspended: bool
+    suspended: Annotated[bool, Field(description="Nothing can be bought of them.")]
     recent_feedback: list[FeedbackView]
-    wallet: WalletView | None
+    wallet: Annotated[WalletView | None, Field(description="null: of others.")]
 
 
 def listing_view(world: World, row: Listing) -> ListingView:

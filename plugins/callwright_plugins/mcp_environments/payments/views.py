@@ -29,10 +29,10 @@ class InvoiceView(TypedDict):
     customer_name: str
     status: str
     currency: str
-    total_cents: int
-    captured_cents: int
+    total_cents: Annotated[int, Field(description="With tax.")]
+    captured_cents: Annotated[int, Field(description="Of the total; what is refunded is not taken off.")]
     due_at: str
-    overdue: bool
+    overdue: Annotated[bool, Field(description="Sent, not paid, and past due_at.")]
 
 
 class LineView(TypedDict):
@@ -40,10 +40,10 @@ class LineView(TypedDict):
 
     description: str
     quantity: int
-    unit_price_cents: int
+    unit_price_cents: Annotated[int, Field(description="Without tax.")]
     tax_bps: Annotated[int, Field(description="Tax in hundredths of a percent: 1900 is 19 %.")]
     net_cents: Annotated[int, Field(description="Before tax.")]
-    tax_cents: int
+    tax_cents: Annotated[int, Field(description="Of the whole line.")]
 
 
 class RefundView(TypedDict):
@@ -51,9 +51,9 @@ class RefundView(TypedDict):
 
     refund_id: str
     payment_id: str
-    amount_cents: int
+    amount_cents: Annotated[int, Field(description="In the currency of the payment.")]
     reason: str
-    status: str
+    status: Annotated[str, Field(description="pending for an hour.")]
     created_at: str
 
 
@@ -65,13 +65,13 @@ class PaymentView(TypedDict):
     customer_id: str
     status: str
     currency: str
-    authorized_cents: int
-    captured_cents: int
-    refunded_cents: int
+    authorized_cents: Annotated[int, Field(description="What may be captured in all, until expires_at.")]
+    captured_cents: Annotated[int, Field(description="What is refunded is not taken off.")]
+    refunded_cents: Annotated[int, Field(description="Pending refunds counted.")]
     capturable_cents: Annotated[int, Field(description="What can still be captured of the authorisation.")]
     refundable_cents: Annotated[int, Field(description="What was captured and not given back.")]
     created_at: str
-    expires_at: str
+    expires_at: Annotated[str, Field(description="When what is not captured lapses.")]
 
 
 class InvoiceDetails(InvoiceView):
@@ -79,8 +79,8 @@ class InvoiceDetails(InvoiceView):
 
     memo: str
     net_cents: Annotated[int, Field(description="Before tax.")]
-    tax_cents: int
-    refunded_cents: int
+    tax_cents: Annotated[int, Field(description="Of all lines.")]
+    refunded_cents: Annotated[int, Field(description="Pending refunds counted.")]
     created_at: str
     sent_at: str
     lines: list[LineView]
@@ -106,9 +106,9 @@ class DeliveryView(TypedDict):
     event: str
     object_id: Annotated[str, Field(description="Id of the invoice or payment that the event is about.")]
     status: str
-    attempts: int
+    attempts: Annotated[int, Field(description="Made so far.")]
     created_at: str
-    next_attempt_at: str
+    next_attempt_at: Annotated[str, Field(description="Empty: there is none.")]
 
 
 def payment_status(row: Payment, now: int) -> str:

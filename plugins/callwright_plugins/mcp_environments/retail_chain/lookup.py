@@ -11,6 +11,7 @@ from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import ToolError, tool
 from callwright_plugins.mcp_environments.closed_sets import none_such
+from callwright_plugins.mcp_environments.recorded_times import outside_of_column
 from callwright_plugins.mcp_environments.retail_chain.inventory import free, need_item, need_stock, need_store
 from callwright_plugins.mcp_environments.retail_chain.rows import Item, Sale, Stock, Store, Transfer
 from callwright_plugins.mcp_environments.retail_chain.views import (
@@ -39,7 +40,7 @@ class NearStore(TypedDict):
     name: str
     city: str
     kind: str
-    distance_km: float
+    distance_km: Annotated[float, Field(description="As the crow flies.")]
     free: Annotated[int, Field(description="On hand and not reserved.")]
     open_now: bool
 
@@ -47,17 +48,17 @@ class NearStore(TypedDict):
 class ReportLine(TypedDict):
     """Sales of one group."""
 
-    group: str
-    quantity: int
+    group: Annotated[str, Field(description="Id, category or day, as group_by says.")]
+    quantity: Annotated[int, Field(description="Pieces sold.")]
     revenue_cents: int
 
 
 class SalesReport(TypedDict):
     """Sales between two days, both included; the groups with the highest revenue first."""
 
-    since: str
-    until: str
-    quantity: int
+    since: Annotated[str, Field(description="First day.")]
+    until: Annotated[str, Field(description="Last day, included.")]
+    quantity: Annotated[int, Field(description="Pieces sold.")]
     revenue_cents: int
     lines: list[ReportLine]
 
@@ -66,7 +67,7 @@ class SalesReport(TypedDict):
 def list_stores(
     world: World,
     /,
-    city: Annotated[str, Field(description="Only in this city; empty for all.", max_length=40)] = "",
+    city: Annotated[str, Field(description="Only in this city; empty for all, and their cities.", max_length=40)] = "",
     kind: Annotated[Literal["any", "shop", "warehouse"], Field(description="Shops or warehouses.")] = "any",
     limit: Limit = 20,
     cursor: Cursor = "",
@@ -84,7 +85,9 @@ def search_items(
     world: World,
     /,
     query: Annotated[str, Field(description="Part of name or SKU; empty for all.", max_length=80)] = "",
-    category: Annotated[str, Field(description="Only of this category; empty for all.", max_length=40)] = "",
+    category: Annotated[
+        str, Field(description="garden, home, kitchen, outdoor or tools; empty for all.", max_length=40)
+    ] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> Page[ItemView]:
@@ -181,7 +184,8 @@ def get_sales_report(
     until: Annotated[str, Field(description="Last day; empty: yesterday.", max_length=20)] = "",
     group_by: Annotated[Literal["item", "store", "category", "day"], Field(description="What to sum.")] = "item",
 ) -> SalesReport:
-    """Sums of sales between two days by item, store, category or day, of one store or item or of all."""
+    """Sums of sales between two days by item, store, category or day, of one store or item or of all. Warns with
+    OUTSIDE_RECORDS if there is none because the days are before the records or ahead."""
     if store_id:
         need_store(world, store_id)
     if item_id:
@@ -203,6 +207,8 @@ def get_sales_report(
             line = sums.setdefault(group, [0, 0])
             line[0] += row.quantity
             line[1] += row.revenue_cents
+    if not sums and (why := outside_of_column(world, Sale, "day", "sales", first, last + DAY)):
+        world.warn("OUTSIDE_RECORDS", why)
     lines: list[ReportLine] = [
         {"group": group, "quantity": quantity, "revenue_cents": revenue} for group, (quantity, revenue) in sums.items()
     ]

@@ -51,7 +51,7 @@ class AdjustmentView(TypedDict):
     """An adjustment, and the stock after it."""
 
     adjustment_id: str
-    change: int
+    change: Annotated[int, Field(description="Pieces; negative: fewer.")]
     reason: str
     stock: StockView
 

@@ -22,8 +22,8 @@ class StoreView(TypedDict):
     kind: str
     status: str
     open_now: bool
-    opens_hour: int
-    closes_hour: int
+    opens_hour: Annotated[int, Field(description="UTC.")]
+    closes_hour: Annotated[int, Field(description="UTC.")]
 
 
 class ItemView(TypedDict):
@@ -42,13 +42,13 @@ class StockView(TypedDict):
 
     store_id: str
     item_id: str
-    on_hand: int
+    on_hand: Annotated[int, Field(description="Reserved ones counted.")]
     reserved: int
     free: Annotated[int, Field(description="On hand and not reserved.")]
     in_transit: Annotated[int, Field(description="On its way to this store.")]
-    capacity: int
+    capacity: Annotated[int, Field(description="Most that fits.")]
     room: Annotated[int, Field(description="Pieces that can still come in.")]
-    reorder_point: int
+    reorder_point: Annotated[int, Field(description="Below it more is to be ordered.")]
     below_reorder_point: bool
 
 
@@ -59,12 +59,12 @@ class TransferView(TypedDict):
     item_id: str
     from_store_id: str
     to_store_id: str
-    quantity: int
-    received_quantity: int
+    quantity: Annotated[int, Field(description="Pieces sent.")]
+    received_quantity: Annotated[int, Field(description="0 until it is received.")]
     status: str
     sent_at: str
     arrives_at: str
-    received_at: str
+    received_at: Annotated[str, Field(description="Empty until then.")]
 
 
 class ReservationView(TypedDict):
@@ -73,10 +73,10 @@ class ReservationView(TypedDict):
     reservation_id: str
     store_id: str
     item_id: str
-    quantity: int
+    quantity: Annotated[int, Field(description="Pieces kept.")]
     customer: str
     status: str
-    expires_at: str
+    expires_at: Annotated[str, Field(description="When the pieces are free again.")]
 
 
 def store_view(row: Store, now: int) -> StoreView:

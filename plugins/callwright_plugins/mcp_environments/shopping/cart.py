@@ -40,15 +40,15 @@ class CouponView(TypedDict):
 
     code: str
     kind: CouponKind
-    percent: int | None
-    amount_cents: int | None
-    category_id: str | None
+    percent: Annotated[int | None, Field(description="Off the price; null for a fixed amount.")]
+    amount_cents: Annotated[int | None, Field(description="Off the price; null for a percentage.")]
+    category_id: Annotated[str | None, Field(description="Only for this category; null: for all.")]
     min_spend_cents: int
-    max_discount_cents: int | None
-    stackable: bool
+    max_discount_cents: Annotated[int | None, Field(description="At most so much off; null: no bound.")]
+    stackable: Annotated[bool, Field(description="Whether it goes with other coupons.")]
     starts_at: str
     expires_at: str
-    uses_left: int
+    uses_left: Annotated[int, Field(description="Orders that it can still be used for.")]
 
 
 class AddressView(TypedDict):
@@ -214,7 +214,7 @@ class Destination(TypedDict):
     standard_days: int
     express_cents: int
     express_days: int
-    free_standard_from_cents: int
+    free_standard_from_cents: Annotated[int, Field(description="Subtotal from which standard costs nothing.")]
 
 
 @tool(idempotent=True)

@@ -32,8 +32,8 @@ class CategoryView(TypedDict):
     category_id: str
     name: str
     parent_id: str | None
-    product_count: int
-    return_days: int
+    product_count: Annotated[int, Field(description="Directly in it.")]
+    return_days: Annotated[int, Field(description="After delivery; 0: final sale.")]
 
 
 class StockView(TypedDict):
@@ -42,7 +42,7 @@ class StockView(TypedDict):
     variant_id: str
     options: dict[str, str]
     stock: int
-    available: bool
+    available: Annotated[bool, Field(description="In stock and still sold.")]
 
 
 class Comparison(TypedDict):

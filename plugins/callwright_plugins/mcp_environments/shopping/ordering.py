@@ -54,7 +54,7 @@ class PaymentView(TypedDict):
     brand: str
     last4: str
     expires_on: str
-    balance_cents: int | None
+    balance_cents: Annotated[int | None, Field(description="Of gift cards only.")]
 
 
 class Event(TypedDict):
@@ -73,7 +73,7 @@ class TrackView(TypedDict):
     tracking_number: str | None
     events: list[Event]
     expected_at: str | None
-    delivered_at: str | None
+    delivered_at: Annotated[str | None, Field(description="null: not yet.")]
 
 
 class Cancellation(TypedDict):
@@ -81,7 +81,7 @@ class Cancellation(TypedDict):
 
     order_id: str
     status: OrderStatus
-    refund_cents: int
+    refund_cents: Annotated[int, Field(description="To the payment method.")]
 
 
 class ReturnView(TypedDict):
@@ -90,10 +90,10 @@ class ReturnView(TypedDict):
     return_id: str
     order_id: str
     order_item_id: str
-    quantity: int
-    fee_cents: int
-    refund_cents: int
-    restocked: bool
+    quantity: Annotated[int, Field(description="Pieces.")]
+    fee_cents: Annotated[int, Field(description="Restocking fee, taken off the refund.")]
+    refund_cents: Annotated[int, Field(description="Fee taken off.")]
+    restocked: Annotated[bool, Field(description="Whether it is sold again.")]
 
 
 @tool(read_only=True, discovery=True)

@@ -40,8 +40,8 @@ class ProductSummary(TypedDict):
     name: str
     brand: str
     category_id: str
-    price_from_cents: int
-    rating: float | None
+    price_from_cents: Annotated[int, Field(description="Of the cheapest variant.")]
+    rating: Annotated[float | None, Field(description="1 to 5 stars; null: no reviews.")]
     review_count: int
     in_stock: bool
     variant_ids: list[str]
@@ -55,7 +55,7 @@ class ProductView(ProductSummary):
     hazardous: bool
     bulky: Annotated[bool, Field(description="Costs more to ship.")]
     discontinued: bool
-    return_days: int
+    return_days: Annotated[int, Field(description="After delivery; 0: final sale.")]
     restocking_fee_percent: int
     variants: list[VariantView]
 
@@ -68,10 +68,10 @@ class CartLineView(TypedDict):
     product_id: str
     product_name: str
     options: dict[str, str]
-    quantity: int
-    unit_price_cents: int
-    line_total_cents: int
-    available: bool
+    quantity: Annotated[int, Field(description="Pieces.")]
+    unit_price_cents: Annotated[int, Field(description="Of today.")]
+    line_total_cents: Annotated[int, Field(description="Without discount.")]
+    available: Annotated[bool, Field(description="Whether there is enough of it.")]
     price_changed_from_cents: Annotated[
         int | None, Field(description="The price when it was put into the cart, if that was another.")
     ]
@@ -81,7 +81,7 @@ class CouponOnCart(TypedDict):
     """A coupon on the cart: what it takes off, and why it does not count where it does not."""
 
     code: str
-    discount_cents: int
+    discount_cents: Annotated[int, Field(description="What it takes off now.")]
     counts: Annotated[bool, Field(description="Whether it takes anything off the price as the cart is now.")]
     problem: Annotated[str, Field(description="Why it does not; empty if it does.")]
 
@@ -92,10 +92,10 @@ class CartView(TypedDict):
     items: list[CartLineView]
     coupons: list[CouponOnCart]
     address_id: str | None
-    subtotal_cents: int
-    discount_cents: int
-    shipping_cents: int
-    total_cents: int
+    subtotal_cents: Annotated[int, Field(description="Lines only.")]
+    discount_cents: Annotated[int, Field(description="Of all coupons, taken off the subtotal.")]
+    shipping_cents: Annotated[int, Field(description="Standard postage.")]
+    total_cents: Annotated[int, Field(description="Subtotal less discount, with shipping.")]
 
 
 class OrderSummary(TypedDict):
@@ -104,9 +104,9 @@ class OrderSummary(TypedDict):
     order_id: str
     status: OrderStatus
     placed_at: str
-    item_count: int
-    total_cents: int
-    refunded_cents: int
+    item_count: Annotated[int, Field(description="Pieces.")]
+    total_cents: Annotated[int, Field(description="With shipping, discount taken off; refunds are not.")]
+    refunded_cents: Annotated[int, Field(description="So far.")]
 
 
 class OrderItemView(TypedDict):
@@ -115,10 +115,10 @@ class OrderItemView(TypedDict):
     order_item_id: str
     variant_id: str
     product_name: str
-    quantity: int
-    unit_price_cents: int
-    paid_cents: int
-    returned: int
+    quantity: Annotated[int, Field(description="Pieces ordered.")]
+    unit_price_cents: Annotated[int, Field(description="Of the day of the order, without discount.")]
+    paid_cents: Annotated[int, Field(description="For the whole line, discount taken off.")]
+    returned: Annotated[int, Field(description="Pieces.")]
 
 
 class OrderView(OrderSummary):
@@ -128,9 +128,9 @@ class OrderView(OrderSummary):
     coupons: list[str]
     address_id: str
     payment_method_id: str
-    subtotal_cents: int
-    discount_cents: int
-    shipping_cents: int
+    subtotal_cents: Annotated[int, Field(description="Lines only.")]
+    discount_cents: Annotated[int, Field(description="Taken off the subtotal.")]
+    shipping_cents: Annotated[int, Field(description="Postage.")]
 
 
 def variant_view(variant: Variant) -> VariantView:

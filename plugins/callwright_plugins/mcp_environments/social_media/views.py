@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -16,7 +19,7 @@ class UserSummary(TypedDict):
     user_id: str
     handle: str
     name: str
-    private: bool
+    private: Annotated[bool, Field(description="Only followers whom they took see posts.")]
     verified: bool
 
 
@@ -35,7 +38,7 @@ class SharedView(TypedDict):
     """The original of a share; not available if it was deleted or is not for you."""
 
     post_id: str
-    available: bool
+    available: Annotated[bool, Field(description="false: deleted, or not for you.")]
     author_handle: str
     text: str
 
@@ -50,9 +53,9 @@ class PostView(TypedDict):
     created_at: str
     likes: int
     comments: int
-    shares: int
+    shares: Annotated[int, Field(description="How often others shared it.")]
     liked_by_you: bool
-    comments_from: str
+    comments_from: Annotated[str, Field(description="Who may comment: everyone, followers or nobody.")]
     shared: SharedView | None
 
 
@@ -72,7 +75,7 @@ class FollowView(TypedDict):
 
     user_id: str
     handle: str
-    you_follow: str
+    you_follow: Annotated[str, Field(description="following, requested or no.")]
 
 
 def user_summary(user: User) -> UserSummary:

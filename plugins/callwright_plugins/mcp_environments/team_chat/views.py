@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -24,9 +27,9 @@ class ChannelView(TypedDict):
     name: str
     topic: str
     private: bool
-    archived: bool
-    posting: str
-    my_role: str
+    archived: Annotated[bool, Field(description="Nothing can be written.")]
+    posting: Annotated[str, Field(description="Who may begin messages: everyone or admins.")]
+    my_role: Annotated[str, Field(description="admin, member or none.")]
     member_count: int
     pin_count: int
 
@@ -38,7 +41,7 @@ class MemberView(TypedDict):
     handle: str
     name: str
     kind: str
-    role: str
+    role: Annotated[str, Field(description="In the channel; none: of the workspace only.")]
 
 
 class ReactionCount(TypedDict):
@@ -53,14 +56,14 @@ class MessageView(TypedDict):
 
     message_id: str
     channel_id: str
-    thread_id: str
+    thread_id: Annotated[str, Field(description="Message that began the thread; empty: it begins one.")]
     author_id: str
     author_handle: str
     text: str
-    mentions: list[str]
+    mentions: Annotated[list[str], Field(description="Handles.")]
     sent_at: str
     reply_count: int
-    thread_locked: bool
+    thread_locked: Annotated[bool, Field(description="Nobody can reply.")]
     pinned: bool
     reactions: list[ReactionCount]
 
@@ -70,10 +73,10 @@ class PostedView(TypedDict):
 
     message_id: str
     channel_id: str
-    thread_id: str
+    thread_id: Annotated[str, Field(description="Message that began the thread; empty: it begins one.")]
     sent_at: str
-    notified: list[str]
-    not_notified: list[str]
+    notified: Annotated[list[str], Field(description="Handles that it mentions.")]
+    not_notified: Annotated[list[str], Field(description="Handles that it mentions and that do not hear of it.")]
 
 
 def channel_view(world: World, channel: Channel, me: str) -> ChannelView:

@@ -47,15 +47,15 @@ class QuoteView(TypedDict):
     bid_shares: int
     ask_cents: int | None
     ask_shares: int
-    last_cents: int
+    last_cents: Annotated[int, Field(description="Price of the last trade.")]
     prev_close_cents: int
-    high_cents: int
-    low_cents: int
-    volume: int
-    tick_cents: int
+    high_cents: Annotated[int, Field(description="Of today.")]
+    low_cents: Annotated[int, Field(description="Of today.")]
+    volume: Annotated[int, Field(description="Shares traded today.")]
+    tick_cents: Annotated[int, Field(description="Limit prices are multiples of it.")]
     band_low_cents: Annotated[int, Field(description="Orders below this are refused today.")]
     band_high_cents: Annotated[int, Field(description="Orders above this are refused today.")]
-    halted: bool
+    halted: Annotated[bool, Field(description="Nothing is traded while it is.")]
     market_open: bool
     next_change_at: Annotated[str, Field(description="When the market next opens or closes.")]
 
@@ -73,10 +73,10 @@ class PortfolioView(TypedDict):
 
     account_id: str
     name: str
-    cash_cents: int
+    cash_cents: Annotated[int, Field(description="With what open orders reserve.")]
     reserved_cents: Annotated[int, Field(description="Set aside for open buy orders.")]
     buying_power_cents: Annotated[int, Field(description="What new buy orders may come to.")]
-    market_value_cents: int
+    market_value_cents: Annotated[int, Field(description="Of all positions, at the last prices; no cash.")]
     positions: list[PositionView]
     alerts: list[AlertView]
     other_account_ids: list[str]

@@ -38,7 +38,7 @@ class Deposit(TypedDict):
     """An account after money came in."""
 
     account_id: str
-    cash_cents: int
+    cash_cents: Annotated[int, Field(description="With what open orders reserve.")]
     buying_power_cents: Annotated[int, Field(description="What new buy orders may come to.")]
 
 

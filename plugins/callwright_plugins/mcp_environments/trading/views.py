@@ -18,17 +18,17 @@ class SymbolView(TypedDict):
     symbol: str
     name: str
     sector: str
-    last_cents: int
-    tick_cents: int
-    halted: bool
+    last_cents: Annotated[int, Field(description="Price of the last trade.")]
+    tick_cents: Annotated[int, Field(description="Limit prices are multiples of it.")]
+    halted: Annotated[bool, Field(description="Nothing is traded while it is.")]
 
 
 class LevelView(TypedDict):
     """All orders at one price of one side of the book."""
 
-    price_cents: int
-    shares: int
-    orders: int
+    price_cents: Annotated[int, Field(description="For a share.")]
+    shares: Annotated[int, Field(description="Of all orders at the price.")]
+    orders: Annotated[int, Field(description="How many wait at the price.")]
 
 
 class OrderView(TypedDict):
@@ -39,10 +39,10 @@ class OrderView(TypedDict):
     symbol: str
     side: str
     kind: str
-    shares: int
+    shares: Annotated[int, Field(description="Ordered, filled or not.")]
     filled_shares: int
-    limit_price_cents: int
-    time_in_force: str
+    limit_price_cents: Annotated[int, Field(description="For a share; 0: at the market.")]
+    time_in_force: Annotated[str, Field(description="day, gtc (until cancelled) or ioc (at once or not at all).")]
     status: str
     placed_at: str
 
@@ -51,10 +51,10 @@ class FillView(TypedDict):
     """A part of an order that was traded."""
 
     fill_id: str
-    shares: int
-    price_cents: int
+    shares: Annotated[int, Field(description="Of this fill.")]
+    price_cents: Annotated[int, Field(description="For a share.")]
     at: str
-    role: str
+    role: Annotated[str, Field(description="maker: the order waited; taker: it met one.")]
 
 
 class OrderDetails(OrderView):
@@ -70,11 +70,11 @@ class PositionView(TypedDict):
     """Shares of one symbol."""
 
     symbol: str
-    shares: int
+    shares: Annotated[int, Field(description="With those that open orders sell.")]
     available_shares: Annotated[int, Field(description="Shares that no open sell order reserves.")]
     cost_cents: Annotated[int, Field(description="What the shares that are held were bought for.")]
-    market_value_cents: int
-    unrealised_cents: int
+    market_value_cents: Annotated[int, Field(description="At the last price.")]
+    unrealised_cents: Annotated[int, Field(description="Market value less cost.")]
     realised_cents: Annotated[int, Field(description="Gain or loss of shares that were sold.")]
 
 
@@ -84,7 +84,7 @@ class AlertView(TypedDict):
     alert_id: str
     symbol: str
     direction: str
-    price_cents: int
+    price_cents: Annotated[int, Field(description="At or beyond which it is triggered.")]
     status: str
     triggered_at: Annotated[str, Field(description="When a trade reached the price; empty: not yet.")]
 
@@ -93,11 +93,11 @@ class BarView(TypedDict):
     """The prices of a day."""
 
     day: str
-    open_cents: int
-    high_cents: int
-    low_cents: int
-    close_cents: int
-    volume: int
+    open_cents: Annotated[int, Field(description="First price of that day.")]
+    high_cents: Annotated[int, Field(description="Of that day.")]
+    low_cents: Annotated[int, Field(description="Of that day.")]
+    close_cents: Annotated[int, Field(description="Last price of that day.")]
+    volume: Annotated[int, Field(description="Shares traded that day.")]
 
 
 def symbol_view(row: Symbol) -> SymbolView:

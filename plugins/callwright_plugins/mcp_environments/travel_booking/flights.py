@@ -60,7 +60,7 @@ class FareView(TypedDict):
 
     fare_class: FareClass
     cabin: Cabin
-    price_cents: int
+    price_cents: Annotated[int, Field(description="For one traveller.")]
     seats_left: int
 
 
@@ -71,8 +71,8 @@ class FlightView(TypedDict):
     number: str
     origin: str
     destination: str
-    departs_at: str
-    arrives_at: str
+    departs_at: Annotated[str, Field(description="UTC.")]
+    arrives_at: Annotated[str, Field(description="UTC.")]
     duration_minutes: int
     cancelled: bool
     fares: list[FareView]
@@ -86,7 +86,7 @@ class SeatView(TypedDict):
     extra_legroom: bool
     exit_row: bool
     available: bool
-    fee_cents: int
+    fee_cents: Annotated[int, Field(description="For the cheapest fare of its cabin.")]
 
 
 class SeatMap(TypedDict):
@@ -105,14 +105,14 @@ class RulesView(TypedDict):
     cabin: Cabin
     changeable: bool
     change_fee_cents: Annotated[int | None, Field(description="For each traveller; null: not changeable.")]
-    refundable: bool
+    refundable: Annotated[bool, Field(description="Whether cancelling gives anything back.")]
     cancel_fee_cents: Annotated[
         int | None, Field(description="For each traveller, by the rules of the fare; null: not refundable.")
     ]
     difference_refunded: Annotated[bool, Field(description="Whether a cheaper new flight gives money back.")]
     seat_fee_cents: Annotated[int, Field(description="For choosing a seat, each.")]
-    baggage_kg: int
-    points_per_euro: int
+    baggage_kg: Annotated[int, Field(description="For each traveller.")]
+    points_per_euro: Annotated[int, Field(description="Earned.")]
     booking: BookingTerms | None
 
 
@@ -126,7 +126,7 @@ class BookingTerms(TypedDict):
         Field(description="For all travellers, now: what cancel_flight takes as accepted_fee_cents; null: no refund."),
     ]
     refund_cents: Annotated[int | None, Field(description="What cancelling now gives back; null: nothing.")]
-    points_returned: int | None
+    points_returned: Annotated[int | None, Field(description="Of those that were paid with; null: none.")]
 
 
 class HoldView(TypedDict):
@@ -136,8 +136,8 @@ class HoldView(TypedDict):
     flight_id: str
     fare_class: FareClass
     seats: int
-    price_cents: int
-    total_cents: int
+    price_cents: Annotated[int, Field(description="For one traveller.")]
+    total_cents: Annotated[int, Field(description="For all seats.")]
     expires_at: str
 
 

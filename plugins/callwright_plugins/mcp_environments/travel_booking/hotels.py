@@ -23,7 +23,7 @@ from callwright_plugins.mcp_environments.travel_booking.party import (
     spend,
 )
 from callwright_plugins.mcp_environments.travel_booking.rows import Hotel, HotelBooking, RoomNight, RoomType, Traveler
-from callwright_plugins.mcp_environments.travel_booking.schedule import check_city, explain_no_rooms
+from callwright_plugins.mcp_environments.travel_booking.schedule import check_city, explain_no_nights, explain_no_rooms
 from callwright_plugins.mcp_environments.travel_booking.trips import Points
 
 #: Hour of the day (UTC) at which stays begin.
@@ -45,9 +45,9 @@ class Offer(TypedDict):
     room_type_id: str
     name: str
     sleeps: int
-    refundable: bool
+    refundable: Annotated[bool, Field(description="Can be cancelled for nothing until the deadline.")]
     rooms_left: int
-    total_cents: int
+    total_cents: Annotated[int, Field(description="For all nights.")]
 
 
 class HotelSummary(TypedDict):
@@ -64,9 +64,9 @@ class NightView(TypedDict):
     """A night in a kind of room."""
 
     day: str
-    rate_cents: int
+    rate_cents: Annotated[int, Field(description="For the room.")]
     rooms_left: int
-    min_stay: int
+    min_stay: Annotated[int, Field(description="Nights that a stay must have which begins here.")]
 
 
 class RoomView(TypedDict):
@@ -75,7 +75,7 @@ class RoomView(TypedDict):
     room_type_id: str
     name: str
     sleeps: int
-    refundable: bool
+    refundable: Annotated[bool, Field(description="Can be cancelled for nothing until the deadline.")]
     nights: list[NightView]
 
 
@@ -86,7 +86,7 @@ class HotelView(TypedDict):
     name: str
     city: str
     stars: int
-    free_cancellation_days: int
+    free_cancellation_days: Annotated[int, Field(description="Before arrival.")]
     rooms: list[RoomView]
 
 
@@ -102,13 +102,13 @@ class HotelBookingView(TypedDict):
     room_type_id: str
     room_name: str
     check_in: str
-    check_out: str
+    check_out: Annotated[str, Field(description="Day of departure; no night.")]
     nights: int
     guest_ids: list[str]
-    total_cents: int
-    points_used: int
-    refunded_cents: int
-    points_returned: int
+    total_cents: Annotated[int, Field(description="For all nights, points counted.")]
+    points_used: Annotated[int, Field(description="Paid with, a cent each.")]
+    refunded_cents: Annotated[int, Field(description="So far.")]
+    points_returned: Annotated[int, Field(description="Of those that were paid with.")]
     refundable: bool
     free_until: Annotated[
         str | None, Field(description="Until when cancelling costs nothing; null: it is not refundable.")
@@ -119,18 +119,18 @@ class Modified(TypedDict):
     """A modified stay and what was charged or paid back."""
 
     booking: HotelBookingView
-    charged_cents: int
-    refunded_cents: int
-    points_returned: int
+    charged_cents: Annotated[int, Field(description="Now.")]
+    refunded_cents: Annotated[int, Field(description="Now.")]
+    points_returned: Annotated[int, Field(description="Now.")]
 
 
 class Cancelled(TypedDict):
     """What a cancelled stay gives back; the fee is the first night after the deadline."""
 
     booking_id: str
-    fee_cents: int
-    refund_cents: int
-    points_returned: int
+    fee_cents: Annotated[int, Field(description="What is kept: the first night after the deadline, else 0.")]
+    refund_cents: Annotated[int, Field(description="In money.")]
+    points_returned: Annotated[int, Field(description="Of those that were paid with.")]
 
 
 @tool(read_only=True, discovery=True, latency=3)
@@ -178,10 +178,13 @@ def get_hotel(
     from_day: Annotated[str, Field(description="First night to show; empty for today.", max_length=10)] = "",
     nights: Annotated[int, Field(ge=1, le=LONGEST, description="How many nights to show.")] = 7,
 ) -> HotelView:
-    """A hotel with its rooms, and for each night the rate, rooms left and the shortest stay that may begin on it."""
+    """A hotel with its rooms, and for each night the rate, rooms left and the shortest stay that may begin on it. Warns
+    with OUTSIDE_SCHEDULE if there is none because the nights are not on sale.
+    """
     hotel = world.need(Hotel, hotel_id, message=f"there is no hotel {hotel_id!r}; use search_hotels")
     start = parse_day(from_day) if from_day else world.now
     days = [iso_date(start + number * DAY) for number in range(nights)]
+    explain_no_nights(world, days)
     return {
         "hotel_id": hotel.id,
         "name": hotel.name,

@@ -39,16 +39,16 @@ class BookingSummary(TypedDict):
     kind: Literal["flight", "hotel"]
     status: str
     title: str
-    begins: str
-    ends: str
-    people: int
-    total_cents: int
+    begins: Annotated[str, Field(description="Departure or day of arrival.")]
+    ends: Annotated[str, Field(description="Arrival or day of departure.")]
+    people: Annotated[int, Field(description="How many.")]
+    total_cents: Annotated[int, Field(description="For all travellers and nights, points counted.")]
 
 
 class Entry(TypedDict):
     """A step of an itinerary."""
 
-    at: str
+    at: Annotated[str, Field(description="UTC.")]
     kind: Literal["departure", "arrival", "check_in", "check_out"]
     booking_id: str
     where: str
@@ -66,10 +66,10 @@ class Itinerary(TypedDict):
 class LoyaltyView(TypedDict):
     """Points: what can be spent, what is still to come, and the tier."""
 
-    available_points: int
+    available_points: Annotated[int, Field(description="A cent each.")]
     pending_points: Annotated[int, Field(description="Earned, and not to be spent yet.")]
     tier: Tier
-    points_earned_in_a_year: int
+    points_earned_in_a_year: Annotated[int, Field(description="Which the tier goes by.")]
     next_tier_at: Annotated[
         int | None, Field(description="Points in a year that the next tier needs; null: there is none above.")
     ]
@@ -81,7 +81,7 @@ class LoyaltyEntryView(TypedDict):
 
     at: str
     available_at: Annotated[str, Field(description="From when on these points can be spent.")]
-    points: int
+    points: Annotated[int, Field(description="Negative: spent or lost.")]
     reason: str
     booking_id: str | None
 

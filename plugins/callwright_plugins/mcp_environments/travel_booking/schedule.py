@@ -39,6 +39,17 @@ def explain_no_rooms(world: World, days: Sequence[str]) -> None:
         )
 
 
+def explain_no_nights(world: World, days: Sequence[str]) -> None:
+    """Warn if none of these nights is on sale anywhere."""
+    span = world.derived(_hotel_nights, RoomNight)
+    if span is not None and (days[-1] < span[0] or days[0] > span[1]):
+        world.warn(
+            "OUTSIDE_SCHEDULE",
+            f"nights from {days[0]} to {days[-1]} are not on sale: hotels sell those from {span[0]} to {span[1]}, and "
+            f"it is {iso_date(world.now)} now",
+        )
+
+
 def check_city(world: World, city: str) -> None:
     """Fails with ``NOT_FOUND`` for a city that has neither a hotel nor an airport. ``city`` is in lower case."""
     known = world.derived(_cities, Hotel, Airport)

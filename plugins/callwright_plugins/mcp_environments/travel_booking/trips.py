@@ -57,7 +57,7 @@ class SeatOf(TypedDict):
 
     traveler_id: str
     name: str
-    seat: str | None
+    seat: Annotated[str | None, Field(description="null: none chosen yet.")]
 
 
 class FlightBookingView(TypedDict):
@@ -70,15 +70,15 @@ class FlightBookingView(TypedDict):
     number: str
     origin: str
     destination: str
-    departs_at: str
-    arrives_at: str
+    departs_at: Annotated[str, Field(description="UTC.")]
+    arrives_at: Annotated[str, Field(description="UTC.")]
     fare_class: FareClass
     travelers: list[SeatOf]
-    fare_cents: int
-    fees_cents: int
-    points_used: int
-    refunded_cents: int
-    points_returned: int
+    fare_cents: Annotated[int, Field(description="For all travellers.")]
+    fees_cents: Annotated[int, Field(description="Of seats and changes.")]
+    points_used: Annotated[int, Field(description="Paid with, a cent each.")]
+    refunded_cents: Annotated[int, Field(description="So far.")]
+    points_returned: Annotated[int, Field(description="Of those that were paid with.")]
 
 
 class SeatChoice(TypedDict):
@@ -87,29 +87,29 @@ class SeatChoice(TypedDict):
     booking_id: str
     traveler_id: str
     seat: str
-    charged_cents: int
+    charged_cents: Annotated[int, Field(description="Now, for this seat.")]
 
 
 class Change(TypedDict):
     """A changed booking: the fee, the difference of fares (below zero: to the customer), and what that comes to."""
 
     booking: FlightBookingView
-    fee_cents: int
+    fee_cents: Annotated[int, Field(description="For all travellers.")]
     difference_cents: Annotated[
         int, Field(description="New fare less the old one; below zero: the new one is cheaper.")
     ]
-    charged_cents: int
-    refunded_cents: int
-    points_returned: int
+    charged_cents: Annotated[int, Field(description="Fee and difference; 0 if nothing is.")]
+    refunded_cents: Annotated[int, Field(description="In money.")]
+    points_returned: Annotated[int, Field(description="Of those that were paid with.")]
 
 
 class Cancellation(TypedDict):
     """What a cancelled booking gives back."""
 
     booking_id: str
-    fee_cents: int
-    refund_cents: int
-    points_returned: int
+    fee_cents: Annotated[int, Field(description="For all travellers; taken off the refund.")]
+    refund_cents: Annotated[int, Field(description="In money.")]
+    points_returned: Annotated[int, Field(description="Of those that were paid with.")]
 
 
 @tool(latency=5, irreversible=True)

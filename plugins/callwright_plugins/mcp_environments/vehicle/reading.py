@@ -28,7 +28,7 @@ from callwright_plugins.mcp_environments.vehicle.views import (
 class TireView(TypedDict):
     """A tire; ``low`` below 85 % of the recommended pressure."""
 
-    position: str
+    position: Annotated[str, Field(description="Which tire.")]
     pressure_kpa: int
     recommended_kpa: int
     low: Annotated[bool, Field(description="Less than 85 % of the recommended pressure.")]
@@ -37,11 +37,11 @@ class TireView(TypedDict):
 class ClimateView(TypedDict):
     """Temperatures that the zones are to have, in degrees Celsius; the system runs with the ignition on only."""
 
-    running: bool
+    running: Annotated[bool, Field(description="With the ignition on only.")]
     fan_level: int
-    driver_c: float
-    passenger_c: float
-    rear_c: float
+    driver_c: Annotated[float, Field(description="What it is to be, in degrees Celsius.")]
+    passenger_c: Annotated[float, Field(description="What it is to be, in degrees Celsius.")]
+    rear_c: Annotated[float, Field(description="What it is to be, in degrees Celsius.")]
 
 
 class DestinationView(TypedDict):
@@ -51,7 +51,7 @@ class DestinationView(TypedDict):
     name: str
     category: str
     address: str
-    distance_km: float
+    distance_km: Annotated[float, Field(description="By road, from here.")]
 
 
 class DtcView(TypedDict):
@@ -62,7 +62,7 @@ class DtcView(TypedDict):
     system: str
     severity: str
     text: str
-    active: bool
+    active: Annotated[bool, Field(description="Whether it is there now.")]
     raised: Annotated[str, Field(description="When the fault was found.")]
 
 
@@ -124,7 +124,7 @@ def list_saved_destinations(
     /,
     query: Annotated[str, Field(max_length=100, description="Text in the name or address; empty for all.")] = "",
     category: Annotated[
-        str, Field(max_length=40, description="friend, work, fuel, charging, shop, hotel, doctor or leisure.")
+        str, Field(max_length=40, description="home, friend, work, fuel, charging, shop, hotel, doctor or leisure.")
     ] = "",
     within_km: Annotated[int, Field(ge=1, le=10_000, description="Only as near as this by road.")] = 10_000,
     limit: Limit = 20,

@@ -33,18 +33,18 @@ class StatusView(TypedDict):
     odometer_km: float
     doors: list[DoorView]
     all_locked: bool
-    active_faults: int
+    active_faults: Annotated[int, Field(description="How many.")]
 
 
 class FuelView(TypedDict):
     """Fuel in litres, that of an electric car in kWh; ``range_km`` is at up to 90 km/h."""
 
     fuel_type: str
-    litres: float
-    capacity_litres: float
-    percent: float
+    litres: Annotated[float, Field(description="Of an electric car kWh.")]
+    capacity_litres: Annotated[float, Field(description="Of an electric car kWh.")]
+    percent: Annotated[float, Field(description="Of the capacity.")]
     range_km: Annotated[float, Field(description="How far the car can still go.")]
-    charged_at: str | None
+    charged_at: Annotated[str | None, Field(description="When charging ends; null: it does not charge.")]
 
 
 class RouteView(TypedDict):
@@ -54,9 +54,9 @@ class RouteView(TypedDict):
     destination_id: str
     destination: str
     state: str
-    distance_km: float
+    distance_km: Annotated[float, Field(description="Of the whole route.")]
     left_km: Annotated[float, Field(description="How far it still is.")]
-    eta_minutes: float | None
+    eta_minutes: Annotated[float | None, Field(description="null: the car stands.")]
 
 
 def km(way: int) -> float:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from callwright.environments.world import World
@@ -16,10 +19,10 @@ class MeetingSummary(TypedDict):
     meeting_id: str
     topic: str
     host_email: str
-    my_role: str
+    my_role: Annotated[str, Field(description="What you are in it.")]
     status: str
-    starts_at: str
-    minutes: int
+    starts_at: Annotated[str, Field(description="UTC.")]
+    minutes: Annotated[int, Field(description="Planned.")]
 
 
 class PersonView(TypedDict):
@@ -29,7 +32,7 @@ class PersonView(TypedDict):
     name: str
     email: str
     role: str
-    muted: bool
+    muted: Annotated[bool, Field(description="Cannot be heard.")]
 
 
 class MeetingView(MeetingSummary):
@@ -54,10 +57,10 @@ class RecordingView(TypedDict):
     recording_id: str
     meeting_id: str
     topic: str
-    started_by: str
+    started_by: Annotated[str, Field(description="Id of a user.")]
     started_at: str
-    stopped_at: str | None
-    minutes: int
+    stopped_at: Annotated[str | None, Field(description="null: it runs.")]
+    minutes: Annotated[int, Field(description="Up to now while it runs.")]
 
 
 def meeting_summary(world: World, meeting: Meeting) -> MeetingSummary:

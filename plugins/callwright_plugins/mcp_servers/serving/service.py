@@ -38,7 +38,7 @@ from callwright_plugins.mcp_servers.wire import (
     SEED,
     SESSION,
     answer_of,
-    listed_tool,
+    listed_tools,
     need_mcp,
     result_of,
 )
@@ -100,7 +100,7 @@ class Service:
         self.time_limit = time_limit or TIME_LIMIT
         self.sessions = SessionStore(capacity=capacity, idle=idle)
         self.tools = environment.tools
-        self.listing = [listed_tool(spec) for spec in self.tools.values() if not spec.hidden]
+        self.listing = listed_tools(spec for spec in self.tools.values() if not spec.hidden)
         self.in_calls = 0
 
     def instructions(self) -> str:

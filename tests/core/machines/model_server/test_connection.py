@@ -161,15 +161,17 @@ def test_many_requests_of_which_a_third_fails(stand_in: Any, quick: None) -> Non
 def test_retry_after_is_kept(stand_in: Any) -> None:
     there = stand_in(lambda asked: fault("429", 0.6) if asked.number == 1 else chat("fine"))
     ask(Server(model="m", base_url=there.url), chatted)
-    assert 0.6 <= there.asked[1].at - there.asked[0].at < 10
+    assert 0.6 <= there.asked[1].at - there.asked[0].at < 60
 
 
-def test_retry_after_in_each_of_its_forms() -> None:
+def test_retry_after_in_each_of_its_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = int(time.time())
+    monkeypatch.setattr(statuses.time, "time", lambda: now)
     assert statuses.retry_after({"retry-after": "7"}) == 7
     assert statuses.retry_after({"retry-after": "0.25"}) == 0.25
     assert statuses.retry_after({"retry-after-ms": "250", "retry-after": "7"}) == 0.25
-    date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 90))
-    assert statuses.retry_after({"retry-after": date}) == pytest.approx(90, abs=2)
+    date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(now + 90))
+    assert statuses.retry_after({"retry-after": date}) == 90
     assert statuses.retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
     for nonsense in ("", "soon", "nan", "inf", "-3", "Wed, 99 Foo 2015"):
         assert statuses.retry_after({"retry-after": nonsense}) is None
@@ -185,11 +187,9 @@ def test_who_asks_to_wait_longer_than_a_request_may_take_is_given_up(stand_in: A
 
 def test_a_request_has_one_time_limit_for_all_of_it(stand_in: Any) -> None:
     """Also where the server sends a little now and then: here the head of the answer comes, its body never does."""
-    there = stand_in(lambda asked: Reply(chat("late"), after=30))
-    began = time.monotonic()
+    there = stand_in(lambda asked: Reply(chat("late"), after=3600))
     with pytest.raises(cw.InfrastructureFailure, match=r"does not answer 2 times: no answer in 0\.2 s"):
         ask(Server(model="m", base_url=there.url, timeout=0.2, retries=1), chatted)
-    assert time.monotonic() - began < 20
 
 
 def test_too_many_failures_in_a_row_end_the_run(stand_in: Any, quick: None) -> None:

@@ -15,16 +15,17 @@ from callwright_plugins.depthbench.toolkit import (
     PersonName,
     Rows,
     clock,
+    edited,
     fail,
     first_by,
+    from_time,
     keep,
     keep_having,
-    minutes,
     says,
     table,
     the_day,
 )
-from callwright_plugins.depthbench.world import FIRST_DAY, LAST_DAY, WEEKDAYS, Context, pick, shuffled, stream
+from callwright_plugins.depthbench.world import FIRST_DAY, LAST_DAY, WEEKDAYS, Context, at_hand, pick, shuffled, stream
 
 DOMAIN: Final = Domain("agenda")
 KINDS: Final = ("meeting", "call", "appointment", "workshop")
@@ -104,7 +105,8 @@ _days: dict[tuple[str, str], Rows] = {}
 
 def events_of(context: Context, date: str) -> Rows:
     """Between eight and twelve events of a user's day."""
-    rows = _days.get((context.key, date))
+    key = f"{at_hand.get().version.name}/{context.key}"
+    rows = _days.get((key, date))
     if rows is None:
         rng = stream(f"agenda/{context.key}/{date}")
         made = []
@@ -124,8 +126,8 @@ def events_of(context: Context, date: str) -> Rows:
         rows = Rows(made)
         if len(_days) > 4096:  # a session may ask for any day of any user; what is kept of it is bounded
             _days.clear()
-        _days[context.key, date] = rows
-    return rows
+        _days[key, date] = rows
+    return edited("events", rows, lambda row: f"{date}/{row['event_id']}")
 
 
 @DOMAIN.tool("retrieval", "events")
@@ -138,11 +140,7 @@ def list_events(context: Context, /, date: Day) -> Events:
 @DOMAIN.tool("retrieval")
 def filter_events_after(events: EventTable, time: Clock) -> list[Event]:
     """Those of the given events that start at a time of day or later."""
-    after = minutes(time)
-    rows = table(events, "event_id", "starts")
-    return Rows(  # type: ignore[return-value]
-        [{**row, "minutes_after": minutes(row["starts"]) - after} for row in rows if minutes(row["starts"]) >= after]
-    )
+    return from_time(table(events, "event_id", "starts"), "starts", time, "minutes_after")  # type: ignore[return-value]
 
 
 @DOMAIN.tool("retrieval")

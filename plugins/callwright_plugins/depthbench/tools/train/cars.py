@@ -15,8 +15,11 @@ from callwright_plugins.depthbench.toolkit import (
     PersonName,
     Row,
     Rows,
+    asked_for,
     at_least,
     at_most,
+    edited,
+    edited_row,
     fail,
     first_by,
     keep,
@@ -25,7 +28,7 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, per_world, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, at_hand, per_world, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("cars")
 MAKES: Final = {
@@ -39,6 +42,7 @@ MAKES: Final = {
 Make = Literal["Audi", "BMW", "Ford", "Honda", "Toyota", "Volvo"]
 BODIES: Final = ("hatchback", "saloon", "SUV")
 Body = Literal["hatchback", "saloon", "SUV"]
+_HOUSES: Final = ("Autohaus", "Motors", "Car Centre", "Auto Plaza", "Wheels", "Drive-In")
 _BODY: Final = {
     **dict.fromkeys(("A3", "118i", "Fiesta", "Focus", "Jazz", "Yaris", "Civic"), "hatchback"),
     **dict.fromkeys(("A4", "320d", "Corolla", "V60", "S90"), "saloon"),
@@ -118,8 +122,16 @@ Cars = Annotated[list[Car], REFERENCE_ONLY]
 @per_world()
 def dealerships() -> dict[str, list[str]]:
     """Three dealerships in every city."""
-    words = ("Autohaus", "Motors", "Car Centre", "Auto Plaza", "Wheels", "Drive-In")
-    return {city: [f"{city} {word}" for word in shuffled(stream(f"dealers/{city}"), words)[:3]] for city in CITY_NAMES}
+    drawn = {city: shuffled(stream(f"dealers/{city}"), _HOUSES)[:3] for city in CITY_NAMES}
+    return {city: [f"{city} {word}" for word in words] for city, words in drawn.items()}
+
+
+@per_world()
+def _known() -> dict[str, list[str]]:
+    """The dealerships that have cars: those of a city's list, or every one that a list might name."""
+    if not at_hand.get().version.pins_names:
+        return dealerships()
+    return {city: [f"{city} {word}" for word in _HOUSES] for city in CITY_NAMES}
 
 
 @per_world()
@@ -127,7 +139,7 @@ def by_dealership() -> dict[str, Rows]:
     """Nine cars at every dealership."""
     made: dict[str, Rows] = {}
     number = 1000
-    for city, names in dealerships().items():
+    for city, names in _known().items():
         makes = shuffled(stream(f"cars/{city}"), tuple(MAKES))[:4]
         for name in names:
             rng = stream(f"cars/{name}")
@@ -165,7 +177,7 @@ def _the_listing(listing_id: str) -> Row:
     row = by_listing().get(listing_id)
     if row is None:
         fail("unknown_listing", f"there is no listing {listing_id[:20]!r}")
-    return row
+    return edited_row("cars", listing_id, row)
 
 
 @DOMAIN.tool("retrieval", "dealerships")
@@ -180,10 +192,10 @@ def list_cars_at_dealerships(dealerships: Annotated[list[str], says(minItems=1, 
     """Every car for sale at the named dealerships."""
     known = by_dealership()
     rows = Rows()
-    for name in dict.fromkeys(dealerships):
+    for name in asked_for(dealerships):
         if name not in known:
             fail("unknown_dealership", f"no dealership named {name[:40]!r} is known")
-        rows.extend(known[name])
+        rows.extend(edited("cars", known[name], lambda row: row["listing_id"]))
     return {"count": len(rows), "cars": rows}  # type: ignore[typeddict-item]
 
 

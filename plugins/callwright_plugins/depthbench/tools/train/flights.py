@@ -19,10 +19,12 @@ from callwright_plugins.depthbench.toolkit import (
     Rows,
     at_most,
     clock,
+    edited,
+    edited_row,
     fail,
     first_by,
+    from_time,
     keep,
-    minutes,
     says,
     table,
     the_city,
@@ -180,6 +182,11 @@ def _on(origin: str, destination: str, date: str) -> Rows:
     return rows
 
 
+def _dated(flight_number: str, date: str) -> str:
+    """The key of a flight of a day among edits."""
+    return f"{flight_number}/{date}"
+
+
 @DOMAIN.tool("retrieval", "flights")
 def search_flights(origin: CityName, destination: CityName, date: Day) -> Flights:
     """All flights from one city to another on a date, with prices for one passenger in economy."""
@@ -188,7 +195,8 @@ def search_flights(origin: CityName, destination: CityName, date: Day) -> Flight
     the_day(date)
     if origin == destination:
         fail("same_place", "origin and destination are the same city")
-    return {"origin": origin, "destination": destination, "flights": _on(origin, destination, date)}  # type: ignore[typeddict-item]
+    flights = edited("flights", _on(origin, destination, date), lambda row: _dated(row["flight_number"], date))
+    return {"origin": origin, "destination": destination, "flights": flights}  # type: ignore[typeddict-item]
 
 
 @DOMAIN.tool("retrieval")
@@ -216,11 +224,7 @@ def filter_flights_by_stops(
 @DOMAIN.tool("retrieval")
 def filter_flights_departing_after(flights: FlightTable, time: Clock) -> list[Flight]:
     """Those of the given flights that leave at a time of day or later."""
-    after = minutes(time)
-    rows = table(flights, "flight_number", "departs")
-    return Rows(  # type: ignore[return-value]
-        [{**row, "minutes_after": minutes(row["departs"]) - after} for row in rows if minutes(row["departs"]) >= after]
-    )
+    return from_time(table(flights, "flight_number", "departs"), "departs", time, "minutes_after")  # type: ignore[return-value]
 
 
 @DOMAIN.tool("retrieval", "flight_number")
@@ -284,7 +288,8 @@ def book_flight(
             fail("expired_document", f"passport {passenger['passport']['number']} has expired by {date}")
     if roll(f"sold/{flight_number}/{date}/{cabin}", 10) == 0:
         fail("sold_out", f"{cabin} of {flight_number} is sold out on {date}")
-    fare = row["price"] + roll(f"fare/{flight_number}/{date}", 90)
+    drawn = {"price": row["price"] + roll(f"fare/{flight_number}/{date}", 90)}
+    fare = edited_row("flights", _dated(flight_number, date), drawn)["price"]
     who = "/".join(
         f"{p['name']['first']} {p['name']['last']} {p['passport']['number']} {p['passport']['expires']}"
         for p in passengers

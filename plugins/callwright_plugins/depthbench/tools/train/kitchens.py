@@ -16,6 +16,7 @@ from callwright_plugins.depthbench.toolkit import (
     Rows,
     at_most,
     clock,
+    edited,
     fail,
     keep_having,
     minutes,
@@ -23,7 +24,7 @@ from callwright_plugins.depthbench.toolkit import (
     table,
     the_city,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, per_world, roll, shuffled, stream
+from callwright_plugins.depthbench.world import CITY_NAMES, at_hand, naming, per_world, roll, shuffled, stream
 
 DOMAIN: Final = Domain("kitchens")
 DIETS: Final = ("vegan", "vegetarian", "gluten-free", "nut-free")
@@ -43,6 +44,7 @@ _STYLE: Final = (
     "Salad",
 )
 _HOUSE: Final = ("Box", "Corner", "Club", "Factory", "House", "Lab", "Room", "Stop", "Yard", "Works")
+_NAMES: Final = [f"{style} {house}" for style in _STYLE for house in _HOUSE]
 _BASE: Final = ("crispy", "smoked", "spicy", "herbed", "grilled", "sesame", "garlic", "roasted", "sweet", "house")
 _MAIN: Final = ("tofu", "chicken", "mushroom", "prawn", "lentil", "beef", "halloumi", "aubergine", "salmon", "chickpea")
 _FORM: Final = ("bowl", "wrap", "plate", "salad", "soup", "skewers")
@@ -123,7 +125,7 @@ FoodOrderResult = Annotated[FoodOrder, REFERENCE_ONLY]
 @per_world()
 def kitchens() -> dict[str, list[str]]:
     """Four kitchens in every city."""
-    names = shuffled(stream("kitchens"), [f"{style} {house}" for style in _STYLE for house in _HOUSE])
+    names = shuffled(stream("kitchens"), _NAMES)
     return {city: names[4 * number : 4 * number + 4] for number, city in enumerate(CITY_NAMES)}
 
 
@@ -132,11 +134,12 @@ def menus() -> dict[str, Rows]:
     """Sixteen dishes of every kitchen; a dish is on one menu only."""
     dishes = [f"{base} {main} {form}" for base in _BASE for main in _MAIN for form in _FORM]
     made: dict[str, Rows] = {}
-    for names in kitchens().values():
+    pinned = at_hand.get().version.pins_names
+    for names in (_NAMES,) if pinned else kitchens().values():
         for kitchen in names:
             rng = stream(f"menu/{kitchen}")
             made[kitchen] = Rows()
-            for dish in shuffled(rng, dishes)[:16]:
+            for dish in shuffled(naming(rng, f"menu/{kitchen}"), dishes)[:16]:
                 meat = any(word in dish for word in ("chicken", "prawn", "beef", "salmon"))
                 vegan = not meat and "halloumi" not in dish and rng.random() < 0.6
                 diets = [
@@ -161,7 +164,7 @@ def _the_menu(kitchen: str) -> Rows:
     rows = menus().get(kitchen)
     if rows is None:
         fail("unknown_kitchen", f"no kitchen named {kitchen[:40]!r} is known")
-    return rows
+    return edited("dishes", rows, lambda row: f"{kitchen}/{row['dish']}")
 
 
 @DOMAIN.tool("retrieval", "kitchens")

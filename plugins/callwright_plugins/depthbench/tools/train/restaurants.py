@@ -17,7 +17,10 @@ from callwright_plugins.depthbench.toolkit import (
     Row,
     Rows,
     at_least,
+    at_least_by,
     at_most,
+    edited,
+    edited_row,
     fail,
     first_by,
     keep,
@@ -27,7 +30,16 @@ from callwright_plugins.depthbench.toolkit import (
     the_city,
     the_day,
 )
-from callwright_plugins.depthbench.world import CITY_NAMES, per_world, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import (
+    CITY_NAMES,
+    mixed,
+    naming,
+    per_world,
+    pick,
+    roll,
+    shuffled,
+    stream,
+)
 
 DOMAIN: Final = Domain("restaurants")
 CUISINES: Final = ("French", "Greek", "Indian", "Italian", "Japanese", "Mexican", "Thai", "Vietnamese")
@@ -153,7 +165,9 @@ Restaurants = Annotated[list[Restaurant], REFERENCE_ONLY]
 @per_world()
 def by_city() -> dict[str, Rows]:
     """Eighteen restaurants in every city."""
-    names = shuffled(stream("restaurants/names"), [f"{a} {b}" for a in _FIRST for b in _SECOND])
+    every = [f"{a} {b}" for a in _FIRST for b in _SECOND]
+    taken = shuffled(naming(stream("restaurants/names"), "restaurants"), every)[: 18 * len(CITY_NAMES)]
+    names = mixed("restaurants", taken)
     made: dict[str, Rows] = {}
     for number, city in enumerate(CITY_NAMES):
         rng = stream(f"restaurants/{city}")
@@ -186,14 +200,15 @@ def _the_restaurant(name: str) -> Row:
     row = by_name().get(name)
     if row is None:
         fail("unknown_restaurant", f"no restaurant named {name[:40]!r} is known")
-    return row
+    return edited_row("restaurants", name, row)
 
 
 @DOMAIN.tool("retrieval", "restaurants")
 def find_restaurants(city: CityName) -> Found:
     """All restaurants of a city."""
     the_city(city)
-    return {"city": city, "restaurants": by_city()[city]}  # type: ignore[typeddict-item]
+    rows = edited("restaurants", by_city()[city], lambda row: row["name"])
+    return {"city": city, "restaurants": rows}  # type: ignore[typeddict-item]
 
 
 @DOMAIN.tool("retrieval")
@@ -222,13 +237,9 @@ def filter_restaurants_by_budget(
 def filter_restaurants_open_at(restaurants: Restaurants, time: Clock) -> list[Restaurant]:
     """Those of the given restaurants that are open at a time of day."""
     now = minutes(time)
-    return Rows(  # type: ignore[return-value]
-        [
-            {**row, "minutes_until_closing": minutes(row["closes"]) - now}
-            for row in table(restaurants, "cuisine", "opens", "closes")
-            if minutes(row["opens"]) <= now < minutes(row["closes"])
-        ]
-    )
+    rows = [row for row in table(restaurants, "cuisine", "opens", "closes") if minutes(row["opens"]) <= now]
+    open_then = (row for row in rows if now < minutes(row["closes"]))
+    return at_least_by(open_then, lambda row: minutes(row["closes"]) - now, "minutes_until_closing")  # type: ignore[return-value]
 
 
 @DOMAIN.tool("retrieval", "name")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from callwright_plugins.depthbench.toolkit import REFERENCE_ONLY, Domain, PersonName, Row, fail, says
-from callwright_plugins.depthbench.world import per_world, roll, stream
+from callwright_plugins.depthbench.world import mixed, naming, per_world, roll, stream
 
 DOMAIN: Final = Domain("shopping")
 ITEMS: Final = (
@@ -158,6 +158,7 @@ OrderResult = Annotated[Order, REFERENCE_ONLY]
 def products() -> dict[tuple[str, str, str, str], Row]:
     """Most variants of every item; the others are not made."""
     rng = stream("products")
+    codes = naming(rng, "products")
     made: dict[tuple[str, str, str, str], Row] = {}
     number = 10_000
     for item in ITEMS:
@@ -165,12 +166,13 @@ def products() -> dict[tuple[str, str, str, str], Row]:
             base = 12 + rng.random() * 90
             for colour in COLOURS:
                 for size in SIZES:
-                    number += 1 + int(rng.random() * 7)
-                    if rng.random() < 0.92:
+                    number += 1 + int(codes.random() * 7)
+                    if codes.random() < 0.92:
                         price = round(base + SIZES.index(size) * 1.5 + rng.random() * 8, 2)
                         name = f"{brand} {item}, {colour}, {size}"
                         made[item, brand, colour, size] = {"sku": f"SKU-{number}", "name": name, "price": price}
-    return made
+    skus = mixed("products", [row["sku"] for row in made.values()])
+    return {variant: {**row, "sku": sku} for (variant, row), sku in zip(made.items(), skus, strict=True)}
 
 
 @per_world()

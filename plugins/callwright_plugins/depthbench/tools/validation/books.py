@@ -16,6 +16,7 @@ from callwright_plugins.depthbench.toolkit import (
     Rows,
     at_least,
     at_most,
+    edited,
     fail,
     first_by,
     keep,
@@ -28,6 +29,7 @@ from callwright_plugins.depthbench.world import (
     FIRST_NAMES,
     LANGUAGES,
     LAST_NAMES,
+    naming,
     per_world,
     pick,
     roll,
@@ -143,18 +145,19 @@ BookTable = Annotated[list[Book], REFERENCE_ONLY]
 def by_subject() -> dict[str, Rows]:
     """Thirty-six books on every subject."""
     titles = shuffled(
-        stream("books"),
+        naming(stream("books"), "books"),
         [f"{lead} {tail}" for lead in _LEAD for tail in _TAIL]
         + [f"{tail} and {other}" for tail in _TAIL for other in _TAIL[::3] if tail != other],
     )
     made: dict[str, Rows] = {}
     for number, subject in enumerate(SUBJECTS):
         rng = stream(f"books/{subject}")
+        numbers = naming(rng, f"books/{subject}")
         made[subject] = Rows()
         for index, title in enumerate(titles[36 * number : 36 * number + 36]):
             made[subject].append(
                 {
-                    "isbn": f"978-{10 + number}-{1000 + 37 * index + int(rng.random() * 37)}",
+                    "isbn": f"978-{10 + number}-{1000 + 37 * index + int(numbers.random() * 37)}",
                     "title": title,
                     "author": f"{pick(rng, FIRST_NAMES)} {pick(rng, LAST_NAMES)}",
                     "subject": subject,
@@ -182,7 +185,8 @@ def _the_book(isbn: str) -> Row:
 @DOMAIN.tool("retrieval", "books")
 def browse_books(subject: Subject) -> Books:
     """All books on a subject."""
-    return {"subject": subject, "books": by_subject()[subject]}  # type: ignore[typeddict-item]
+    rows = edited("books", by_subject()[subject], lambda row: row["isbn"])
+    return {"subject": subject, "books": rows}  # type: ignore[typeddict-item]
 
 
 @DOMAIN.tool("retrieval")

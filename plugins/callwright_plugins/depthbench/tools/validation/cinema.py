@@ -17,12 +17,14 @@ from callwright_plugins.depthbench.toolkit import (
     PersonName,
     Row,
     Rows,
+    asked_for,
     at_most,
     clock,
+    edited,
     fail,
     first_by,
+    from_time,
     keep,
-    minutes,
     says,
     table,
     the_city,
@@ -32,6 +34,8 @@ from callwright_plugins.depthbench.world import (
     CITY_NAMES,
     FIRST_NAMES,
     LAST_NAMES,
+    at_hand,
+    named_roll,
     per_world,
     pick,
     roll,
@@ -42,6 +46,7 @@ from callwright_plugins.depthbench.world import (
 DOMAIN: Final = Domain("cinema")
 GENRES: Final = ("animation", "comedy", "documentary", "drama", "thriller")
 Genre = Literal["animation", "comedy", "documentary", "drama", "thriller"]
+_HOUSES: Final = ("Arthouse", "Rex", "Odeon", "Lumen", "Palace", "Roxy")
 _FIRST: Final = ("Midnight", "Paper", "Glass", "Distant", "Broken", "Golden", "Silent", "Northern", "Hollow", "Crimson")
 _SECOND: Final = ("Harvest", "Tide", "Letters", "Kingdom", "Summer", "Signals")
 
@@ -120,13 +125,17 @@ def films() -> dict[str, Row]:
 @per_world()
 def cinemas() -> dict[str, list[str]]:
     """Three cinemas in every city."""
-    words = ("Arthouse", "Rex", "Odeon", "Lumen", "Palace", "Roxy")
-    return {city: [f"{word} {city}" for word in shuffled(stream(f"cinemas/{city}"), words)[:3]] for city in CITY_NAMES}
+    drawn = {city: shuffled(stream(f"cinemas/{city}"), _HOUSES)[:3] for city in CITY_NAMES}
+    return {city: [f"{word} {city}" for word in words] for city, words in drawn.items()}
 
 
 @per_world()
-def _numbers() -> dict[str, int]:
-    return {name: number for number, name in enumerate(name for names in cinemas().values() for name in names)}
+def known_cinemas() -> dict[str, int]:
+    """The cinemas that show something, each with its number: those of a city's list, or all that a list might name."""
+    listed = cinemas()
+    if at_hand.get().version.pins_names:
+        listed = {city: [f"{word} {city}" for word in _HOUSES] for city in CITY_NAMES}
+    return {name: number for number, name in enumerate(name for names in listed.values() for name in names)}
 
 
 @per_world()
@@ -147,12 +156,13 @@ def _programme(cinema: str) -> Rows:
 
 def _showing(cinema: str, number: int, day: str) -> Row | None:
     slot = _programme(cinema)[number]
-    seed = roll(f"showing/{cinema}/{number}/{day}", 60)
-    if seed % 5 == 0:
+    key = f"showing/{cinema}/{number}/{day}"
+    if named_roll(key, 60) % 5 == 0:
         return None
+    seed = roll(key, 60)
     film = slot["film"]
     return {
-        "showing_id": f"S{day[2:4]}{day[5:7]}{day[8:]}-{_numbers()[cinema]}-{number}",
+        "showing_id": f"S{day[2:4]}{day[5:7]}{day[8:]}-{known_cinemas()[cinema]}-{number}",
         "film": film,
         "cinema": cinema,
         "genre": films()[film]["genre"],
@@ -168,6 +178,11 @@ def _on(cinema: str, day: str) -> Rows:
     return Rows([row for number in range(12) if (row := _showing(cinema, number, day))])
 
 
+def _as_edited(rows: Rows) -> Rows:
+    """Showings with what is edited of them, and of their films."""
+    return edited("films", edited("showings", rows, lambda row: row["showing_id"]), lambda row: row["film"])
+
+
 def showing_by_id(showing_id: str) -> Row:
     """A showing; fails with ``unknown_showing``."""
     parts = showing_id.split("-")
@@ -177,12 +192,12 @@ def showing_by_id(showing_id: str) -> Row:
         and all(p.isascii() and p.isdigit() and len(p) < 7 for p in (parts[0][1:], *parts[1:]))
     ):
         day = f"20{parts[0][1:3]}-{parts[0][3:5]}-{parts[0][5:]}"
-        names = list(_numbers())
+        names = list(known_cinemas())
         if int(parts[1]) < len(names) and int(parts[2]) < 12:
             the_day(day)
             row = _showing(names[int(parts[1])], int(parts[2]), day)
             if row is not None and row["showing_id"] == showing_id:
-                return row
+                return _as_edited(Rows([row]))[0]
     raise ToolError("unknown_showing", f"there is no showing {showing_id[:20]!r}")
 
 
@@ -198,11 +213,11 @@ def showings_at(cinemas: Annotated[list[str], says(minItems=1, maxItems=10)], da
     """Every showing at the named cinemas on a day."""
     the_day(day)
     rows = Rows()
-    for cinema in dict.fromkeys(cinemas):
-        if cinema not in _numbers():
+    for cinema in asked_for(cinemas):
+        if cinema not in known_cinemas():
             fail("unknown_cinema", f"no cinema named {cinema[:40]!r} is known")
         rows.extend(_on(cinema, day))
-    return {"day": day, "showings": rows}  # type: ignore[typeddict-item]
+    return {"day": day, "showings": _as_edited(rows)}  # type: ignore[typeddict-item]
 
 
 @DOMAIN.tool("retrieval")
@@ -214,11 +229,7 @@ def keep_showings_of_genre(showings: ShowingTable, genre: Genre) -> list[Showing
 @DOMAIN.tool("retrieval")
 def keep_showings_from(showings: ShowingTable, clock: Clock) -> list[Showing]:
     """The given showings that start at a time of day or later."""
-    after = minutes(clock)
-    rows = table(showings, "showing_id", "starts")
-    return Rows(  # type: ignore[return-value]
-        [{**row, "minutes_later": minutes(row["starts"]) - after} for row in rows if minutes(row["starts"]) >= after]
-    )
+    return from_time(table(showings, "showing_id", "starts"), "starts", clock, "minutes_later")  # type: ignore[return-value]
 
 
 @DOMAIN.tool("retrieval")

@@ -18,6 +18,8 @@ from callwright_plugins.depthbench.toolkit import (
     Rows,
     at_least,
     at_most,
+    edited,
+    edited_row,
     fail,
     first_by,
     keep,
@@ -205,8 +207,14 @@ def _the_hotel(hotel: str) -> Row:
 
 
 def _rate(row: Row, arrival: str) -> int:
-    rate: int = row["nightly_rate"] + roll(f"rate/{row['hotel']}/{arrival}", 60)
+    drawn = {"nightly_rate": row["nightly_rate"] + roll(f"rate/{row['hotel']}/{arrival}", 60)}
+    rate: int = edited_row("rates", _dated(row["hotel"], arrival), drawn)["nightly_rate"]
     return rate
+
+
+def _dated(hotel: str, arrival: str) -> str:
+    """The key of a rate among edits."""
+    return f"{hotel}/{arrival}"
 
 
 def _full(hotel: str, arrival: str) -> bool:
@@ -218,7 +226,7 @@ def _free(place: str, arrival: str, nights: int) -> Rows:
     rows = Rows()
     for row in by_place()[place]:
         if not _full(row["hotel"], arrival):
-            rate = _rate(row, arrival)
+            rate = row["nightly_rate"] + roll(f"rate/{row['hotel']}/{arrival}", 60)
             rows.append({**row, "nightly_rate": rate, "total": rate * nights})
     return rows
 
@@ -228,7 +236,11 @@ def search_hotels(place: CityName, arrival: Day, nights: Nights) -> Hotels:
     """Hotels of a city with a room free from a day for so many nights, with their rates in euros."""
     the_city(place)
     the_day(arrival)
-    return {"place": place, "arrival": arrival, "hotels": _free(place, arrival, nights)}  # type: ignore[typeddict-item]
+    rows = edited("hotels", _free(place, arrival, nights), lambda row: row["hotel"])
+    priced = edited("rates", rows, lambda row: _dated(row["hotel"], arrival))
+    if priced is not rows:
+        priced = Rows([{**row, "total": row["nightly_rate"] * nights} for row in priced])
+    return {"place": place, "arrival": arrival, "hotels": priced}  # type: ignore[typeddict-item]
 
 
 @DOMAIN.tool("retrieval")

@@ -15,6 +15,8 @@ from callwright_plugins.depthbench.toolkit import (
     Email,
     Row,
     Rows,
+    at_least_by,
+    edited,
     first_by,
     keep,
     keep_having,
@@ -22,7 +24,7 @@ from callwright_plugins.depthbench.toolkit import (
     table,
     the_day,
 )
-from callwright_plugins.depthbench.world import Context, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import Context, at_hand, naming, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("mailbox")
 FOLDERS: Final = ("inbox", "archive", "invoices", "travel")
@@ -107,22 +109,27 @@ _folders: dict[tuple[str, str], Rows] = {}
 
 def messages_in(context: Context, folder: str) -> Rows:
     """Between fourteen and twenty messages of the last six weeks, in no particular order."""
-    rows = _folders.get((context.key, folder))
+    key = f"{at_hand.get().version.name}/{context.key}"
+    rows = _folders.get((key, folder))
     if rows is None:
         rng = stream(f"mail/{context.key}/{folder}")
+        user = context.key[5:9]
         made: list[Row] = []
-        for number in range(14 + int(rng.random() * 7)):
+        for number in range(14 + int(naming(rng, f"mail/{user}/{folder}").random() * 7)):
             made.append(
                 {
-                    "message_id": f"M{FOLDERS.index(folder) + 1}{int(context.key[5:]):04d}{number:02d}",
+                    "message_id": f"M{FOLDERS.index(folder) + 1}{user}{number:02d}",
                     "sender": pick(rng, SENDERS),
                     "subject": pick(rng, _SUBJECTS),
                     "received": (context.today - timedelta(days=int(rng.random() * 42))).isoformat(),
                     "labels": sorted(shuffled(rng, LABELS)[: 1 + int(rng.random() * 2)]),
                 }
             )
-        rows = _folders[context.key, folder] = Rows(made)
-    return rows
+        rows = Rows(made)
+        if len(_folders) > 8192:  # a session may be of any user of any world; what is kept of it is bounded
+            _folders.clear()
+        _folders[key, folder] = rows
+    return edited("messages", rows, lambda row: row["message_id"])
 
 
 def _the_message(context: Context, message_id: str) -> Row:
@@ -150,8 +157,7 @@ def keep_messages_since(messages: MessageTable, day: Day) -> list[Message]:
     """The given messages that came on a day or later."""
     since = the_day(day)
     rows = table(messages, "message_id", "received")
-    ages = [(the_day(row["received"]) - since).days for row in rows]
-    return Rows([{**row, "days_since": age} for row, age in zip(rows, ages, strict=True) if age >= 0])  # type: ignore[return-value]
+    return at_least_by(rows, lambda row: (the_day(row["received"]) - since).days, "days_since")  # type: ignore[return-value]
 
 
 @DOMAIN.tool("retrieval")

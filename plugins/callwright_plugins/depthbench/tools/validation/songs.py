@@ -13,13 +13,14 @@ from callwright_plugins.depthbench.toolkit import (
     Rows,
     at_least,
     at_most,
+    edited,
     fail,
     first_by,
     keep,
     says,
     table,
 )
-from callwright_plugins.depthbench.world import per_world, pick, roll, shuffled, stream
+from callwright_plugins.depthbench.world import naming, per_world, pick, roll, shuffled, stream
 
 DOMAIN: Final = Domain("songs")
 ARTISTS: Final = (
@@ -133,7 +134,7 @@ SongTable = Annotated[list[Song], REFERENCE_ONLY]
 @per_world()
 def by_artist() -> dict[str, Rows]:
     """Twenty songs of every artist."""
-    names = shuffled(stream("songs"), [f"{first} {last}" for first in _OPEN for last in _CLOSE])
+    names = shuffled(naming(stream("songs"), "songs"), [f"{first} {last}" for first in _OPEN for last in _CLOSE])
     made: dict[str, Rows] = {}
     for number, artist in enumerate(ARTISTS):
         rng = stream(f"songs/{artist}")
@@ -164,6 +165,7 @@ def songs_by(artist: str) -> Songs:
     rows = by_artist().get(artist)
     if rows is None:
         fail("unknown_artist", f"no artist named {artist[:40]!r} is known")
+    rows = edited("songs", rows, lambda row: row["song"])
     return {"artist": artist, "songs": rows}  # type: ignore[typeddict-item]
 
 

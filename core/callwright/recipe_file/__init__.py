@@ -16,21 +16,19 @@ Every error starts with the file and the line that it is about.
 from __future__ import annotations
 
 import copy
-import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from callwright.errors import RecipeError, UnknownName
+from callwright.recipe_file.toml_text import find_line as find_line
+from callwright.recipe_file.toml_text import locate as locate
+from callwright.recipe_file.toml_text import write_toml as write_toml
 
-_KEY = r'(?:"[^"]*"|\'[^\']*\'|[A-Za-z0-9_-]+)'
-_TABLE_LINE = re.compile(rf"\s*\[\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
-_KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 #: Tables and lists in one another: far more than any component reads, far less than would exhaust the stack.
 _DEEPEST: Final = 64
 #: Digits that Python reads as an integer unless it is told to read more.
@@ -39,6 +37,7 @@ _LONGEST_NAME: Final = 100
 #: Ten years: the longest that a call or a turn of the user may take in a session.
 _MOST_SECONDS: Final = 315_360_000
 _DAY: Final = 86_400
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Choice(BaseModel):
@@ -160,6 +159,14 @@ class Turns(BaseModel):
         default=None, ge=1, description="Environment tokens of one turn; longer results are cut in the middle."
     )
     context_tokens: int | None = Field(default=None, ge=1, description="Prompt and response: the model's positions.")
+    steps: int | None = Field(
+        default=None,
+        ge=1,
+        description="Completions with calls while one message of the user is worked on; one more ends the episode.",
+    )
+    unparsed: Literal["episode", "turn"] = Field(
+        default="episode", description="What a text that is no program ends: the episode, or the user's turn."
+    )
 
 
 class PipelineRecipe(BaseModel):
@@ -215,16 +222,18 @@ class PipelineRecipe(BaseModel):
         return value
 
 
-class LoadedRecipe:
-    """A validated recipe with its source text, so that later errors can still name the line.
+class LoadedTable:
+    """A validated file with its source text, so that later errors can still name the line.
 
-    ``text`` is ``None`` for a recipe in memory.
+    ``text`` is ``None`` for one in memory.
     """
 
-    def __init__(
-        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]
-    ) -> None:
-        self.recipe, self.data, self.source, self.text, self.overrides = recipe, data, source, text, overrides
+    def __init__(self, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]) -> None:
+        self.data, self.source, self.text, self.overrides = data, source, text, overrides
+
+    def choice(self, part: str) -> Choice | None:
+        """The component that it chooses under a key."""
+        raise NotImplementedError
 
     def effective_text(self) -> str:
         """A recipe file that says the same with the overrides applied; the file's own text if there are none."""
@@ -239,79 +248,19 @@ class LoadedRecipe:
         return RecipeError(f"{self.where(*path)}: {message}")
 
 
-def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[str]) -> str:
-    """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it."""
-    for length in range(len(path), 0, -1):
-        dotted = ".".join(path[:length])
-        if dotted in overrides:  # also of a table around the key, which then was replaced as a whole
-            return f"--set {dotted}={overrides[dotted]}"
-    for length in range(len(path), 0, -1):
-        line = find_line(text, path[:length])
-        if line is not None:
-            return f"{source}:{line}"
-    return source
+class LoadedRecipe(LoadedTable):
+    """A validated pipeline recipe."""
 
+    def __init__(
+        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]
+    ) -> None:
+        super().__init__(data, source, text, overrides)
+        self.recipe = recipe
 
-def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
-    """A recipe's data as TOML: plain values first, then a table for each mapping."""
-    plain = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
-    lines = [f"[{'.'.join(map(_toml_key, prefix))}]\n"] if prefix and (plain or not data) else []
-    lines += [f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in plain.items()]
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            lines.append(("\n" if lines else "") + write_toml(value, (*prefix, key)))
-    return "".join(lines)
-
-
-def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_string(key)
-
-
-def _toml_string(text: str) -> str:
-    # JSON's escapes are all escapes of TOML's basic strings, which cannot hold DEL in addition.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml_key(key)} = {_toml_value(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml_value(inner) for inner in value) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _toml_string(value)
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return repr(value)
-
-
-def find_line(text: str, path: Sequence[str]) -> int | None:
-    """The line (from 1) on which a key or table of a TOML text is set; ``None`` if it is nowhere."""
-    table: tuple[str, ...] = ()
-    wanted = tuple(path)
-    best: int | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        header = _TABLE_LINE.match(line)
-        if header:
-            table = _split_key(header[1])
-            if table == wanted:
-                return number
-            if best is None and table[: len(wanted)] == wanted:
-                best = number
-            continue
-        key = _KEY_LINE.match(line)
-        if key:
-            full = table + _split_key(key[1])
-            if full == wanted:
-                return number
-            if best is None and full[: len(wanted)] == wanted:
-                best = number
-    return best
-
-
-def _split_key(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in re.findall(_KEY, dotted))
+    def choice(self, part: str) -> Choice | None:
+        """The component of a kind, ``None`` where it names none."""
+        found: Choice | None = getattr(self.recipe, part)
+        return found
 
 
 def load_recipe(recipe: Path | str | Mapping[str, Any] | LoadedRecipe, overrides: Sequence[str] = ()) -> LoadedRecipe:
@@ -324,19 +273,29 @@ def load_recipe(recipe: Path | str | Mapping[str, Any] | LoadedRecipe, overrides
         return _validated(recipe.data, recipe.source, recipe.text, overrides) if overrides else recipe
     if isinstance(recipe, Mapping):
         return _validated(recipe, "the recipe", None, overrides)
-    source = find_recipe(str(recipe))
+    source, text = recipe_text(str(recipe))
+    return parse_recipe(text, source, overrides)
+
+
+def recipe_text(name: str) -> tuple[str, str]:
+    """The path of a recipe and its text. Raises :class:`callwright.errors.RecipeError`."""
+    source = find_recipe(name)
     try:
-        text = source.read_text(encoding="utf-8")
+        return str(source), source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RecipeError(f"{source}: cannot be read: {reason}") from error
-    return parse_recipe(text, str(source), overrides)
 
 
 def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] = ()) -> LoadedRecipe:
     """Read a recipe from a text."""
+    return _validated(toml_of(text, source), source, text, overrides)
+
+
+def toml_of(text: str, source: str) -> dict[str, Any]:
+    """The data of a text. Raises :class:`callwright.errors.RecipeError` with its line for one that is no TOML."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = at[1] if at else str(len(text.splitlines()))
@@ -345,7 +304,6 @@ def parse_recipe(text: str, source: str = "<recipe>", overrides: Sequence[str] =
         raise RecipeError(f"{source}:{_line_of_nesting(text)}: {_TOO_DEEP}") from error
     except ValueError as error:  # not one of TOML: Python reads no integer of so many digits
         raise RecipeError(f"{source}:{_line_of_digits(text)}: {_TOO_MANY_DIGITS}") from error
-    return _validated(data, source, text, overrides)
 
 
 _TOO_DEEP: Final = f"tables or lists stand more than {_DEEPEST} deep in one another"
@@ -385,7 +343,18 @@ def _too_deep(data: Mapping[str, Any]) -> str | None:
 
 
 def _validated(given: Mapping[str, Any], source: str, text: str | None, overrides: Sequence[str]) -> LoadedRecipe:
-    """A recipe of its data; ``text`` is what these were read from, ``None`` if they were never written."""
+    recipe, data, applied = validated(PipelineRecipe, given, source, text, overrides)
+    return LoadedRecipe(recipe, data, source, text, applied)
+
+
+def validated(
+    model: type[_Model], given: Mapping[str, Any], source: str, text: str | None, overrides: Sequence[str]
+) -> tuple[_Model, dict[str, Any], dict[str, str]]:
+    """What data come to with ``overrides``: the model, the data and the values that were set, by their keys.
+
+    ``text`` is what they were read from, ``None`` if they were never written. Raises
+    :class:`callwright.errors.RecipeError`, a line for each mistake.
+    """
     deep = _too_deep(given)
     if deep is not None:
         raise RecipeError(f"{locate(source, text or '', {}, (deep,))}: {deep}: {_TOO_DEEP}")
@@ -397,24 +366,31 @@ def _validated(given: Mapping[str, Any], source: str, text: str | None, override
         if _too_deep(data) is not None:
             raise RecipeError(f"--set {override:.60}…: {_TOO_DEEP}")
     try:
-        recipe = PipelineRecipe.model_validate(data)
+        return model.model_validate(data), data, applied
     except ValidationError as error:
         lines = []
         for problem in error.errors():
             path = tuple(str(part) for part in problem["loc"])
-            lines.append(f"{locate(source, text or '', applied, path)}: {_say(problem, path)}")
+            lines.append(f"{locate(source, text or '', applied, path)}: {_say(problem, path, model)}")
         raise RecipeError("\n".join(dict.fromkeys(lines))) from error
-    return LoadedRecipe(recipe, data, source, text, applied)
 
 
-def _say(problem: Any, path: tuple[str, ...]) -> str:
+def _say(problem: Any, path: tuple[str, ...], model: type[BaseModel]) -> str:
     dotted = ".".join(path) or "the recipe"
     if problem["type"] == "extra_forbidden":
-        table = Turns if path[0] == "turns" and len(path) > 1 else PipelineRecipe
-        return str(UnknownName("recipe key", path[-1], table.model_fields))
+        return str(UnknownName("recipe key", path[-1], _table(model, path[:-1]).model_fields))
     if problem["type"] == "missing":
         return f"{dotted} is missing"
     return f"{dotted}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _table(model: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
+    """The table of a model in which a key stands."""
+    for key in path:
+        annotation = model.model_fields[key].annotation if key in model.model_fields else None
+        parts = (annotation, *get_args(annotation))
+        model = next((one for one in parts if isinstance(one, type) and issubclass(one, BaseModel)), model)
+    return model
 
 
 def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
@@ -445,7 +421,7 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
 
 def shipped_recipes() -> dict[str, Path]:
     """The recipes that come with the package, by name."""
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parent.parent
     for folder in (here / "recipes", here.parent.parent / "recipes"):  # in a wheel, in a checkout
         if folder.is_dir():
             return {path.stem: path for path in sorted(folder.glob("*.toml"))}

@@ -1,0 +1,1 @@
+"""Openings: what happened in a task's world, and what was said, before its episode begins."""

@@ -1,0 +1,1 @@
+"""Grounded synthesis: from a live environment to tasks."""

@@ -1,0 +1,109 @@
+"""The corpus ``tasks``: whatever tasks a file holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from callwright.environments.protocol import Environment
+from callwright.errors import CallwrightError, DataError, UnknownName, UsageError
+from callwright.pickling import made_by
+from callwright.plugins import Registry, default_registry
+from callwright.registration import Reach
+from callwright.walk.limits import TurnLimits
+from callwright.walk.task_rows.head import Head
+from callwright.walk.task_rows.reading import read_head, read_tasks
+from callwright.walk.task_rows.stated import reaches as reaches_of
+from callwright.walk.tasks import Corpus, Task
+from callwright_plugins.task_files import NAME
+
+#: Of larger splits the file is told apart by its bytes, of others by each task.
+_EACH: Final = 5_000
+
+
+class TasksCorpus(Corpus):
+    """The corpus ``tasks`` of a file that ``callwright tasks export`` or ``synthesize`` wrote, or anybody else.
+
+    Its splits are those of the tasks. Tasks are made when they are asked for. ``any_version``: environments of other
+    versions will do, as long as their tools are the same. ``trust``: the environments of the file may start programs,
+    send secrets and run code of a folder. Raises :class:`callwright.errors.DataError` for a file that cannot be read,
+    that holds no tasks, or whose environments are not as they were.
+    """
+
+    def __init__(
+        self,
+        file: str | Path,
+        any_version: bool = False,
+        trust: bool = False,
+        registry: Registry | None = None,
+    ) -> None:
+        if not isinstance(file, str | Path):
+            raise UsageError(f"option 'file' of {NAME} is a path, not {file!r:.80}")
+        for option, value in (("any_version", any_version), ("trust", trust)):
+            if not isinstance(value, bool):
+                raise UsageError(f"option {option!r} of {NAME} is true or false, not {value!r:.80}")
+        self._options = (Path(file).absolute(), any_version, trust)
+        self._file = read_tasks(file, any_version=any_version, trust=trust, registry=registry)
+        if not self._file:
+            raise DataError(f"{file} holds no tasks")
+
+    def __reduce__(self) -> Any:
+        """As the file, which must be where it is unpickled."""
+        return made_by(self, TasksCorpus, *self._options)
+
+    @property
+    def name(self) -> str:
+        """``tasks``."""
+        return NAME
+
+    @property
+    def head(self) -> Head:
+        """What the file says of itself."""
+        return self._file.head
+
+    @property
+    def limits(self) -> TurnLimits | None:
+        """How long episodes of its tasks may become, where the file says so."""
+        return self._file.head.limits
+
+    @property
+    def environment(self) -> Environment:
+        """The first one of the file; each task has its own."""
+        return self._file.environments[0]
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """The splits of the file with their sizes, in the order in which they begin."""
+        return {name: len(tasks) for name, tasks in self._file.splits.items()}
+
+    def __getitem__(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, in the order of the file. Raises :class:`callwright.errors.UnknownName`."""
+        if split not in self._file.splits:
+            raise UnknownName(f"split of {self._options[0].name}", split, self._file.splits)
+        return self._file.splits[split]
+
+    def task(self, task_id: str) -> Task:
+        """The task with this id. Raises :class:`callwright.errors.UnknownName`."""
+        return self._file.task(task_id)
+
+    def fingerprint(self, split: str) -> Any:
+        """What fixes the tasks of a large split: the bytes of the file."""
+        if len(self[split]) <= _EACH:
+            return None
+        with self._options[0].open("rb") as file:
+            return {"file": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
+    """What the environments of a trusted file would reach for. Others are refused when they are made."""
+    if options.get("trust") is not True or not isinstance(options.get("file"), str):
+        return
+    try:
+        head = read_head(Path(options["file"]))
+        found = reaches_of(head.environments, default_registry())
+    except CallwrightError:  # said when the corpus is made
+        return
+    for reach in found:
+        yield Reach(reach.kind, reach.what, ("file", "trust"), reach.dry_run)

@@ -1,0 +1,120 @@
+"""``callwright synthesize``: what it prints, refuses and leaves, and the commands that plugins add to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import callwright as cw
+from callwright.cli.root import command_table, root
+from callwright.commands.app import App
+from callwright.plugins import Lazy
+
+RECIPE = """
+name = "prices"
+
+[synthesis]
+synthesizer = "sample-prices"
+environments = ["sample-shop"]
+count = 12
+"""
+PLUGIN = ("-p", "callwright.testing.synthesis.shop")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prices.toml").write_text(RECIPE)
+    return tmp_path
+
+
+def run(*words: str, app: App | None = None) -> Any:
+    return CliRunner().invoke(root, [*PLUGIN, *words], obj=app or App())
+
+
+def test_it_says_what_became_of_units(here: Path) -> None:
+    done = run("synthesize", "prices.toml")
+    assert done.exit_code == 0, done.output
+    folder = here / "synthesized" / "prices"
+    yields = json.loads((folder / "manifest.json").read_text())["yields"]
+    first, *others, last = done.stdout.splitlines()
+    assert first == f"24 units, {yields['accepted']} accepted, {yields['kept']} kept"
+    assert last == f"{yields['kept']} tasks in synthesized/prices/tasks.jsonl"
+    assert f"  duplicates: asked before: {yields['rejected']['duplicates']['asked before']}" in others
+    again = run("synthesize", "prices.toml", "--json")
+    assert json.loads(again.stdout)["yields"] == yields
+    assert "is finished" in again.stderr
+
+
+def test_what_it_wrote_is_a_file_of_tasks(here: Path) -> None:
+    assert run("synthesize", "-o", "out", "--set", "synthesis.file=t.jsonl.gz", "prices.toml").exit_code == 0
+    done = run("tasks", "check", "out/t.jsonl.gz")
+    assert (done.exit_code, "tasks hold" in done.stdout) == (0, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("none.toml",), 2, "there is no such file"),
+        (("prices.toml", "--workers", "2", "--executor", "serial"), 2, "2 workers need an executor"),
+        (("prices.toml", "--max-cost", "1"), 2, "the recipe names none"),
+        (("prices.toml", "--replay"), 2, "the recipe names none"),
+        (("prices.toml", "--set", "synthesis.teacher=scripted", "--replay"), 2, "there are no replies to take from"),
+        (("prices.toml", "--set", "synthesis.sed=1"), 2, "Did you mean 'seed'"),
+        (("prices.toml", "--set", "synthesis.synthesizer=sample-price"), 2, "Did you mean 'sample-prices'"),
+        (("tier-mini",), 2, "callwright run takes it"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_folder_is_made(
+    here: Path, words: tuple[str, ...], status: int, said: str
+) -> None:
+    done = run("synthesize", *words)
+    assert (done.exit_code, said in done.stderr) == (status, True), done.output
+    assert [path.name for path in here.iterdir()] == ["prices.toml"]
+
+
+def test_a_recipe_that_starts_programs_is_asked_about(here: Path) -> None:
+    text = RECIPE.replace('["sample-shop"]', '["sample-shop", { name = "mcp", command = ["touch", "x"] }]')
+    (here / "foreign.toml").write_text(text)
+    done = run("synthesize", "foreign.toml")
+    assert done.exit_code == 2
+    assert "foreign.toml:6" in done.stderr
+    assert "touch x" in done.stderr
+    assert not (here / "x").exists()
+
+
+class Plugin:
+    """Adds a command to ``synthesize``."""
+
+    @staticmethod
+    @cw.hookimpl
+    def callwright_commands() -> list[Lazy]:
+        command = click.Command("graph", callback=lambda: click.echo("a graph"), help="Draw it.")
+        return [Lazy("synthesize graph", command, summary="draw it")]  # type: ignore[arg-type]
+
+
+def test_plugins_add_commands_to_it(here: Path) -> None:
+    def app() -> App:
+        made = App()
+        made.registry.add(Plugin(), name="graphs")
+        return made
+
+    assert "synthesize graph" in command_table(app())
+    assert CliRunner().invoke(root, ["synthesize", "graph"], obj=app()).stdout == "a graph\n"
+    told = CliRunner().invoke(root, ["synthesize", "--help"], obj=app()).stdout
+    assert "RECIPE" in told
+    assert "--max-cost" in told
+    assert "graph  draw it" in told
+    for words in (["prices.toml", "-o", "a"], ["-o", "b", "prices.toml"], ["--json", "prices.toml"]):
+        made = app()
+        import callwright.testing.synthesis.shop as shop
+
+        made.registry.add(shop, name="shop")
+        done = CliRunner().invoke(root, ["synthesize", *words], obj=made)
+        assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(root, ["synthesize", "nothing"], obj=app()).exit_code == 2

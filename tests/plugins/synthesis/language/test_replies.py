@@ -1,0 +1,99 @@
+"""Replies of the assistant and answers of the user say what they are given, and it is read back."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+import callwright as cw
+from callwright.errors import DataError
+from callwright.language.program import Call
+from callwright_plugins.mcp_environments import TOOLS
+from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.replies import Replies, Reply, stated, user_options
+from callwright_plugins.synthesis.language.styles import Style
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_answer_states_a_live_result_and_is_read_back(name: str, live: Any) -> None:
+    world = live(name)
+    replies = Replies(world.grammar)
+    session = world.environment.open("", 1)
+    told = 0
+    for tool, spec in world.tools.items():
+        if not spec.parameters.get("required") and spec.read_only:
+            outcome = session.call(tool, {})
+            facts = stated(outcome.value)
+            if outcome.executed and facts:
+                reply = Reply("answer", facts)
+                assert replies.read(replies.say(reply, told)) == reply
+                told += 1
+    assert told
+
+
+def test_an_answer_with_another_value_is_another_answer(bank: Any) -> None:
+    replies = Replies(bank.grammar)
+    right = Reply("answer", (("account_id", "A00001"), ("balance_cents", 2500), ("status", "active")))
+    text = replies.say(right)
+    assert "A00001" in text
+    assert replies.read(text.replace("A00001", "A00002")) != right
+    assert replies.read(text.replace("2500", "2501")) != right
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("answer"),
+        Reply("refusal"),
+        Reply("failure", code="NOT_FOUND", reason='there is no account "A9"'),
+        Reply("question", titles=("amount",)),
+        Reply("question", titles=("from account", "to account", "amount")),
+    ],
+)
+def test_every_kind_of_reply_is_read_back(reply: Reply, bank: Any) -> None:
+    replies = Replies(bank.grammar)
+    texts = {replies.say(reply, seed) for seed in range(20)}
+    assert len(texts) >= 3
+    assert all(replies.read(text) == reply for text in texts)
+
+
+def test_a_question_for_no_parameter_is_refused(bank: Any) -> None:
+    with pytest.raises(DataError, match="by their titles"):
+        Replies(bank.grammar).say(Reply("question", titles=("colour of the sky",)))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Done", "What is the?", "Here you are: the", '"', "What is the amount", "x" * 5000]
+)
+def test_another_text_is_no_reply(text: str, bank: Any) -> None:
+    assert Replies(bank.grammar).read(text) is None
+
+
+def test_what_is_told_is_read_back_as_the_values_withheld(live: Any) -> None:
+    random = Random("told")
+    told = 0
+    for name in TOOLS:
+        world = live(name)
+        replies = Replies(world.grammar)
+        for seed in range(8):
+            query = world.grammar.render(world.plan(random, 2), Style(information="minimal"), seed)
+            tools = [call.tool for call in query.plan.calls]
+            if query.withheld:
+                text = replies.tell(query.withheld, tools, seed)
+                values = replies.told(text, query.withheld, tools)
+                assert repr(values) == repr(tuple(one.value for one in query.withheld)), text
+                told += len(query.withheld)
+    assert told >= 100
+
+
+def test_a_scripted_user_tells_what_was_withheld_when_asked(bank: Any) -> None:
+    arguments = {"auth_token": "T1", "account_id": "A00001", "amount_cents": 2500}
+    plan = Plan((Call(0, "withdraw_cash", arguments),))
+    query = bank.grammar.render(plan, Style(information="minimal", names="never"))
+    options = user_options(query.withheld)
+    assert set(options["knows"]) == {"account_id", "amount_cents"}
+    asked = Replies(bank.grammar).say(Reply("question", titles=tuple(one.title for one in query.withheld)))
+    assert all(word in asked.lower() for words in options["asked"].values() for word in words)
+    assert cw.UserSpec("scripted", options).to_json()["options"] == options
