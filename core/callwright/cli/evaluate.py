@@ -118,6 +118,7 @@ def evaluate(
     from callwright.cli.evaluation_tables import draw_accuracies
     from callwright.cli.evaluation_work import MOST, OWN, EvaluationRequest
     from callwright.commands.bars import reporter
+    from callwright.commands.jsonl import own_stdout
     from callwright.commands.trust import SAMPLED, SCORED, allow
     from callwright.errors import RunError
     from callwright.machines.executors import make_executor
@@ -213,7 +214,7 @@ def evaluate(
     )
     kept = f"nothing in {output} is lost" if output else "nothing was kept (no -o)"
     try:
-        with reporter() as bars, work.alone():
+        with reporter() as bars, own_stdout(), work.alone():
             result = work.run(bars)
     except KeyboardInterrupt as stop:
         raise Stopped(f"stopped; {kept}{'; the same command goes on' if output else ''}") from stop

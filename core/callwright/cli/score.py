@@ -19,7 +19,7 @@ from callwright.commands.app import App
 from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
 from callwright.commands.file_formats import schema_of
-from callwright.commands.jsonl import BadRow, RowFile, chunks_of, is_same_file
+from callwright.commands.jsonl import BadRow, RowFile, chunks_of, is_same_file, own_stdout
 from callwright.commands.outputs.provenance import digests_of
 from callwright.commands.outputs.unfinished import UnfinishedOutput
 from callwright.commands.pace import Pace
@@ -149,6 +149,8 @@ def score(
         complain = say if bars is None else stack.enter_context(bars).say
         if not elsewhere:
             stack.enter_context(pipeline)
+        if output != "-":  # whose rows have it for themselves; a summary is nobody else's either
+            stack.enter_context(own_stdout())
         workshop = stack.enter_context(make_executor(kind, workers))
         try:
             # Alone, each row is written as it comes; others get enough to be worth sending. Of what may come slowly,

@@ -152,9 +152,11 @@ def test_a_slow_task_holds_back_rows_and_no_requests(invoke: Invoke, serve: Any,
 
     def all_others_are_answered() -> bool:
         """And the rows before it are there; none after it comes before it."""
-        if server.answered < 59 or len(rows_of(folder)) < 2:
+        verdicts = folder / "verdicts.jsonl"
+        rows = verdicts.read_bytes().count(b"\n") if server.answered >= 59 and verdicts.exists() else 0
+        if rows < 2:
             return False
-        rows_meanwhile.append(len(rows_of(folder)))
+        rows_meanwhile.append(rows)
         return True
 
     def script(asked: Asked) -> Reply:

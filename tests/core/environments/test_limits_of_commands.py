@@ -18,7 +18,18 @@ SUPPORT = Path(__file__).parents[1] / "support"
 ASKED = ("--corpus", "wild-v1", "--recipe", "tier", "-o", "-")
 
 
-def score(tmp_path: Path, *words: str, tools: list[str]) -> tuple[int, list[dict[str, Any]], str]:
+def callwright(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "callwright", "-p", "wild_plugin", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        timeout=300,
+    )
+
+
+def completions(tmp_path: Path, tools: list[str]) -> str:
+    """A file of rows that call each of the tools."""
     parser = cw.parser("json")
     source = tmp_path / "in.jsonl"
     rows = [
@@ -26,15 +37,12 @@ def score(tmp_path: Path, *words: str, tools: list[str]) -> tuple[int, list[dict
         for number, tool in enumerate(tools)
     ]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = subprocess.run(
-        [sys.executable, "-m", "callwright", "-p", "wild_plugin", "score", str(source), *ASKED, *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
-        timeout=120,
-    )
-    rows = [] if "--isolation" in words and "-o" in words else done.stdout.splitlines()  # what tools print stands there
-    return done.returncode, [json.loads(line) for line in rows], done.stderr
+    return str(source)
+
+
+def score(tmp_path: Path, *words: str, tools: list[str]) -> tuple[int, list[dict[str, Any]], str]:
+    done = callwright("score", completions(tmp_path, tools), *ASKED, *words)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("--isolation", "none"), ("--workers", "2")])
@@ -43,6 +51,21 @@ def test_what_tools_print_is_not_among_the_rows(tmp_path: Path, words: tuple[str
     assert (status, [row["id"] for row in rows]) == (0, [0, 1, 2])
     assert all(row["total"] == 1.0 for row in rows)
     assert "noise of a library" in said
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate"])
+def test_what_tools_print_here_is_not_in_a_result_either(tmp_path: Path, command: str) -> None:
+    """Which has standard output for itself, also where rows go to a file."""
+    corpus = ("--corpus", "wild-v1", "--isolation", "none", "--json")
+    if command == "score":
+        output = str(tmp_path / "out.jsonl")
+        done = callwright("score", completions(tmp_path, ["loud"]), "--recipe", "tier", "-o", output, *corpus)
+    else:
+        done = callwright("evaluate", "--split", "loud", "--sampler", "gold", *corpus)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows" if command == "score" else "n"] == 1
+    assert "noise of a tool" in done.stderr
+    assert "noise of a library" in done.stderr
 
 
 def test_a_command_survives_tools_that_end_their_process(tmp_path: Path) -> None:
@@ -84,7 +107,7 @@ def test_a_command_kills_what_hangs(tmp_path: Path) -> None:
 
 
 def test_in_process_a_command_stops_in_words_after_two_overruns(tmp_path: Path) -> None:
-    words = ("--isolation", "none", "--time-limit", "0.3")
+    words = ("--isolation", "none", "--time-limit", "1")
     status, rows, said = score(tmp_path, *words, tools=["loud", "endless", "endless", "loud"])
     assert status == 5
     assert [row["total"] for row in rows] == [1.0, None, None]
@@ -94,12 +117,6 @@ def test_in_process_a_command_stops_in_words_after_two_overruns(tmp_path: Path) 
 
 def test_an_evaluation_survives_them_too() -> None:
     words = ["--corpus", "wild-v1", "--split", "train", "--sampler", "gold", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "callwright", "-p", "wild_plugin", "evaluate", *words, "--time-limit", "1"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
-        timeout=120,
-    )
+    done = callwright("evaluate", *words, "--time-limit", "1")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["masked"] == 3

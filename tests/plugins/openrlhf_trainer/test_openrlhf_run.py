@@ -256,9 +256,9 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_taken(
 
 
 def test_rows_that_a_checkpoint_lacks_are_refused_by_name(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError):
         start(folder, text, make_pipeline, stand_in, "fail 3")
     (folder / "rollouts.jsonl").unlink()
@@ -268,9 +268,9 @@ def test_rows_that_a_checkpoint_lacks_are_refused_by_name(
 
 
 def test_before_the_first_checkpoint_a_run_begins_again(
-    tmp_path: Path, model: Path, make_pipeline: Any, stand_in: str
+    exported: Path, model: Path, make_pipeline: Any, stand_in: str
 ) -> None:
-    folder, text = tmp_path / "run", recipe_text(model)
+    folder, text = exported, recipe_text(model)
     with pytest.raises(RunError):
         start(folder, text, make_pipeline, stand_in, "fail 1")
     (folder / "checkpoints" / "openrlhf" / "_actor" / "global_step2").mkdir(parents=True)  # half of one
