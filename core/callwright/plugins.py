@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -19,7 +20,6 @@ import pluggy
 from attrs import evolve, frozen
 
 from callwright import hookspecs
-from callwright.environments.sessions import call_session
 from callwright.errors import (
     CallwrightError,
     MissingExtra,
@@ -87,11 +87,9 @@ class _CoreEvents:
 
     @hookspecs.hookimpl(trylast=True)
     def callwright_tool_call(self, session: Any, call: Any, arguments: dict[str, object], by: str) -> Any:
-        if by == "agent":
-            return call_session(session, call, arguments)
-        from callwright.environments.living.called_by_users import call_as_user
+        from callwright.environments.living.called_by_users import call_by
 
-        return call_as_user(session, call, arguments)
+        return call_by(by, session, call, arguments)
 
 
 @frozen
@@ -124,8 +122,6 @@ def _shared(source: PluginSource) -> Registry:
 
 def registered(source: PluginSource, kind: str, name: str, options: bytes) -> Any:
     """Make the component that a registry of another process made; ``options`` are pickled."""
-    import pickle
-
     return _shared(source).create(kind, name, **(pickle.loads(options) if options else {}))
 
 
@@ -176,8 +172,6 @@ class Registry:
             write(f"hook {name} " + (f"raised {error!r}" if error else f"returned {_shown(outcome.get_result())}"))
 
         self._manager.add_hookcall_monitoring(before, after)
-
-    # Loading
 
     def load_entry_points(self, blocked: Iterable[str] = ()) -> None:
         """Load every plugin of the entry-point group, one at a time, so that a broken one names itself.

@@ -28,7 +28,7 @@ from callwright.walk.calls.handles import all_with_handles
 from callwright.walk.calls.parsing import parsed, parser_bug
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.execution import STRICT, UNRESOLVED, Execution, ExecutionRules
+from callwright.walk.execution import STRICT, Execution, ExecutionRules, unresolved
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -335,7 +335,7 @@ class Attempt:
         if trace is None:
             if self._turns is None and len(self._completions) == 1 and not self._said:  # nearly all: without a detour
                 trace = self._run_one(program, rules)
-            elif rules == STRICT or (self._is_told and not self._has_unresolved):
+            elif rules == STRICT or (self._is_told and not unresolved(self.whole_trace)):
                 trace = self.whole_trace  # where every reference came to something, all rules give the same
             elif self._is_told:
                 raise Abstention(
@@ -366,10 +366,6 @@ class Attempt:
         if isinstance(self._goal, Exception):
             raise self._goal
         return self._goal  # type: ignore[no-any-return]
-
-    @property
-    def _has_unresolved(self) -> bool:
-        return any(record.outcome.code in UNRESOLVED for record in self.whole_trace.records)
 
     @property
     def failed_executions(self) -> Mapping[ExecutionRules, Trace]:

@@ -433,6 +433,11 @@ def _call_watched(session: Session, call: Call, arguments: dict[str, Any]) -> Ou
     return session.call(call.tool, arguments)  # what it raises is an outcome already
 
 
+def unresolved(trace: Trace) -> bool:
+    """Whether a reference of a call came to nothing."""
+    return any(record.outcome.code in UNRESOLVED for record in trace.records)
+
+
 def _named(program: Program) -> Iterator[str]:
     return iter([call.tool for call in program.calls])
 

@@ -70,3 +70,8 @@ def call_as_user(session: Session, call: Call, arguments: dict[str, Any]) -> Out
     if not callable(method):
         return unknown_tool(call.tool)
     return call_session(_AsUser(method), call, arguments)  # type: ignore[arg-type]
+
+
+def call_by(by: str, session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
+    """Have a session execute a call of the ``agent``, or of its ``user`` by a tool of its own."""
+    return call_session(session, call, arguments) if by == "agent" else call_as_user(session, call, arguments)
