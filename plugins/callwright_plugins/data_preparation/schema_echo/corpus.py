@@ -6,10 +6,10 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import structlog
 from attrs import frozen
@@ -21,6 +21,7 @@ from callwright.language.program import Call, Program
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import validate
+from callwright.walk.corpora.on_demand import TasksOnDemand
 from callwright.walk.tasks import Answer, Corpus, Task
 from callwright_plugins.data_preparation.conversations import BadRow, Called, Conversation, Tool, Turn
 from callwright_plugins.data_preparation.formats import READERS
@@ -77,6 +78,7 @@ class SchemaEchoCorpus(Corpus):
         self._made_of = (self._files.get("toolace"), self._files.get("xlam"), mismatched, held_out)
         self.left_out: Counter[str] = Counter()
         self._specs: dict[str, ToolSpec] = {}
+        self._made: dict[str, TasksOnDemand] = {}
         self._rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
         for name, file in self._files.items():
             for row in self._read(name, file, mismatched == "keep", held_out):
@@ -110,7 +112,15 @@ class SchemaEchoCorpus(Corpus):
         """The tasks of a split, in the order of the files. Raises :class:`callwright.errors.UnknownName`."""
         if split not in self._rows:
             raise UnknownName(f"split of {NAME}", split, self._rows)
-        return _Tasks(self, split, self._rows[split])
+        if split not in self._made:
+            rows = self._rows[split]
+            self._made[split] = TasksOnDemand(
+                len(rows), partial(self._task_at, split), [len(row.calls) for row in rows]
+            )
+        return self._made[split]
+
+    def _task_at(self, split: str, place: int) -> Task:
+        return self.task_of(self._rows[split][place])
 
     def task(self, task_id: str) -> Task:
         """The task with this id (``xlam-17``: of the file's 18th row). Raises :class:`UnknownName`."""
@@ -249,32 +259,3 @@ class RowsEcho(Environment):
         """A session for the task of that id; without one over :attr:`tools`. Raises :class:`UnknownName`."""
         tools = self._corpus.row(scenario).tools if scenario else self.tools
         return EchoSession(MadeReady(tools, self._made), self, scenario)
-
-
-class _Tasks(Sequence[Task]):
-    """Tasks that are made when they are asked for."""
-
-    def __init__(self, corpus: SchemaEchoCorpus, split: str, rows: Sequence[Row]) -> None:
-        self._corpus, self._split, self._rows = corpus, split, rows
-
-    def __reduce__(self) -> Any:
-        return operator.getitem, (self._corpus, self._split)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @property
-    def depths(self) -> Sequence[int]:
-        """How many calls each trajectory has, without making the tasks."""
-        return [len(row.calls) for row in self._rows]
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Task]: ...
-
-    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self._corpus.task_of(row) for row in self._rows[index]]
-        return self._corpus.task_of(self._rows[index])
