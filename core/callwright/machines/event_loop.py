@@ -232,12 +232,20 @@ class _Threads:
                             self._add()
 
     def _used(self) -> float:
-        """Seconds of computing by all threads, where the system says that."""
-        if not hasattr(time, "pthread_getcpuclockid"):
-            return 0.0
+        """Seconds in which threads computed, or waited for a processor to compute with, where the system says that."""
         with self.lock:  # none leaves
-            clocks = [time.pthread_getcpuclockid(thread.ident) for thread in self.begun if thread.ident is not None]
-            return sum(map(time.clock_gettime, clocks))
+            return sum(map(_used, self.begun))
+
+
+def _used(thread: threading.Thread) -> float:
+    try:
+        with open(f"/proc/self/task/{thread.native_id}/schedstat", "rb") as file:  # noqa: PTH123 - of each thread
+            computed, queued, _ = map(int, file.read().split())
+            return (computed + queued) / 1e9
+    except (OSError, ValueError):
+        if thread.ident is None or not hasattr(time, "pthread_getcpuclockid"):
+            return 0.0
+        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
 
 
 def _wants_to_run(thread: threading.Thread) -> bool:
