@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Final
@@ -91,11 +91,17 @@ def postponed() -> Iterator[None]:
     one came in a block that fails, it is answered, with the error as its context.
     """
     _raise_what_was_swallowed()
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in ENDING}
+    with _answered_after(ENDING, second_at_once=True):
+        yield
+
+
+@contextmanager
+def _answered_after(numbers: Iterable[int], *, second_at_once: bool = False) -> Iterator[None]:
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
     came: list[tuple[int, FrameType | None]] = []
 
     def wait(number: int, frame: FrameType | None) -> None:
-        if came:
+        if came and second_at_once:
             before[number](number, frame)
         came.append((number, frame))
 
@@ -137,11 +143,12 @@ def hang_up_waits() -> Iterator[None]:
     if number is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with _answered_after([number]):  # it may reach another thread of this process
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

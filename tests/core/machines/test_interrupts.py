@@ -205,7 +205,10 @@ def test_what_a_library_does_to_signals_is_undone() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there are no hang-ups here")
 def test_a_hang_up_waits_and_what_is_started_meanwhile_never_hears_it() -> None:
+    """Also where another thread could take it."""
     done: list[str] = []
+    end = threading.Event()
+    threading.Thread(target=end.wait, daemon=True).start()
 
     def start_and_hang_up() -> None:
         with hang_up_waits():
@@ -218,6 +221,7 @@ def test_a_hang_up_waits_and_what_is_started_meanwhile_never_hears_it() -> None:
 
     with pytest.raises(Interrupted) as caught, answered():
         start_and_hang_up()
+    end.set()
     assert caught.value.number == signal.SIGHUP
     assert done == ["the child ended with 0"]
     assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
