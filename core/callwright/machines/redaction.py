@@ -19,12 +19,13 @@ _WORD: Final = (
     r"(?:api[_-]?key|apikey|access[_-]?key|key|(?:[a-z]+[_-])?token|secret|passwd|password|pwd|sig|signature)"
 )
 _TEXTS: Final = (
-    # http://user:password@host: user and password cannot hold '/', '@' or spaces unescaped.
-    (re.compile(r"(?<=://)[^\s/@\"'<>]{1,1000}(?=@)"), REDACTED),
     (re.compile(rf"([?&;]{_WORD}=)[^\s&;#\"'<>]{{1,4000}}", re.IGNORECASE), rf"\g<1>{REDACTED}"),
     (re.compile(r"\b(Bearer|Basic)(\s+)(?!REDACTED)[A-Za-z0-9._~+/=-]{6,4000}", re.IGNORECASE), rf"\1\2{REDACTED}"),
     (re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)-[A-Za-z0-9_-]{8,400}"), REDACTED),
     (re.compile(r"(?<![A-Za-z0-9])(?:hf|gh[pousr]|github_pat|xox[abpr]|glpat)[_-][A-Za-z0-9_-]{16,400}"), REDACTED),
+    # http://user:password@host: user and password cannot hold '/', '@' or spaces unescaped. Last, since what stands
+    # there may become one only when a value of a query is gone.
+    (re.compile(r"(?<=://)[^\s/@\"'<>]{1,1000}(?=@)"), REDACTED),
 )
 #: Names of options: the whole name, or what stands after its last underscore for the names of variables.
 _OPTION: Final = re.compile(
