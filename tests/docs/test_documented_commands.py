@@ -53,16 +53,17 @@ def _complaint(line: str) -> str:
                 break
             if word.startswith("-"):
                 name = word.partition("=")[0]
-                option = _option(command, name)
+                option = _option(command, name) or _option(getattr(command, "default", None) or command, name)
                 if option is None:
                     return f"{command.name} has no option {name}"
                 if not option.is_flag and not option.count and "=" not in word and words:
                     words.pop(0)
             elif isinstance(command, click.Group) and not _PLACEHOLDER.match(word) and "|" not in word:
                 inner = command.get_command(context, word)
-                if inner is None:
+                own = getattr(command, "default", None)  # the command of the group's own name
+                if inner is None and own is None:
                     return f"there is no command {word!r}"
-                command = inner
+                command = inner or own
     return ""
 
 

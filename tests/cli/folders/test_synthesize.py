@@ -94,8 +94,8 @@ class Plugin:
     @staticmethod
     @cw.hookimpl
     def callwright_commands() -> list[Lazy]:
-        command = click.Command("graph", callback=lambda: click.echo("a graph"), help="Draw it.")
-        return [Lazy("synthesize graph", command, summary="draw it")]  # type: ignore[arg-type]
+        command = click.Command("map", callback=lambda: click.echo("a map"), help="Draw it.")
+        return [Lazy("synthesize map", command, summary="draw it")]  # type: ignore[arg-type]
 
 
 def test_plugins_add_commands_to_it(here: Path) -> None:
@@ -104,12 +104,12 @@ def test_plugins_add_commands_to_it(here: Path) -> None:
         made.registry.add(Plugin(), name="graphs")
         return made
 
-    assert "synthesize graph" in command_table(app())
-    assert CliRunner().invoke(root, ["synthesize", "graph"], obj=app()).stdout == "a graph\n"
+    assert "synthesize map" in command_table(app())
+    assert CliRunner().invoke(root, ["synthesize", "map"], obj=app()).stdout == "a map\n"
     told = CliRunner().invoke(root, ["synthesize", "--help"], obj=app()).stdout
     assert "RECIPE" in told
     assert "--max-cost" in told
-    assert "graph  draw it" in told
+    assert "map      draw it" in told
     for words in (["prices.toml", "-o", "a"], ["-o", "b", "prices.toml"], ["--json", "prices.toml"]):
         made = app()
         import callwright.testing.synthesis.shop as shop

@@ -82,6 +82,7 @@ def test_a_task_hangs_on_its_number_and_the_options_alone() -> None:
     assert isinstance(split, TasksOnDemand)
     assert (len(split), split[5].query) == (12, whole["train"][5].query)
     assert whole.fingerprint("train") == {"seed": 0}
+    assert whole.fingerprint("of a benchmark") is None
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ class Ingredients:
     ) -> Ingredients:
         """Those of a pipeline, of tasks by the name of their split, of models' files, and of those that options name.
 
-        A corpus that makes its tasks on demand may have a method ``fingerprint(split)``: JSON that fixes them. Then
-        only the first tasks are looked at.
+        A corpus that makes its tasks on demand may have a method ``fingerprint(split)``: JSON that fixes them, or
+        ``None`` for a split that it does not know. With it only the first tasks are looked at.
         """
         fingerprint = getattr(pipeline.corpus, "fingerprint", None)
         corpus, digests = {}, {}

@@ -128,9 +128,13 @@ class CorpusOnDemand(Corpus):
             raise UnknownName(f"task of {self._name}", task_id, last, hint="(the last of each split; the first is 0)")
         return tasks[int(number)]
 
-    def fingerprint(self, split: str) -> dict[str, Any]:
-        """What fixes the tasks of a split, which are made on demand: the options, and this plugin's version."""
-        return dict(self._stated[split].fixed)
+    def fingerprint(self, split: str) -> dict[str, Any] | None:
+        """What fixes the tasks of a split, which are made on demand: the options, and this plugin's version.
+
+        ``None`` for a split that is not its own, such as a benchmark makes of it: its tasks are looked at one by one.
+        """
+        stated = self._stated.get(split)
+        return None if stated is None else dict(stated.fixed)
 
 
 @frozen
