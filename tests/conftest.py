@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,22 @@ def own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
         yield
+
+
+@contextmanager
+def _minute_of_work() -> Iterator[None]:
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < 60, "quadratic work, or worse"
+
+
+@pytest.fixture(scope="session")
+def minute_of_work() -> Callable[[], AbstractContextManager[None]]:
+    """Around work that takes well under a second where it is linear in its input, and many minutes where it is not.
+
+    The one limit on time of these tests: a minute of this process alone, so that no busy machine comes near it.
+    """
+    return _minute_of_work
 
 
 @pytest.fixture(scope="session")

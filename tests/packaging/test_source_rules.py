@@ -53,6 +53,13 @@ def test_no_file_names_the_place_where_it_was_written(root: Path) -> None:
     assert found == []
 
 
+def test_no_test_measures_how_fast_it_is(root: Path) -> None:
+    # A busy machine would fail it. What must be linear is held under ``minute_of_work``; speed is for ``benchmarks/``.
+    pattern = re.compile(r"\b(?:process_time|perf_counter|timeit)\b")
+    others = set((root / "tests").rglob("*.py")) - {Path(__file__), root / "tests" / "conftest.py"}
+    assert [path for path in sorted(others) if pattern.search(path.read_text("utf-8"))] == []
+
+
 #: OpenRLHF's parser is the body of its script: it is run, in OpenRLHF's own interpreter, to check a command line.
 RUNS_A_PROGRAM = {"plugins/callwright_plugins/openrlhf_trainer/parser_check.py"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -270,16 +269,14 @@ def test_what_stands_for_arguments_may_be_written_by_a_model() -> None:
         assert read(message)[0] == [("f", {"a": text}), ("ARGUMENTS", {"ARGUMENTS1": 0})]
 
 
-def test_writing_is_linear() -> None:
+def test_writing_is_linear(minute_of_work: Any) -> None:
     hostile = cw.Message.assistant("<tool_call x" * 20_000, [ToolCall("", "f", '{"a": "' + "</tool_call>" * 20_000)])
-    began = time.process_time()
-    text = turn_text(hostile, HERMES)
-    native_messages(
-        [cw.Message.assistant("<tool_call x" * 20_000 + HERMES.render(cw.Program((cw.Call(0, "f"),))))], HERMES
-    )
-    turn_text(cw.Message.assistant("ARGUMENTS" + "_" * 300_000, [ToolCall("", "f")]), HERMES)
-    assert isinstance(HERMES.parse(text), cw.ParseFailure)
-    assert time.process_time() - began < 30, "quadratic work on half a megabyte takes minutes"
+    said_before = cw.Message.assistant("<tool_call x" * 20_000 + HERMES.render(cw.Program((cw.Call(0, "f"),))))
+    with minute_of_work():
+        text = turn_text(hostile, HERMES)
+        native_messages([said_before], HERMES)
+        turn_text(cw.Message.assistant("ARGUMENTS" + "_" * 300_000, [ToolCall("", "f")]), HERMES)
+        assert isinstance(HERMES.parse(text), cw.ParseFailure)
 
 
 # Back to calls --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -104,11 +103,10 @@ def test_splitting_keeps_what_is_no_leading_thought() -> None:
     assert split_thought(text) == ("a </think> b", '<tool_call return="one">\n{}\n</tool_call>')
 
 
-def test_writing_a_thought_is_linear() -> None:
-    began = time.process_time()
+def test_writing_a_thought_is_linear(minute_of_work: Any) -> None:
+    hostile = "</think>" * 20_000 + "<tool_call " * 10_000
     for form in (*FORMS, None):
         parser = None if form is None else cw.parser(form)
-        hostile = "</think>" * 20_000 + "<tool_call " * 10_000
-        with_thought(hostile, hostile, parser)
-        begun(hostile, parser)
-    assert time.process_time() - began < 30, "quadratic work on a quarter of a megabyte takes minutes"
+        with minute_of_work():
+            with_thought(hostile, hostile, parser)
+            begun(hostile, parser)

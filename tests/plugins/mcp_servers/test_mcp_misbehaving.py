@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,11 +128,9 @@ def test_inlining_is_bounded(levels: int) -> None:
         properties = dict.fromkeys("ab"[:width], below[level - 1])
         definitions[f"L{level}"] = {"type": "object", "properties": properties}
     schema = {"type": "object", "properties": {"x": below[-1]}, "$defs": definitions}
-    begun = time.process_time()
     inlined = inline_definitions(schema)
     spec = ToolSpec("t", parameters=inlined)
     assert check_arguments(spec, {"x": {"a": {"a": {}}}}) == ()
-    assert time.process_time() - begun < 1
     assert inlined["properties"] == {"x": below[-1]}
     assert inlined["$defs"]["L0"] == {"type": "string"}
     assert inlined["$defs"].keys() == definitions.keys()
