@@ -19,6 +19,7 @@ NEED_DATA = {
     "recorded": "depthbench_official",
     "depthbench-official": "depthbench_official",
     "nestful": "nestful",
+    "when2call": "when2call",
 }
 #: Components that cannot be made in a test of the core, and why.
 SKIPPED = {
