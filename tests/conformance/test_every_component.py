@@ -18,6 +18,7 @@ REGISTRY = cw.default_registry()
 NEED_DATA = {
     "recorded": "depthbench_official",
     "depthbench-official": "depthbench_official",
+    "api-bank": "apibank",
     "nestful": "nestful",
     "when2call": "when2call",
 }
