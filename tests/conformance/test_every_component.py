@@ -19,6 +19,7 @@ NEED_DATA = {
     "recorded": "depthbench_official",
     "depthbench-official": "depthbench_official",
     "api-bank": "apibank",
+    "bamboogle": "bamboogle",
     "nestful": "nestful",
     "when2call": "when2call",
 }

@@ -219,7 +219,8 @@ def draw_values(result: Mapping[str, Any]) -> None:
     mark = "" if measured["official"] else " (not official)"
     shown = table("", "value", right=(1,), title=f"{measured['name']}:{measured['version']}{mark}")
     for name, value in result["values"].items():
-        shown.add_row(text(name), percent(value))
+        counted = name in measured.get("counts", ()) and value is not None
+        shown.add_row(text(name), f"{value:.2f}" if counted else percent(value))
     console = screen()
     console.print(shown)
     for reason in measured["why"]:

@@ -267,12 +267,14 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
 
 
 def about(made: Benchmark) -> dict[str, Any]:
-    """What a result says of its benchmark."""
+    """What a result says of its benchmark; ``counts`` are figures that are no shares, of its attribute of that name."""
+    counts = list(getattr(made, "counts", ()))
     return {
         "name": made.name,
         "version": made.version,
         "official": not made.unofficial,
         "why": list(made.unofficial),
+        **({"counts": counts} if counts else {}),
     }
 
 
