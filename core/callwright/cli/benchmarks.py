@@ -12,6 +12,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.commands.pipelines import make_benchmark
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from callwright.walk.conditions import Conditions
     from callwright.walk.tasks import Task
 
-benchmark_argument = click.argument("name", metavar="NAME[:VERSION]")
+benchmark_argument = click.argument("name", type=ComponentName("benchmark"), metavar="NAME[:VERSION]")
 package_option = click.option("--package", metavar="DIR", help="Code of others that it needs: its option 'package'.")
 settings_option = click.option(
     "--benchmark-option", "given", multiple=True, metavar="K=V", help="An option of the benchmark. May be repeated."

@@ -7,10 +7,18 @@ import json
 import click
 
 from callwright.commands import App, make_pipeline, options, screen, table, text
+from callwright.commands.options import ComponentName
 
 
 @click.command("zebra")
-@click.option("--corpus", default="toolworld-mini-v1", show_default=True, metavar="NAME", help="Whose tasks.")
+@click.option(
+    "--corpus",
+    type=ComponentName("corpus"),
+    default="toolworld-mini-v1",
+    show_default=True,
+    metavar="NAME",
+    help="Whose tasks.",
+)
 @click.option("--split", default="evaluation", show_default=True, metavar="NAME", help="Which of its splits.")
 @options.json_option
 @click.pass_obj
