@@ -174,7 +174,7 @@ def _judged(made: Benchmark, answers: str, parser: Parser, registry: Registry) -
             where = f"{rows.name}:{rows.number}"
             if isinstance(row, BadRow):
                 raise DataError(f"{where}: {row}")
-            row_id = row.get("id", row.get("sample_id"))
+            row_id = next((row[name] for name in ("id", "sample_id", "uuid") if name in row), None)
             task = tasks.get(row_id) if isinstance(row_id, str) else None
             if task is None:
                 raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
