@@ -74,10 +74,10 @@ def known(
     """The knowledge of an environment: from ``cache`` where it is there, else found out and kept there.
 
     ``calls`` is the budget of exploring for each seed. What is kept is taken for the same tools (their schema hash) and
-    arguments; a file that cannot be read is made anew. ``cache`` is a folder, ``None`` keeps nothing. ``registry`` tells
-    which build of the environment this is: results of another version of its plugin are not taken. Raises
-    :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what exploring
-    raises.
+    arguments; a file that cannot be read is made anew. ``cache`` is a folder, ``None`` keeps nothing. ``registry``
+    tells which build of the environment this is: what another version of its plugin came to is not taken. Raises
+    :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what
+    exploring raises.
     """
     if len(set(seeds)) < 2:
         raise UsageError("information is proven in two worlds, so name two seeds or more")
