@@ -149,6 +149,14 @@ class ReadsAnswers(Protocol):
         """The attempt that an official row stands for; ``None`` if it is none. A verdict in the row is not read."""
 
 
+@runtime_checkable
+class JudgesTogether(Protocol):
+    """What a benchmark adds whose scorer is quicker with many attempts at once, such as one in another process."""
+
+    def judge_together(self, attempts: Sequence[tuple[Task, Attempt]]) -> Sequence[Judgement]:
+        """What :meth:`Benchmark.judge` says of each, in their order."""
+
+
 def version_of(name: str, version: str | None, versions: Sequence[str]) -> str:
     """The version that is meant. Raises :class:`callwright.UsageError` for one that a benchmark does not have."""
     if version is None:
