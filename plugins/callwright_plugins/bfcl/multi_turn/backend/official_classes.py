@@ -17,6 +17,7 @@ import json
 import operator
 import pickle
 import random
+import re
 from collections import Counter
 from importlib import import_module
 from typing import Any
@@ -43,6 +44,8 @@ HARMLESS = {
 _MOST_SHOWN = 300
 _LONGEST = 100_000
 _ABSENT = object()
+#: Of an object without words of its own: another one in each process, and evidence is the same wherever it is judged.
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 _classes: dict[str, Any] = {}
 _methods: dict[str, list[str]] = {}
 _entries: dict[str, Entry] = {}
@@ -284,7 +287,7 @@ def _failed(error: str, turn: int, about: str) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     try:
-        shown = value if isinstance(value, str) else repr(value)
+        shown = value if isinstance(value, str) else _ADDRESS.sub("", repr(value))
     except Exception as error:
         shown = f"<{type(error).__name__}>"
     return shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
