@@ -122,8 +122,11 @@ class BfclMultiTurn:
         return self.corpus.suite.answer(row, self.corpus.task(row["id"]), parser)
 
     def aggregate(self, judged: Sequence[Judged]) -> Mapping[str, float | None]:
-        """``overall``: the unweighted mean of the four categories, as both versions have it; and each of them."""
+        """``overall``: the unweighted mean of the categories, as both versions have it; and each of them.
+
+        ``None`` until something is known of all of them.
+        """
         found = {category: mean(values) for category, values in shares(judged).items()}
         table = {category: found.get(category) for category in self._categories}
         known = [value for value in table.values() if value is not None]
-        return {"overall": mean(known) if len(known) == len(CATEGORIES) else None, **table}
+        return {"overall": mean(known) if len(known) == len(table) else None, **table}

@@ -144,7 +144,6 @@ def _ask(code: ForeignCode, function: str, *given: Any) -> Any:
     except ForeignRaised as error:
         if error.kind in ("ImportError", "ModuleNotFoundError"):
             raise UsageError(
-                f"BFCL's classes cannot be imported: {error.said}. Install what they need into this environment "
-                "(pip install mpmath)"
+                f"BFCL's classes cannot be imported: {error.said}. Get what they need: pip install 'callwright[bfcl]'"
             ) from error
         raise InfrastructureFailure(f"BFCL's classes failed: {error}") from error

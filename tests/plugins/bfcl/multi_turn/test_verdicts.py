@@ -16,6 +16,7 @@ import callwright as cw
 from callwright.errors import DataError
 from callwright.machines.foreign_code.code import ForeignLimits
 from callwright.measuring.benchmark import Judgement
+from callwright.testing import check_component
 from callwright_plugins.bfcl.multi_turn import package
 from callwright_plugins.bfcl.multi_turn.benchmark import BfclMultiTurn
 from callwright_plugins.bfcl.multi_turn.classes import OfficialClasses
@@ -216,6 +217,11 @@ def test_data_that_cannot_be_read_is_said_with_its_place(tmp_path: Path, change:
 
 
 # As a benchmark -------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_a_benchmark_as_any_other(places: tuple[Path, Path]) -> None:
+    check_component("benchmark", BfclMultiTurn("v3", *places))
+    check_component("benchmark", BfclMultiTurn("v3", *places, category="multi_turn_base"))
 
 
 def test_the_benchmark_adds_up_as_the_official_table(places: tuple[Path, Path]) -> None:
