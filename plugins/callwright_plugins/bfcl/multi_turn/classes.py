@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.machines.foreign_code.code import ForeignCode, ForeignLimits, ForeignRaised
-from callwright_plugins.bfcl.multi_turn.calls import Wire, call_of
+from callwright_plugins.bfcl.multi_turn.calls import Wire, sent
 from callwright_plugins.bfcl.multi_turn.entries import Entry
 from callwright_plugins.bfcl.multi_turn.package import Package
 
-#: An entry, and the calls of an answer by turn and step.
-Asked = tuple[Entry, Sequence[Sequence[Sequence[Wire]]]]
+#: An entry, and the calls of an answer by turn and step, each as JSON.
+Asked = tuple[Entry, Sequence[Sequence[Sequence[str]]]]
 
 _BACKEND: Final = Path(__file__).parent / "backend"
 _MODULE: Final = "official_classes"
@@ -87,12 +87,12 @@ class OfficialClasses:
             return [self.verdicts([one])[0] for one in asked]
 
     def _together(self, asked: Sequence[Asked]) -> list[dict[str, Any]]:
-        stated = [{"key": entry.id, "turns": turns} for entry, turns in asked]
-        found: list[dict[str, Any]] = _ask(self._judging, "judge", json.dumps(stated))
+        stated = [f'{{"key": {json.dumps(entry.id)}, "turns": {_listed(map(_turn, turns))}}}' for entry, turns in asked]
+        found: list[dict[str, Any]] = _ask(self._judging, "judge", _listed(stated))
         again = [at for at, one in enumerate(found) if not one]
         if again:
             self._tell(self._judging, {asked[at][0].id: asked[at][0] for at in again}.values())
-            told = _ask(self._judging, "judge", json.dumps([stated[at] for at in again]))
+            told = _ask(self._judging, "judge", _listed(stated[at] for at in again))
             for at, one in zip(again, told, strict=True):
                 found[at] = one
         if not all(found):
@@ -126,16 +126,23 @@ class OfficialClasses:
         stated = []
         for entry in entries:
             methods = self.methods(entry)
-            stated.append(
-                {
-                    "key": entry.id,
-                    "classes": entry.classes,
-                    "config": entry.config,
-                    "long_context": entry.long_context,
-                    "gold": [[call_of(text, methods) for text in calls] for calls in entry.gold],
-                }
-            )
-        _ask(code, "prepare", json.dumps(stated))
+            known = {
+                "key": entry.id,
+                "classes": entry.classes,
+                "config": entry.config,
+                "long_context": entry.long_context,
+            }
+            gold = _turn([sent(text, methods) for text in calls] for calls in entry.gold)
+            stated.append(f'{{"gold": {gold}, {json.dumps(known)[1:]}')
+        _ask(code, "prepare", _listed(stated))
+
+
+def _listed(members: Iterable[str]) -> str:
+    return f"[{','.join(members)}]"
+
+
+def _turn(steps: Iterable[Iterable[str]]) -> str:
+    return _listed(map(_listed, steps))
 
 
 def _ask(code: ForeignCode, function: str, *given: Any) -> Any:
