@@ -15,7 +15,13 @@ from callwright.testing import check_component, checks_for
 
 REGISTRY = cw.default_registry()
 #: Components that read the official files, and the folder of them that they read.
-NEED_DATA = {"recorded": "depthbench_official", "depthbench-official": "depthbench_official"}
+NEED_DATA = {
+    "recorded": "depthbench_official",
+    "depthbench-official": "depthbench_official",
+    "t-eval": "teval",
+}
+#: What else they are given.
+GIVEN = {"t-eval": {"embedder": "trigrams"}}
 #: Components that cannot be made in a test of the core, and why.
 SKIPPED = {
     ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",
@@ -55,7 +61,7 @@ def options_of(name: str, data: Path) -> dict[str, Any]:
     folder = data / NEED_DATA[name]
     if not folder.is_dir():
         pytest.skip(f"{name} reads official files, which are not here (CALLWRIGHT_DATA)")
-    return {"data": str(folder)}
+    return {"data": str(folder), **GIVEN.get(name, {})}
 
 
 _MADE: dict[tuple[str, str], Any] = {}
