@@ -19,6 +19,7 @@ from attrs import evolve
 from callwright.language.program import Call, Program
 from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering
@@ -62,12 +63,18 @@ class _Planner:
         self.worlds: dict[int, World] = {}
         self.drawn_from = 0
         self.world: World | None = None
-        self.proven = set(self.repertoire.edges)
 
     # The whole --------------------------------------------------------------------------------------------------------
 
     def plan(self) -> list[Blueprint]:
         """All blueprints."""
+        try:
+            return self._all()
+        finally:
+            for world in self.worlds.values():
+                world.session.close()
+
+    def _all(self) -> list[Blueprint]:
         wanted = self._kinds()
         found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
         for _ in range(_ROUNDS):
@@ -75,13 +82,14 @@ class _Planner:
             if not again:
                 break
             for place in again:
+                gone = found[place]
+                if gone is not None:
+                    self._count(gone, -1)
+            for place in again:
                 found[place] = self._made(wanted[place])
         for place in self._dropped(found):
             found[place] = None
-        blueprints = [one for one in found if one is not None]
-        for world in self.worlds.values():
-            world.session.close()
-        return self._turned(blueprints)
+        return self._turned([one for one in found if one is not None])
 
     def _kinds(self) -> list[tuple[str, Pair | None]]:
         """What each blueprint is to be: its kind, and the failure that it is about."""
@@ -146,7 +154,7 @@ class _Planner:
 
     def _open(self, seed: int) -> World:
         if seed not in self.worlds:
-            session = self.environment.open(self.scenario, seed)
+            session = opened(self.environment, self.scenario, seed)
             self.worlds[seed] = World(self.scenario, seed, session, self.repertoire.context(session, self.rng))
         return self.worlds[seed]
 
@@ -215,7 +223,11 @@ class _Planner:
 
     def _about_a_failure(self, wisher: Wisher, kind: str) -> Blueprint | None:
         """A conversation about the failure that was planned least: in this world, or as its witness has it."""
-        for cell in self.coverage.least(self._cells(), self.coverage.cells, self.rng, 3):
+        cells = self._cells()
+        if kind == "recovered" and self.rng.random() < 0.5:  # fewer failures are made up for by another tool
+            cells = sorted(self.repertoire.repaired.keys() & set(cells)) or cells
+        ranked = sorted(cells, key=lambda one: (self.coverage.cells[one], self.coverage.tried[one], self.rng.random()))
+        for cell in ranked[:3]:
             literally = self.coverage.tried[cell] >= _ELSEWHERE
             if literally:
                 shape = self.repertoire.failures[cell]
@@ -306,19 +318,9 @@ class _Planner:
         goals: int = 1,
         hidden: Mapping[str, int] | None = None,
     ) -> Blueprint:
-        calls = [call for stage in stages for call in stage.calls]
-        self.coverage.tools.update({call.tool for call in calls})
-        pairs = {
-            pair
-            for stage in stages
-            for earlier, later in stage.edges
-            if (pair := (stage.calls[earlier].tool, stage.calls[later].tool)) in self.proven
-        }
-        self.coverage.pairs.update(pairs)
-        if recovers[0]:
-            self.coverage.cells[recovers] += 1
         longest = max(stages, key=lambda stage: len(stage.calls))
-        return Blueprint(
+        pairs = self._pairs(stages)
+        made = Blueprint(
             self.environment.name,
             wisher.world.scenario,
             wisher.world.seed,
@@ -332,6 +334,27 @@ class _Planner:
             hidden=dict(hidden or {}),
             recovers=recovers,
         )
+        self._count(made, 1)
+        return made
+
+    def _pairs(self, stages: Sequence[Stage]) -> set[Pair]:
+        """The edges of the graph that stages use."""
+        return {
+            pair
+            for stage in stages
+            for earlier, later in stage.edges
+            if (pair := (stage.calls[earlier].tool, stage.calls[later].tool)) in self.repertoire.edges
+        }
+
+    def _count(self, blueprint: Blueprint, by: int) -> None:
+        """Count what a blueprint covers; ``by`` -1: it is gone."""
+        coverage = self.coverage
+        for tool in {call.tool for stage in blueprint.stages for call in stage.calls}:
+            coverage.tools[tool] += by
+        for pair in self._pairs(blueprint.stages):
+            coverage.pairs[pair] += by
+        if blueprint.recovers[0]:
+            coverage.cells[blueprint.recovers] += by
 
     # Over all of them -------------------------------------------------------------------------------------------------
 

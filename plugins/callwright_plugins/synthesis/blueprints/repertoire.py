@@ -12,6 +12,7 @@ from callwright.environments.protocol import EXECUTED, Environment
 from callwright.language.program import Call
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.context import Context, ask_around, sample, take_up
+from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.shapes import Free, FromResult, Shape, Shaper, Step, joined, leaves_of
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
@@ -115,7 +116,7 @@ class _World:
 
     def __init__(self, environment: Environment, scenario: str, seed: int, witnesses: Sequence[Witness]) -> None:
         self.environment = environment
-        self.session: Any = environment.open(scenario, seed)
+        self.session = opened(environment, scenario, seed)
         self.context = sample(environment, self.session, _Nothing(), rounds=0)
         tools = environment.tools
         asked: dict[str, Call] = {}

@@ -133,9 +133,7 @@ class Wisher:
 
     def recovered(self, session: Any, cell: Pair, *, literally: bool = False) -> tuple[Wish, Any] | None:
         """A call that fails and is made up for: by another tool first, or by other arguments; and the session after."""
-        ways: list[Recovery] = ["tool", "parameters"]
-        if self.rng.random() < 0.5:
-            ways.reverse()
+        ways: tuple[Recovery, ...] = ("tool", "parameters")
         for way in ways:
             found = (
                 self._by_tool(session, cell, literally)
