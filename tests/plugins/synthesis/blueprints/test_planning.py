@@ -54,6 +54,11 @@ def found(request: pytest.FixtureRequest) -> tuple[Environment, Knowledge, list[
     return made
 
 
+def environment_of(one: Blueprint, own: Environment) -> Environment:
+    """The environment of a blueprint: the one that it was planned for, or one that this is a part of."""
+    return own if one.environment == own.name else cw.environment(one.environment)
+
+
 def filled(call: Call, results: dict[int, Any]) -> dict[str, Any]:
     """The arguments of a call with what its references stand for, found without the planner's own code."""
     arguments: Any = dict(call.arguments)
@@ -89,7 +94,7 @@ def test_every_call_comes_to_what_its_stage_says(found: tuple[Environment, Knowl
     environment, _, blueprints = found
     calls = 0
     for one in blueprints:
-        session = environment.open(one.scenario, one.seed)
+        session: Any = environment_of(one, environment).open(one.scenario, one.seed)
         for stage in one.stages:
             codes = {failing.call: failing.code for failing in stage.failing}
             for place, outcome in played(session, stage, list(range(len(stage.calls)))).items():
@@ -111,7 +116,7 @@ def test_any_order_that_the_edges_allow_comes_to_the_same(
     environment, _, blueprints = meetings
     rng, others = Random(3), 0
     for one in blueprints:
-        expected: Any = environment.open(one.scenario, one.seed)
+        expected: Any = environment_of(one, environment).open(one.scenario, one.seed)
         for stage in one.stages:
             before, straight = expected.fork(), list(range(len(stage.calls)))
             outcomes = played(expected, stage, straight)
@@ -126,7 +131,7 @@ def test_any_order_that_the_edges_allow_comes_to_the_same(
 def test_what_nobody_told_is_said_by_the_user(found: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
     environment, _, blueprints = found
     for one in blueprints:
-        session = environment.open(one.scenario, one.seed)
+        session: Any = environment_of(one, environment).open(one.scenario, one.seed)
         heard: list[str] = []
         for stage in one.stages:
             heard += [json.dumps(plain(call.arguments)) for call in stage.asked.calls]
@@ -141,10 +146,10 @@ def test_what_nobody_told_is_said_by_the_user(found: tuple[Environment, Knowledg
 
 def test_blueprints_are_json_and_can_be_said(meetings: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
     environment, _, blueprints = meetings
-    grammar = Grammar(environment.tools)
     for one in blueprints:
         assert Blueprint.from_json(json.loads(json.dumps(one.to_json()))) == one
     for one in blueprints[::6]:
+        grammar = Grammar(environment_of(one, environment).tools)
         for stage in one.stages:
             if not stage.elsewhere:
                 assert grammar.parse(grammar.render(stage.asked).text) == stage.asked
@@ -180,8 +185,9 @@ def test_tools_edges_and_failures_are_covered(meetings: tuple[Environment, Knowl
 def test_what_is_not_offered_cannot_be_done(meetings: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
     environment, _, blueprints = meetings
     for one in blueprints:
-        assert set(one.offered) == {name for name, spec in environment.tools.items() if not spec.hidden}
-        assert not {other.tool for other in one.distractors} & set(environment.tools)
+        tools_there = environment_of(one, environment).tools
+        assert set(one.offered) == {name for name, spec in tools_there.items() if not spec.hidden}
+        assert not {other.tool for other in one.distractors} & set(tools_there)
         for stage in one.stages:
             tools = {call.tool for call in stage.asked.calls}
             if stage.elsewhere:
@@ -196,6 +202,19 @@ def test_what_is_not_offered_cannot_be_done(meetings: tuple[Environment, Knowled
         elif one.kind == "abstention":
             assert one.depth == 0
             assert one.stages[0].elsewhere or set(one.hidden.values()) == {-1}
+
+
+def test_a_tenth_of_the_conversations_needs_two_environments(
+    meetings: tuple[Environment, Knowledge, list[Blueprint]],
+) -> None:
+    environment, _, blueprints = meetings
+    talks = [one for one in blueprints if one.kind in ("task", "failing")]
+    several = [one for one in blueprints if "+" in one.environment]
+    assert len(several) == round(len(talks) * 0.1)
+    for one in several:
+        called = {call.tool for call in one.stages[0].calls}
+        assert called & set(environment.tools)
+        assert called - set(environment.tools)
 
 
 def test_the_same_materials_give_the_same_blueprints_in_any_process() -> None:
@@ -242,12 +261,12 @@ def test_confusable_tools_are_alike(meetings: tuple[Environment, Knowledge, list
         made = planned(environment, knowledge, 12, confusable=share, distractors=1.0, failing=0.0, recoveries=0.0)
         worth = []
         for one in made:
-            about = {
-                name for s in one.stages for c in s.calls for name in environment.tools[c.tool].parameters["properties"]
-            }
+            tools = environment_of(one, environment).tools
+            called = {call.tool for stage in one.stages for call in stage.calls}
+            about = {name for tool in called for name in tools[tool].parameters["properties"]}
             for other in one.distractors:
-                theirs = cw.environment(other.environment).tools[other.tool].parameters["properties"]
-                worth.append(len(about & set(theirs)) / max(1, len(theirs)))
+                names = cw.environment(other.environment).tools[other.tool].parameters["properties"]
+                worth.append(len(about & set(names)) / max(1, len(names)))
         return sum(worth) / len(worth)
 
     assert alike(1.0) > alike(0.0)
