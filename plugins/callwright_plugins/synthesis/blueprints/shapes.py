@@ -222,7 +222,8 @@ class Shaper:
             return Free(name, "moment" if _MOMENT.fullmatch(value) else "text", value)
         return Free(name, "number" if isinstance(value, int | float) else "fixed", value)
 
-    def _variable(self, key: Key, value: Any, sources: list[Place], variables: list[Variable]) -> Variable:
+    def _variable(self, key: Key, value: Any, places: list[Place], variables: list[Variable]) -> Variable:
+        sources = tuple(places)
         beside = tuple(
             number
             for number, other in enumerate(variables)
@@ -230,7 +231,7 @@ class Shaper:
             or key_of(other.value) in self.context.beside(key, other.sources)
         )
         state = self.context.states(key, sources)
-        return Variable(tuple(sources), value, tuple(state.items()), beside)
+        return Variable(sources, value, tuple(state.items()), beside)
 
     def _known(self, key: Key) -> list[Place]:
         found = self._places.get(key)
