@@ -24,7 +24,7 @@ from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering, short
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
-from callwright_plugins.synthesis.blueprints.turns import Wish, stage_of
+from callwright_plugins.synthesis.blueprints.turns import Wish, same_state, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
@@ -35,7 +35,9 @@ from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 #: How often a conversation is begun anew, in another world, before it is about something else.
 _ATTEMPTS: Final = 8
 #: How often near-duplicates are planned anew.
-_ROUNDS: Final = 6
+_ROUNDS: Final = 12
+#: From which round on a conversation about a failure may be about something else.
+_GIVEN_UP: Final = 4
 _THRESHOLD: Final = 0.70
 #: More failures are planned than cells are to be filled: some cells are filled twice by what is dropped or falls short.
 _MARGIN: Final = 1.15
@@ -79,7 +81,7 @@ class _Planner:
     def _all(self) -> list[Blueprint]:
         wanted = self._kinds()
         found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             again = self._dropped(found)
             if not again:
                 break
@@ -88,7 +90,8 @@ class _Planner:
                 if gone is not None:
                     self._count(gone, -1)
             for place in again:
-                found[place] = self._made(wanted[place])
+                about = wanted[place] in ("failing", "recovered") and number >= _GIVEN_UP
+                found[place] = self._made("task" if about else wanted[place])
         for place in self._dropped(found):
             found[place] = None
         return self._turned([one for one in found if one is not None])
@@ -211,7 +214,9 @@ class _Planner:
         found = self._talk(wisher, wisher.world.session, turns - 1 if irrelevant and turns > 1 else turns)
         if found is None:
             return None
-        stages, _, goals = found
+        stages, after, goals = found
+        if _in_vain(stages, wisher, after):
+            return None
         if irrelevant:
             asked = self.offering.foreign_request(self.environment)
             if asked is None:
@@ -241,8 +246,8 @@ class _Planner:
         if first is None:
             return None
         turns = self._turns()
-        talk = self._talk(wisher, other[1], turns - 1) if turns > 1 else ([], session, 0)
-        if talk is None:
+        talk = self._talk(wisher, other[1], turns - 1) if turns > 1 else ([], other[1], 0)
+        if talk is None or _in_vain([first, *talk[0]], wisher, talk[1]):
             return None
         return self._blueprint(wisher, "task", [first, *talk[0]], goals=2 + talk[2])
 
@@ -305,7 +310,10 @@ class _Planner:
         talk = self._talk(wisher, found[1], turns - 1) if turns > 1 else ([], found[1], 0)
         if talk is None:
             return None
-        return self._blueprint(wisher, "task", [stage, *talk[0]], recovers=cell, goals=1 + talk[2])
+        stages = [stage, *talk[0]]
+        if _in_vain(stages, wisher, talk[1]):
+            return None
+        return self._blueprint(wisher, "task", stages, recovers=cell, goals=1 + talk[2])
 
     def _missing(self, wisher: Wisher) -> tuple[Stage, str] | None:
         """A turn that can be met, and the tool that is hidden: one that it asks for, rather one that writes."""
@@ -453,6 +461,13 @@ def _repeats(wishes: Sequence[Wish], other: Wish) -> bool:
     """Whether the calls of a wish are among those of others."""
     known = [(one.tool, one.arguments) for wish in wishes for one in wish.made]
     return all((one.tool, one.arguments) in known for one in other.made)
+
+
+def _in_vain(stages: Sequence[Stage], wisher: Wisher, after: Any) -> bool:
+    """Whether what is done comes to nothing in the end, so that whoever does nothing would have done as well."""
+    tools = wisher.repertoire.tools
+    writes = any(not tools[call.tool].read_only for stage in stages for call in stage.calls)
+    return writes and same_state(wisher.world.session, after)
 
 
 def _after(session: Any, wish: Wish) -> Any:

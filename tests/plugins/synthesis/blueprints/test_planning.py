@@ -128,6 +128,24 @@ def test_any_order_that_the_edges_allow_comes_to_the_same(
     assert others > 20
 
 
+def test_a_task_that_changes_something_has_changed_something_in_the_end(
+    meetings: tuple[Environment, Knowledge, list[Blueprint]],
+) -> None:
+    environment, _, blueprints = meetings
+    changing = 0
+    for one in blueprints:
+        tools = environment_of(one, environment).tools
+        writes = any(not tools[call.tool].read_only for stage in one.stages for call in stage.calls)
+        if one.kind == "task" and writes:
+            session: Any = environment_of(one, environment).open(one.scenario, one.seed)
+            before = session.goal_state()
+            for stage in one.stages:
+                played(session, stage, list(range(len(stage.calls))))
+            assert not compare(None, before, session.goal_state()).equal
+            changing += 1
+    assert changing > 30
+
+
 def test_what_nobody_told_is_said_by_the_user(found: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
     environment, _, blueprints = found
     for one in blueprints:
