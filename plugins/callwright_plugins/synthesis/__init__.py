@@ -12,8 +12,11 @@ _HERE = "callwright_plugins.synthesis"
 
 @hookimpl
 def callwright_commands() -> Iterable[Lazy]:
-    """``callwright synthesize explore`` and ``callwright synthesize graph``."""
+    """The commands beside ``callwright synthesize RECIPE``."""
     yield Lazy(
         "synthesize explore", f"{_HERE}.explore_command:explore_", "what the tools of an environment can be made to do"
     )
     yield Lazy("synthesize graph", f"{_HERE}.graph_command:graph_", "which tools need one another, proven by calls")
+    yield Lazy(
+        "synthesize inspect", f"{_HERE}.inspect_command:inspect_", "look at tasks, and keep or drop them by a key"
+    )
