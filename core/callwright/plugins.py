@@ -66,6 +66,7 @@ EVENTS: Final = (
     "callwright_attempt_scored",
     "callwright_training_step",
     "callwright_run_finished",
+    "callwright_synthesis_finished",
 )
 
 

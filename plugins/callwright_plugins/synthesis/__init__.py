@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _HERE = "callwright_plugins.synthesis"
 
@@ -20,3 +24,12 @@ def callwright_commands() -> Iterable[Lazy]:
     yield Lazy(
         "synthesize inspect", f"{_HERE}.inspect_command:inspect_", "look at tasks, and keep or drop them by a key"
     )
+    yield Lazy("synthesize report", f"{_HERE}.report_command:report_", "write the page of a finished synthesis")
+
+
+@hookimpl
+def callwright_synthesis_finished(folder: Path) -> None:
+    """Write ``report.html`` into the folder."""
+    from callwright_plugins.synthesis.report.page import write_page
+
+    write_page(folder)

@@ -144,6 +144,21 @@ class Directing:
             if drawn is None:
                 return None
             call = Call(len(path), target, drawn.arguments)
+        mended = self._mended(path, target, call, about)
+        if mended is not None:
+            return mended
+        outcome = self.trials.run(path, call)
+        for other in self._variants(call, outcome.message if outcome else "", results[-1], local):
+            came = self.trials.run(path, other)
+            if came_to_something(came):
+                assert came is not None
+                return path, other, came
+        return None
+
+    def _mended(
+        self, path: tuple[Call, ...], target: str, call: Call, about: Mapping[Key, None]
+    ) -> tuple[tuple[Call, ...], Call, Outcome] | None:
+        """This very call executed, with other calls before it that mend what fails."""
         for left in reversed(range(_REPAIRS + 1)):
             outcome = self.trials.run(path, call)
             if came_to_something(outcome):
@@ -151,12 +166,6 @@ class Directing:
                 return path, Call(len(path), call.tool, call.arguments), outcome
             if outcome is None or not came_to_nothing(outcome) or not left or len(path) >= _LONGEST:
                 return None
-            if left > _REPAIRS - 1:
-                for other in self._variants(call, outcome.message, results[-1], local):
-                    came = self.trials.run(path, other)
-                    if came_to_something(came):
-                        assert came is not None
-                        return path, other, came
             longer = self._repaired(path, target, call, outcome, about)
             if longer is None:
                 return None
