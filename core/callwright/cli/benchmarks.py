@@ -5,27 +5,44 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.commands.pipelines import make_benchmark
 
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
     from callwright.measuring.benchmark import Benchmark, Judged, Judgement
     from callwright.plugins import Registry
+    from callwright.walk.attempt import Attempt
     from callwright.walk.conditions import Conditions
     from callwright.walk.tasks import Task
 
-benchmark_argument = click.argument("name", metavar="NAME[:VERSION]")
+benchmark_argument = click.argument("name", type=ComponentName("benchmark"), metavar="NAME[:VERSION]")
 package_option = click.option("--package", metavar="DIR", help="Code of others that it needs: its option 'package'.")
 settings_option = click.option(
     "--benchmark-option", "given", multiple=True, metavar="K=V", help="An option of the benchmark. May be repeated."
 )
+
+
+#: Answers that are judged together, where a benchmark can.
+_AT_ONCE: Final = 64
+
+
+class _Answer(NamedTuple):
+    """An answer that was read: its place, the id of its row, what kind of answer it is, and the attempt."""
+
+    where: str
+    row: Any
+    kind: str
+    task: Task
+    attempt: Attempt
 
 
 def _opened(app: App, text: str, data: str | None, package: str | None, given: tuple[str, ...]) -> Benchmark:
@@ -158,39 +175,51 @@ def judge(
 
 def _judged(made: Benchmark, answers: str, parser: Parser, registry: Registry) -> Iterator[tuple[Any, str, Judged]]:
     """Every answer in its order. Raises :class:`callwright.errors.DataError` with its line for one that is none."""
+    from callwright.measuring.benchmark import Judged, JudgesTogether
+
+    times: Counter[tuple[str, str]] = Counter()
+    at_once = _AT_ONCE if isinstance(made, JudgesTogether) else 1
+    found = _answers(made, answers, parser, registry)
+    while some := list(islice(found, at_once)):
+        if isinstance(made, JudgesTogether):
+            judgements = made.judge_together([(one.task, one.attempt) for one in some])
+        else:
+            judgements = [_judgement(made, one) for one in some]
+        for one, judgement in zip(some, judgements, strict=True):
+            sample = times[one.task.id, one.kind]
+            times[one.task.id, one.kind] += 1
+            yield one.row, one.kind, Judged(one.task.id, made.category_of(one.task), judgement, sample)
+
+
+def _answers(made: Benchmark, answers: str, parser: Parser, registry: Registry) -> Iterator[_Answer]:
     from callwright.commands.jsonl import BadRow, RowFile
     from callwright.errors import DataError
-    from callwright.measuring.benchmark import Judged
     from callwright.walk.conditions import Conditions
     from callwright.walk.limits import limits_of
     from callwright.walk.users.kinds import kinds_of
 
     tasks: dict[str, Task] = {task.id: task for task in made.tasks()}
     conditions = Conditions(limits=limits_of(made.corpus), users=kinds_of(registry))
-    times: Counter[tuple[str, str]] = Counter()
     with RowFile(answers) as rows:
         for row in rows:
             where = f"{rows.name}:{rows.number}"
             if isinstance(row, BadRow):
                 raise DataError(f"{where}: {row}")
-            row_id = row.get("id", row.get("sample_id"))
+            row_id = next((row[name] for name in ("id", "sample_id", "uuid") if name in row), None)
             task = tasks.get(row_id) if isinstance(row_id, str) else None
             if task is None:
                 raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
             try:
-                kind, judgement = _judge_row(made, row, task, parser, conditions)
+                kind, attempt = _attempt(made, row, task, parser, conditions)
             except DataError as error:
                 raise DataError(f"{where}: {error}") from error
             stated = row.get("kind")
-            kind = stated if isinstance(stated, str) else kind
-            sample = times[task.id, kind]
-            times[task.id, kind] += 1
-            yield row_id, kind, Judged(task.id, made.category_of(task), judgement, sample)
+            yield _Answer(where, row_id, stated if isinstance(stated, str) else kind, task, attempt)
 
 
-def _judge_row(
+def _attempt(
     made: Benchmark, row: Mapping[str, Any], task: Task, parser: Parser, conditions: Conditions
-) -> tuple[str, Judgement]:
+) -> tuple[str, Attempt]:
     from callwright.errors import DataError
     from callwright.measuring.benchmark import ReadsAnswers, attempt_of
 
@@ -200,8 +229,16 @@ def _judge_row(
         found = None if official is None else ("official", official)
     if found is None:
         raise DataError("the row holds no answer: neither 'completion' nor 'messages', nor what this benchmark writes")
-    kind, attempt = found
-    return kind, made.judge(task, attempt)
+    return found
+
+
+def _judgement(made: Benchmark, answer: _Answer) -> Judgement:
+    from callwright.errors import DataError
+
+    try:
+        return made.judge(answer.task, answer.attempt)
+    except DataError as error:
+        raise DataError(f"{answer.where}: {error}") from error
 
 
 def _near(row_id: object, tasks: Mapping[str, Any]) -> str:

@@ -47,7 +47,8 @@ class Stage:
     takes, numbered from 0: those of ``asked`` and whatever else they need (finding an id, signing in), also calls that
     fail on the way (``failing``). Their arguments are literals, or references to earlier calls of the stage.
     ``after[i]`` are the calls of the stage that call ``i`` has to follow, beside those that it refers to.
-    ``information`` is how much the words tell at first (Prove: 60, 20 and 20 of a hundred).
+    ``information`` is how much the words tell at first (Prove: 60, 20 and 20 of a hundred). ``elsewhere`` names the
+    environment whose tools ``asked`` is about, where it is another one: nothing that is offered can do that.
     """
 
     asked: Plan
@@ -57,6 +58,7 @@ class Stage:
     ending: Ending = "answer"
     code: str = ""
     information: Information = "complete"
+    elsewhere: str = ""
 
     def __attrs_post_init__(self) -> None:
         Plan(self.calls)  # says what is wrong with ids and references
@@ -86,6 +88,7 @@ class Stage:
             "ending": self.ending,
             "code": self.code,
             "information": self.information,
+            "elsewhere": self.elsewhere,
         }
 
     @classmethod
@@ -103,6 +106,7 @@ class Stage:
                 stated["ending"],
                 stated["code"],
                 stated["information"],
+                stated.get("elsewhere", ""),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"no stage of a blueprint ({error}): {stated!r:.80}") from error
