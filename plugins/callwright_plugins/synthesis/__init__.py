@@ -24,6 +24,12 @@ def callwright_commands() -> Iterable[Lazy]:
     yield Lazy(
         "synthesize inspect", f"{_HERE}.inspect_command:inspect_", "look at tasks, and keep or drop them by a key"
     )
+    yield Lazy(
+        "synthesize mcp",
+        f"{_HERE}.mcp_command:mcp_",
+        "make tasks for an MCP server, and a recipe to train",
+        extra="mcp",
+    )
     yield Lazy("synthesize report", f"{_HERE}.report_command:report_", "write the page of a finished synthesis")
 
 
