@@ -39,3 +39,11 @@ def callwright_synthesis_finished(folder: Path) -> None:
     from callwright_plugins.synthesis.report.page import write_page
 
     write_page(folder)
+
+
+@hookimpl
+def callwright_synthesizers() -> Iterable[Lazy]:
+    """Register the synthesizer ``grounded``."""
+    yield Lazy(
+        "grounded", f"{_HERE}.grounded:Grounded", summary="conversations about what an environment can do, executed"
+    )
