@@ -13,6 +13,7 @@ from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.free import options_of
 from callwright_plugins.synthesis.gates.case import Case
+from callwright_plugins.synthesis.gates.running import run
 from callwright_plugins.synthesis.gates.worlds import shape
 
 MutantKind = Literal["entity", "tool", "dropped", "value", "too many"]
@@ -104,15 +105,18 @@ def _with(turn: Program, call: Call, name: str, value: Any, *, everywhere: bool 
 
 
 def _other_tools(case: Case, places: Sequence[tuple[int, Call]]) -> Iterator[Mutant]:
-    """Another tool that only looks, and needs no arguments, in the place of a call."""
+    """Another tool that only looks, at what the world shows, in the place of a call."""
     looks = [
-        name
+        (name, arguments)
         for name, spec in case.task.tools.items()
-        if spec.read_only and not spec.hidden and not spec.parameters.get("required") and name not in case.task.appear
+        if spec.read_only and not spec.hidden and name not in case.task.appear
+        for arguments in [_filled(case, spec, 0)]
+        if arguments is not None
     ]
+    looks.sort(key=lambda one: len(one[1]))
     for at, call in places:
-        for name in [one for one in looks if one != call.tool][:_OTHERS]:
-            other = Call(call.id, name, {})
+        for name, arguments in [one for one in looks if one[0] != call.tool][: _OTHERS + 1]:
+            other = Call(call.id, name, arguments)
             calls = tuple(other if one.id == call.id else one for one in case.turns[at].calls)
             turns = [evolve(turn, calls=calls) if place == at else turn for place, turn in enumerate(case.turns)]
             yield Mutant("tool", f"{name} in the place of {call.tool}", tuple(turns))
@@ -195,7 +199,7 @@ def superfluous(case: Case) -> Mutant | None:
     if not extra:
         return None
     tried = [*turns[:at], evolve(turns[at], calls=(*calls, *extra))]
-    records = case.run(tried).turns[-1] if tried[-1].calls else ()
+    records = run(case.task, tried, judged=False).turns[-1]
     before = records[len(calls) - 1].state if calls and records else case.nothing.first_digest
     for call, record in zip(extra, records[len(calls) :], strict=False):
         if record.outcome.executed and record.state != before:

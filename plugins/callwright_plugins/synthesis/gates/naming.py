@@ -96,7 +96,9 @@ class Unambiguous:
             asked = stage.asked
             readings, others = self._others(case, grammar_of(case, Names()), text, before, asked)
             if (others or not readings) and names_of(case).of:  # it may have been said by names
-                readings, others = self._others(case, grammar_of(case, names_of(case)), text, before, asked)
+                named, beside = self._others(case, grammar_of(case, names_of(case)), text, before, asked)
+                if not readings or len(beside) < len(named):
+                    readings, others = named, beside
             if not readings and case.task.facts.get(TEACHER) == SCRIPTED:
                 return Rejected(self.name, "the query cannot be read back", {"stage": number, "text": text[:200]})
             if others:

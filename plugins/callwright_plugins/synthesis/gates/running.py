@@ -55,8 +55,9 @@ class Run:
         return self.state is not None and other.state is not None and compare(None, self.state, other.state).equal
 
 
-def run(task: Task, turns: Sequence[Program]) -> Run:
-    """Run the turns in the world of a task. One without calls lets a turn of the user pass.
+def run(task: Task, turns: Sequence[Program], *, judged: bool = True) -> Run:
+    """Run the turns in the world of a task. One without calls lets a turn of the user pass. ``judged``: what the goal
+    came to is known of it, too.
 
     Raises :class:`callwright.InfrastructureFailure` where the session is lost, and :class:`callwright.CallwrightError`
     for a world or a goal that is none.
@@ -75,7 +76,7 @@ def run(task: Task, turns: Sequence[Program]) -> Run:
                 raise InfrastructureFailure(trace.masked)
             records.append(trace.records)
         state = execution.look("goal_state")
-        reached = None if goal is None else _reached(execution, goal, first, state)
+        reached = None if goal is None or not judged else _reached(execution, goal, first, state)
         return Run(tuple(records), state, first, execution.look("digest"), before, reached)
     finally:
         execution.close()
@@ -87,5 +88,7 @@ def shown_state(goal: Any) -> Any:
 
 
 def _reached(execution: Execution, goal: Any, first: Any, state: Any) -> Comparison:
+    if state is not None and state == shown_state(goal):
+        return Comparison()
     found: Comparison | None = execution.look("goal", goal)
     return found if found is not None else check_paths(Goal.from_json(goal), first, state)
