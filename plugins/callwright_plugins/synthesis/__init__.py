@@ -18,3 +18,11 @@ def callwright_commands() -> Iterable[Lazy]:
         "synthesize explore", f"{_HERE}.explore_command:explore_", "what the tools of an environment can be made to do"
     )
     yield Lazy("synthesize graph", f"{_HERE}.graph_command:graph_", "which tools need one another, proven by calls")
+
+
+@hookimpl
+def callwright_synthesizers() -> Iterable[Lazy]:
+    """Register the synthesizer ``grounded``."""
+    yield Lazy(
+        "grounded", f"{_HERE}.grounded:Grounded", summary="conversations about what an environment can do, executed"
+    )
