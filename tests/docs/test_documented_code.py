@@ -33,6 +33,7 @@ PAGES = [
     "docs/security.md",
     "docs/embedding.md",
     "docs/dependency-graphs.md",
+    "docs/gates.md",
     "docs/recording.md",
     "docs/command-line.md",
     "docs/measuring.md",

@@ -17,6 +17,7 @@ _HERE = "callwright_plugins.synthesis"
 @hookimpl
 def callwright_commands() -> Iterable[Lazy]:
     """The commands beside ``callwright synthesize RECIPE``."""
+    yield Lazy("synthesize check", f"{_HERE}.check_command:check_", "all gates on the tasks of a file")
     yield Lazy(
         "synthesize explore", f"{_HERE}.explore_command:explore_", "what the tools of an environment can be made to do"
     )

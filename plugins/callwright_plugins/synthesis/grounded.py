@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -18,10 +16,10 @@ from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
+from callwright_plugins.synthesis.gates import compare, gate
 
 #: The longest reference has three queries, each with a question, and a turn for each call and each answer.
 LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
-_GATES: Final = "callwright_plugins.synthesis.gates"
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -90,10 +88,9 @@ class Grounded:
             return task
         passed: Sequence[str] = ()
         if self.gates:
-            gated = _gates().gate(task, blueprint=blueprint, registry=materials.registry)
+            gated = gate(task, blueprint=blueprint, registry=materials.registry)
             if gated.rejected is not None:
-                said: Rejected = gated.rejected
-                return said
+                return gated.rejected
             passed = gated.passed
         facts = {name: task.facts[name] for name in ("kind", "information", "family", "chain_tools", "recovers")}
         return Accepted(materials.row(task), {**facts, "gates": list(passed)})
@@ -102,12 +99,4 @@ class Grounded:
         """Near-duplicates, and what is above a quota."""
         if not self.gates:
             return [None] * len(made)
-        verdicts: list[Rejected | None] = _gates().compare(made)
-        return verdicts
-
-
-def _gates() -> Any:
-    """The gates, imported when the first task is to pass them."""
-    if find_spec(_GATES) is None:
-        raise UsageError("this installation has no gates; with gates = false conversations are kept as they are made")
-    return import_module(_GATES)
+        return compare(made)
