@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from callwright.digests import digest_of
 from callwright.environments.goals.comparing import compare
@@ -40,7 +40,7 @@ from callwright_plugins.synthesis.dialogue.words import (
     withheld_json,
     words_of,
 )
-from callwright_plugins.synthesis.dialogue.worlds import forked
+from callwright_plugins.synthesis.dialogue.worlds import environment_of, forked
 from callwright_plugins.synthesis.language.replies import Reply
 from callwright_plugins.synthesis.language.replies import stated as facts_in
 from callwright_plugins.synthesis.language.values.tokens import words_of as tokens_of
@@ -59,12 +59,17 @@ _LEVELS: Final = ("minimal", "missing", "complete")
 def converse(blueprint: Blueprint, materials: Materials, seed: int, id: str) -> Task | Rejected:
     """The task that a blueprint becomes, or why it becomes none.
 
-    The calls are made in a fresh session, and come to what the blueprint says. The words are those of
+    The calls are made in a fresh session, and come to what the blueprint says. A blueprint over several environments
+    (``email+calendar``) is played in these, if that of the materials is among them. The words are those of
     ``materials.teacher``, without one those of the grammar; ``seed`` draws them. Raises
     :class:`callwright.errors.DataError` for a blueprint of another environment, or of tools that are not there, and
     :class:`callwright.InfrastructureFailure` where a teacher or a session is not there.
     """
-    if blueprint.environment != materials.environment.name:
+    own = materials.environment.name
+    if blueprint.environment != own and own in blueprint.environment.split("+"):
+        several = environment_of(materials.registry, blueprint.environment)
+        materials = evolve(materials, environment=several)
+    elif blueprint.environment != own:
         raise DataError(
             f"the blueprint is of {blueprint.environment!r:.60}, and the environment is {materials.environment.name!r}"
         )
