@@ -32,6 +32,7 @@ SKIPPED = {
     ("corpus", "toolrl-rows"): "needs a file of rows; its own tests write one",
     ("teacher", "openai"): "needs a server; its own tests start one",
     ("teacher", "replayed"): "needs a file of replies; its own tests write one",
+    ("benchmark", "bfcl-multi-turn"): "needs BFCL's files; its own tests write some",
     ("environment", "mcp"): "needs a server (option 'command' or 'url'); its own tests start some",
 }
 #: Known failures: (kind, component) -> check -> reason.
