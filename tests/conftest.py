@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -12,6 +13,12 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; more threads only get in each other's way
+
+# A shell has what it starts in the background ignore Ctrl-C, and `nohup` a hang-up; tests send both, and wait for what
+# becomes of them.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 settings.register_profile("callwright", derandomize=True, deadline=None, database=None)
 settings.load_profile("callwright")

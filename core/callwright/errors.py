@@ -45,6 +45,20 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     return None
 
 
+#: So many known names are listed with an unknown one, at most.
+LISTED = 10
+
+
+def _nearby(name: str, known: Sequence[str]) -> str:
+    """All known names, or the ten that are most like this one."""
+    if len(known) <= LISTED:
+        return ", ".join(known)
+    # Ids of tasks come by the thousand: they are not all compared with one another.
+    alike = difflib.get_close_matches(name[:60], known, n=LISTED, cutoff=0.3) if len(known) <= 1000 else []
+    shown = [*alike, *(other for other in known if other not in alike)][:LISTED]
+    return f"{', '.join(sorted(shown))}, and {len(known) - LISTED:,} more"
+
+
 class SeveralMistakes(UsageError):
     """More than one thing is wrong with what was asked for; ``each`` is one of them, and has a line of the message."""
 
@@ -68,7 +82,7 @@ class UnknownName(UsageError):
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
         close = _nearest(name, self.known)
         meant = f" Did you mean {close!r}?" if close else ""
-        listed = ", ".join(self.known) if self.known else "none is registered"
+        listed = _nearby(name, self.known) if self.known else "none is registered"
         tail = f" {hint}" if hint else ""
         super().__init__(f"There is no {kind} named {name!r}.{meant} Known: {listed}.{tail}")
 

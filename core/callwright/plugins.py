@@ -30,6 +30,7 @@ from callwright.errors import (
     raise_together,
 )
 from callwright.guarding import guard
+from callwright.hook_versions import misfit
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
 from callwright.registration import Lazy as Lazy
@@ -235,7 +236,7 @@ class Registry:
         except pluggy.PluginValidationError as error:
             if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
-            raise PluginError(f"plugin {name!r} does not fit the hooks: {' '.join(str(error).split())}") from error
+            raise misfit(plugin, name, error) from error
         callers = self._manager.get_hookcallers(plugin) or []
         guard(callers, plugin, name, EVENTS)
         self._plugins[name] = evolve(info, hooks=tuple(sorted(caller.name for caller in callers)))

@@ -15,7 +15,12 @@ from callwright.testing import check_component, checks_for
 
 REGISTRY = cw.default_registry()
 #: Components that read the official files, and the folder of them that they read.
-NEED_DATA = {"recorded": "depthbench_official", "depthbench-official": "depthbench_official"}
+NEED_DATA = {
+    "recorded": "depthbench_official",
+    "depthbench-official": "depthbench_official",
+    "nestful": "nestful",
+    "when2call": "when2call",
+}
 #: Components that cannot be made in a test of the core, and why.
 SKIPPED = {
     ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",

@@ -9,10 +9,11 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 
 
 @click.command("get")
-@click.argument("name", metavar="NAME[:VERSION]")
+@click.argument("name", type=ComponentName("benchmark"), metavar="NAME[:VERSION]")
 @click.option("--data", required=True, metavar="DIR", help="Where they go: what --data of the other commands is given.")
 @click.option(
     "--index",

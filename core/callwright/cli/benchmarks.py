@@ -13,6 +13,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.commands.pipelines import make_benchmark
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from callwright.walk.conditions import Conditions
     from callwright.walk.tasks import Task
 
-benchmark_argument = click.argument("name", metavar="NAME[:VERSION]")
+benchmark_argument = click.argument("name", type=ComponentName("benchmark"), metavar="NAME[:VERSION]")
 package_option = click.option("--package", metavar="DIR", help="Code of others that it needs: its option 'package'.")
 settings_option = click.option(
     "--benchmark-option", "given", multiple=True, metavar="K=V", help="An option of the benchmark. May be repeated."
@@ -204,7 +205,7 @@ def _answers(made: Benchmark, answers: str, parser: Parser, registry: Registry) 
             where = f"{rows.name}:{rows.number}"
             if isinstance(row, BadRow):
                 raise DataError(f"{where}: {row}")
-            row_id = row.get("id", row.get("sample_id"))
+            row_id = next((row[name] for name in ("id", "sample_id", "uuid") if name in row), None)
             task = tasks.get(row_id) if isinstance(row_id, str) else None
             if task is None:
                 raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")

@@ -24,6 +24,7 @@ from callwright.cli.environments import (
     session_options,
 )
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.errors import CallwrightError, UsageError
 from callwright.tools.reading import schema_at
 
@@ -45,7 +46,7 @@ _REMEMBERED: Final = 2000
 
 
 @click.command("shell")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @session_options
 @clock_option
 @hazards_option

@@ -12,10 +12,11 @@ from callwright.cli.environments import draw_diff, environment_options, make_env
 from callwright.cli.state_files import compare, dumped, must_have_tables, read_state, write_state
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 
 
 @click.command("snapshot")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @session_options
 @environment_options
 @click.option("-o", "--output", metavar="FILE", help="Write into this file instead of stdout.")

@@ -12,6 +12,7 @@ from attrs import frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment, Outcome
@@ -27,7 +28,14 @@ environment_options = options.stack(
     click.option(
         "--option", "settings", multiple=True, metavar="K=V", help="An option of the environment. Repeatable."
     ),
-    click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. Repeatable."),
+    click.option(
+        "--toolset",
+        "toolsets",
+        type=ComponentName("toolset"),
+        multiple=True,
+        metavar="NAME",
+        help="Add a registered toolset. Repeatable.",
+    ),
     click.option("--scale", type=float, metavar="NUMBER", help="Multiply the number of entities in the scenarios."),
 )
 session_options = options.stack(
@@ -121,7 +129,7 @@ def _count(environment: Environment) -> int:
 
 
 @click.command("tools")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @click.argument("tool", required=False)
 @environment_options
 @click.option("--openai", is_flag=True, help="Print OpenAI function definitions.")
@@ -208,7 +216,7 @@ def draw_tool(spec: ToolSpec) -> None:
 
 
 @click.command("call")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @click.argument("tool")
 @click.option("--arg", "pairs", multiple=True, metavar="K=V", help="An argument: JSON, or else text. Repeatable.")
 @click.option("--arguments", "document", metavar="JSON", help="All arguments as one JSON object.")

@@ -12,6 +12,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
+from callwright.commands.options import ComponentName, RecipeName
 from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
@@ -22,17 +23,36 @@ _STUCK_AFTER: Final = 3600.0
 
 
 @click.command("evaluate")
-@click.option("--recipe", metavar="RECIPE", help="A pipeline recipe: its corpus, form and sampler are used.")
-@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
-@click.option("--corpus", metavar="NAME", help="The corpus, instead of a recipe.")
 @click.option(
-    "--benchmark", metavar="NAME[:VERSION]", help="A benchmark with its official metric, instead of a corpus."
+    "--recipe", type=RecipeName(), metavar="RECIPE", help="A pipeline recipe: its corpus, form and sampler are used."
+)
+@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
+@click.option("--corpus", type=ComponentName("corpus"), metavar="NAME", help="The corpus, instead of a recipe.")
+@click.option(
+    "--benchmark",
+    type=ComponentName("benchmark"),
+    metavar="NAME[:VERSION]",
+    help="A benchmark with its official metric, instead of a corpus.",
 )
 @options.data_option
 @options.corpus_settings
-@click.option("--ir", metavar="NAME", help="The form of the completions, with --corpus. Default: json.")
-@click.option("--split", metavar="NAME", help="Default: the recipe's evaluation split; with --corpus: validation.")
-@click.option("--sampler", metavar="NAME", help="What makes the completions. Default: the recipe's sampler.")
+@click.option(
+    "--ir",
+    type=ComponentName("parser"),
+    metavar="NAME",
+    help="The form of the completions, with --corpus. Default: json.",
+)
+@click.option(
+    "--split",
+    metavar="NAME",
+    help="Default: the recipe's evaluation split; with --corpus: validation, evaluation, test, or the only one.",
+)
+@click.option(
+    "--sampler",
+    type=ComponentName("sampler"),
+    metavar="NAME",
+    help="What makes the completions. Default: the recipe's sampler.",
+)
 @click.option("--sampler-option", "sampler_options", multiple=True, metavar="K=V", help="An option of the sampler.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only N tasks, evenly over depths.")
 @click.option(
@@ -40,7 +60,12 @@ _STUCK_AFTER: Final = 3600.0
 )
 @click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Completions of an episode, with --corpus.")
 @click.option("--by", multiple=True, metavar="KEY[,KEY]", help="A further table by these keys. May be repeated.")
-@click.option("--reward", metavar="NAME", help="Keep this reward's total, too; own: that of --recipe.")
+@click.option(
+    "--reward",
+    type=ComponentName("reward recipe"),
+    metavar="NAME",
+    help="Keep this reward's total, too; own: that of --recipe.",
+)
 @click.option("--instances", is_flag=True, help="Judge in all worlds of a task, with --corpus.")
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")

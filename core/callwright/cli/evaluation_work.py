@@ -25,6 +25,7 @@ from callwright.training.verdicts import masked_verdict
 from callwright.walk.limits import TurnLimits, limits_of
 from callwright.walk.prompt import oracle_shots
 from callwright.walk.sampling import KeepsReplies
+from callwright.walk.tasks import usual_split
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
@@ -108,7 +109,7 @@ class EvaluationRequest:
         else:
             assert self.corpus is not None
             pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
-            split = split or "validation"
+            split = split or usual_split(pipeline.corpus)
         if self.turns is not None:
             own = limits_of(pipeline.corpus)
             limits = TurnLimits(assistant_turns=self.turns) if own.single else evolve(own, assistant_turns=self.turns)

@@ -12,6 +12,7 @@ from attrs import frozen
 
 from callwright import hookspecs
 from callwright.errors import CallwrightError, MissingExtra, UsageError
+from callwright.hook_versions import DECLARED, breaks, changes, hooks_of, recorded
 
 if TYPE_CHECKING:
     from callwright.plugins import Lazy, PluginInfo, Registry
@@ -55,6 +56,7 @@ def _check_hooks(info: PluginInfo) -> Iterator[PluginFinding]:
         yield PluginFinding("error", info.name, "import", f"{type(error).__name__}: {error}")
         return
     specs = {name: value for name, value in vars(hookspecs).items() if hasattr(value, "callwright_spec")}
+    yield from _check_version(info.name, module)
     for name, function in vars(module).items():
         marked = hasattr(function, "callwright_impl")
         if not marked and not (name.startswith("callwright_") and inspect.isfunction(function)):
@@ -74,8 +76,35 @@ def _check_hooks(info: PluginInfo) -> Iterator[PluginFinding]:
             yield from _check_arguments(info.name, what, function, specs[name])
 
 
+def _check_version(plugin: str, module: Any) -> Iterator[PluginFinding]:
+    """What has changed in the hooks that a plugin implements since the version that it was written for."""
+    version = getattr(module, DECLARED, None)
+    current, known = hookspecs.HOOKSPEC_VERSION, recorded()
+    if version is None or version == current:
+        return
+    what = f"{DECLARED} = {version!r}"
+    if version not in known:
+        newer = type(version) is int and version > current
+        told = "upgrade Callwright" if newer else f"there are: {', '.join(map(str, sorted(known)))}"
+        yield PluginFinding("error", plugin, what, f"the hooks are version {current}, and there is no such one: {told}")
+        return
+    found = False
+    for hook, change in changes(known[version], hooks_of(hookspecs)):
+        used = getattr(module, hook, None)
+        if used is None or not breaks(change):
+            continue
+        lost = change.rpartition(" ")[2].strip("'")
+        if change.endswith("'") and lost not in inspect.signature(used).parameters:
+            continue  # it left the argument out
+        found = True
+        yield PluginFinding("warning", plugin, f"hook {hook}", f"since version {version} of the hooks it {change}")
+    if not found:
+        yield PluginFinding("ok", plugin, what, f"nothing that it uses has changed up to version {current}")
+
+
 def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterator[PluginFinding]:
     offered = list(inspect.signature(spec).parameters)
+    leaving = spec.callwright_spec.get("warn_on_impl_args") or {}
     wrong = False
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
@@ -89,6 +118,8 @@ def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterat
         elif parameter.default is not inspect.Parameter.empty:
             yield PluginFinding("error", plugin, what, f"the argument {name!r} has a default, so it is never passed")
             wrong = True
+        elif name in leaving:
+            yield PluginFinding("warning", plugin, what, f"the argument {name!r} will go: {leaving[name]}")
     if not wrong:
         yield PluginFinding("ok", plugin, what)
 

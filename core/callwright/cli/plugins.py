@@ -13,6 +13,7 @@ from attrs import asdict
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import PluginName
 from callwright.commands.safe_text import say, visible
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def list_(app: App, as_json: bool) -> None:
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", type=PluginName(components=True))
 @options.json_option
 @click.pass_obj
 def show(app: App, name: str, as_json: bool) -> None:
@@ -71,7 +72,7 @@ def show(app: App, name: str, as_json: bool) -> None:
 
 
 @click.command("check")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", type=PluginName(), metavar="[NAME]...", nargs=-1)
 @click.option("--quick", is_flag=True, help="Do not make the components, only find them.")
 @options.json_option
 @click.pass_obj

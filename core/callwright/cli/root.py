@@ -15,7 +15,7 @@ import callwright
 from callwright.cli.failures import report, silence_stdout
 from callwright.commands.app import App
 from callwright.commands.failures import NO_READER
-from callwright.errors import NameClash, PluginError
+from callwright.errors import CallwrightError, NameClash, PluginError
 from callwright.machines.interrupts import answered
 from callwright.plugins import Lazy
 
@@ -41,6 +41,7 @@ CORE: Final = (
     Lazy("plugins list", f"{_HERE}.plugins:list_", "the installed plugins"),
     Lazy("plugins show", f"{_HERE}.plugins:show", "a plugin, or a component by its name"),
     Lazy("plugins check", f"{_HERE}.plugins:check", "whether plugins fit the hooks and their components work"),
+    Lazy("completion", f"{_HERE}.completion:completion", "what a shell needs to complete commands and names"),
     Lazy("schema", f"{_HERE}.schema:schema", "the JSON Schema of a file format"),
     Lazy("doctor", f"{_HERE}.doctor:doctor", "what is installed, what is missing, what is broken"),
 )
@@ -105,7 +106,13 @@ class LazyGroup(click.Group):
         assert app is not None
         cached: dict[str, Lazy] | None = ctx.find_root().meta.get("callwright.commands")
         if cached is None:
-            cached = ctx.find_root().meta["callwright.commands"] = command_table(app)
+            try:
+                cached = command_table(app)
+            except CallwrightError:
+                if not ctx.resilient_parsing:
+                    raise
+                cached = {lazy.name: lazy for lazy in CORE}  # a shell completes what there is, and shows no errors
+            ctx.find_root().meta["callwright.commands"] = cached
         return cached
 
     def list_commands(self, ctx: click.Context) -> list[str]:

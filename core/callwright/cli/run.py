@@ -13,6 +13,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
+from callwright.commands.options import RecipeName
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("recipe", metavar="RECIPE")
+@click.argument("recipe", type=RecipeName(runs=True), metavar="RECIPE")
 @click.option(
     "--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe. May be repeated."
 )

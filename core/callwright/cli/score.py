@@ -20,6 +20,7 @@ from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
 from callwright.commands.file_formats import schema_of
 from callwright.commands.jsonl import BadRow, RowFile, chunks_of, is_same_file, own_stdout
+from callwright.commands.options import ComponentName
 from callwright.commands.outputs.provenance import digests_of
 from callwright.commands.outputs.unfinished import UnfinishedOutput
 from callwright.commands.pace import Pace
@@ -55,7 +56,12 @@ Part = TypeVar("Part")
 
 @click.command("score")
 @click.argument("source", metavar="IN.jsonl")
-@click.option("--corpus", metavar="NAME", help="The corpus that the tasks are of, unless the rows say what is right.")
+@click.option(
+    "--corpus",
+    type=ComponentName("corpus"),
+    metavar="NAME",
+    help="The corpus that the tasks are of, unless the rows say what is right.",
+)
 @options.data_option
 @options.corpus_settings
 @options.ir_option

@@ -11,6 +11,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
+from callwright.commands.options import RecipeName
 from callwright.commands.safe_text import say
 
 #: Where tasks go if nothing else is said.
@@ -18,7 +19,7 @@ _FOLDER: Final = "synthesized"
 
 
 @click.command("synthesize")
-@click.argument("recipe", metavar="RECIPE")
+@click.argument("recipe", type=RecipeName(), metavar="RECIPE")
 @click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
 @click.option("-o", "--output", metavar="DIR", help=f"The folder. Default: {_FOLDER}/ and the recipe's name.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Units at a time, in place of the recipe's.")

@@ -11,6 +11,9 @@ from callwright.commands.jsonl import RowFile as RowFile
 from callwright.commands.jsonl import RowSink as RowSink
 from callwright.commands.jsonl import chunks_of as chunks_of
 from callwright.commands.jsonl import is_same_file as is_same_file
+from callwright.commands.options import ComponentName as ComponentName
+from callwright.commands.options import PluginName as PluginName
+from callwright.commands.options import RecipeName as RecipeName
 from callwright.commands.options import corpus_keys as corpus_keys
 from callwright.commands.options import corpus_settings as corpus_settings
 from callwright.commands.options import data_option as data_option

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import importlib.metadata
 import re
 import shlex
 import sys
@@ -136,4 +138,21 @@ def _import(name: str) -> object:
     except SystemExit as error:
         raise PluginError(f"-p {name}: the module ends the process when it is imported: sys.exit({error})") from error
     except Exception as error:  # somebody else's module: whatever goes wrong in it is reported as its own
-        raise PluginError(f"-p {name}: the module cannot be imported: {type(error).__name__}: {error}") from error
+        meant = _meant(name) if isinstance(error, ModuleNotFoundError) and error.name == name else ""
+        said = f"the module cannot be imported: {type(error).__name__}: {error}"
+        raise PluginError(f"-p {name}: {said}{meant}") from error
+
+
+def _meant(name: str) -> str:
+    """The module of this folder, or the plugin, whose name is nearly that."""
+    here = {path.stem for path in Path.cwd().glob("*.py")} | {
+        path.parent.name for path in Path.cwd().glob("*/__init__.py")
+    }
+    if near := difflib.get_close_matches(name, sorted(here), n=1):
+        return f". Did you mean {near[0]!r}?"
+    installed = importlib.metadata.entry_points(group="callwright").names
+    if name in installed:
+        return f". The plugin {name!r} is installed, so it is there without -p"
+    if near := difflib.get_close_matches(name, sorted(installed), n=1):
+        return f". The plugin {near[0]!r} is installed, so it is there without -p"
+    return f". There is no {name}.py here: -p takes a module of this folder ({Path.cwd()}) or an installed one"

@@ -1,16 +1,108 @@
-"""Options that several commands share."""
+"""Options that several commands share, and names that a shell completes.
+
+@click.option("--corpus", type=ComponentName("corpus"), metavar="NAME")
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
+from callwright.commands.app import App
+from callwright.errors import CallwrightError
 from callwright.walk.limits import TRUNCATION_POLICIES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+# Names --------------------------------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    _TextType = click.ParamType[str]
+else:
+    _TextType = click.ParamType  # which older versions of click cannot subscript
+
+
+class _Name(_TextType):
+    """A text of which some values are known. Whether there is such a thing is said by whoever looks it up."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text."""
+        return str(value)
+
+    def known(self, app: App, incomplete: str) -> Iterable[tuple[str, str]]:
+        """Values, and a line about each."""
+        raise NotImplementedError
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Those that go on as what was typed does. Nothing where plugins cannot be loaded: a shell shows no errors."""
+        app = ctx.find_object(App)
+        try:
+            known = list(self.known(app or App(), incomplete))
+        except (CallwrightError, OSError):
+            return []
+        return [CompletionItem(name, help=about) for name, about in known if name.startswith(incomplete)]
+
+
+class ComponentName(_Name):
+    """The name of a registered component of a kind (``"corpus"``)."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def known(self, app: App, incomplete: str) -> Iterable[tuple[str, str]]:
+        """All that is registered, with the summaries."""
+        for name in app.registry.names(self.kind):
+            yield name, app.registry.spec(self.kind, name).summary
+
+
+class PluginName(_Name):
+    """The name of a plugin; with ``components``, of anything that one registers."""
+
+    def __init__(self, *, components: bool = False) -> None:
+        self.components = components
+
+    def known(self, app: App, incomplete: str) -> Iterable[tuple[str, str]]:
+        """Plugins, then components."""
+        for plugin in app.registry.plugins:
+            yield plugin.name, f"of {plugin.distribution or plugin.module}"
+        if self.components:
+            for kind, lazy in app.registry.components():
+                yield lazy.name, f"{kind}: {lazy.summary}"
+
+
+class RecipeName(_Name):
+    """A shipped recipe, a recipe's file or, with ``runs``, the folder of a run."""
+
+    def __init__(self, *, runs: bool = False) -> None:
+        self.runs = runs
+
+    def known(self, app: App, incomplete: str) -> Iterable[tuple[str, str]]:
+        """Shipped names, then what lies where the typed path leads to."""
+        from callwright.recipe_file import shipped_recipes
+
+        if "/" not in incomplete:
+            for name in sorted(shipped_recipes()):
+                yield name, "a recipe that comes with Callwright"
+        typed = Path(incomplete)
+        folder = typed if incomplete.endswith("/") else typed.parent
+        before = incomplete[: len(incomplete) - len(incomplete.rpartition("/")[2])]
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if path.suffix == ".toml":
+                yield f"{before}{path.name}", "a recipe"
+            elif path.is_dir() and not path.name.startswith("."):
+                run = self.runs and (path / "recipe.toml").is_file()
+                yield f"{before}{path.name}", "a run" if run else "a folder"
+
+
+# Options ------------------------------------------------------------------------------------------------------------
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -51,9 +143,22 @@ accept_changes_option = click.option(
     is_flag=True,
     help="Go on though the corpus, plugins, versions or rows are not those of the folder; its ledger says so.",
 )
-ir_option = click.option("--ir", default="json", show_default=True, metavar="NAME", help="The form of the completions.")
+ir_option = click.option(
+    "--ir",
+    type=ComponentName("parser"),
+    default="json",
+    show_default=True,
+    metavar="NAME",
+    help="The form of the completions.",
+)
 reward_option = click.option(
-    "--recipe", "reward", default="tier", show_default=True, metavar="NAME", help="The reward recipe."
+    "--recipe",
+    "reward",
+    type=ComponentName("reward recipe"),
+    default="tier",
+    show_default=True,
+    metavar="NAME",
+    help="The reward recipe.",
 )
 recipe_settings = click.option(
     "--recipe-option", "recipe_options", multiple=True, metavar="K=V", help="An option of the recipe. May be repeated."

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from callwright.errors import UnknownName, UsageError
+from callwright.errors import LISTED, UnknownName, UsageError
 from callwright.language.shortening import shortened
 from callwright.walk.reward import RewardRecipe
 
@@ -89,7 +89,7 @@ def find_task(pipeline: Pipeline, task_id: str) -> Task:
         return pipeline.placed(pipeline.corpus.task(task_id))
     except UnknownName as error:
         whole = str(error)
-        if len(whole) <= _LONGEST:
+        if len(whole) <= _LONGEST and len(error.known) <= LISTED:
             raise
         shown = shortened(task_id, 60)
         near = difflib.get_close_matches(task_id[:60], error.known, n=3) or error.known[:3]

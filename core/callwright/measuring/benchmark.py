@@ -46,7 +46,8 @@ class Judgement:
     ``score`` is in [0, 1]; ``error`` the official class of the error, empty where there is none. ``parts`` are the
     named figures that the official scorer also gives (``partial``, ``full``, ``db``, …). ``masked`` is why nothing is
     known, such as a scorer that died; then neither ``correct`` nor ``score`` means anything. ``evidence`` is for
-    people.
+    people. ``labels`` are what was predicted, by name, where a figure counts it over all tasks (an F1, a confusion
+    matrix).
     """
 
     correct: bool
@@ -55,6 +56,7 @@ class Judgement:
     parts: Mapping[str, float] = field(factory=dict)
     evidence: tuple[str, ...] = ()
     masked: str | None = None
+    labels: Mapping[str, tuple[str, ...]] = field(factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What is kept of it on a row."""
@@ -63,6 +65,8 @@ class Judgement:
             known["parts"] = dict(self.parts)
         if self.evidence:
             known["evidence"] = list(self.evidence)
+        if self.labels:
+            known["labels"] = {name: list(some) for name, some in self.labels.items()}
         return known if self.masked is None else {"masked": self.masked}
 
     @classmethod
@@ -75,7 +79,8 @@ class Judgement:
         if type(correct) is not bool or type(score) not in (int, float) or not isinstance(parts, Mapping):
             raise DataError(f"no judgement: {dict(kept)!r:.100}")
         evidence = tuple(map(str, kept.get("evidence", ())))
-        return cls(correct, float(score or 0), str(kept.get("error", "")), dict(parts), evidence)
+        labels = {name: tuple(map(str, some)) for name, some in kept.get("labels", {}).items()}
+        return cls(correct, float(score or 0), str(kept.get("error", "")), dict(parts), evidence, labels=labels)
 
 
 @frozen

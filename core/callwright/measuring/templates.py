@@ -100,7 +100,7 @@ _TEMPLATES: Final = (
     Template(
         "tier-4",
         "NESTFUL (TIER, Table 4)",
-        _columns("nestful", ("EM Acc", "full"), ("Win rate", "win")),
+        _columns("nestful", ("EM Acc", "em"), ("Win rate", "win")),
         "the paper's caption says exact match; its baselines look like win rates, so both are given",
     ),
     Template("tier-5", "Textual forms on BFCL v3 (TIER, Table 5)", _BFCL),

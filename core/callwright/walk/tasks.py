@@ -155,3 +155,14 @@ class Corpus(Protocol):
 
     def task(self, task_id: str) -> Task:
         """The task with this id; raises :class:`callwright.errors.UnknownName`."""
+
+
+def usual_split(corpus: Corpus) -> str:
+    """The split that is evaluated on where nobody names one: the first of these that there is, else the only one.
+
+    ``validation``, ``evaluation``, ``test``; ``validation`` where there are several others.
+    """
+    for name in ("validation", "evaluation", "test"):
+        if name in corpus.splits:
+            return name
+    return next(iter(corpus.splits)) if len(corpus.splits) == 1 else "validation"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from callwright.commands.options import ComponentName
 from callwright.plugins import Registry
 from callwright_plugins.depthbench import NAME, NAME_1_1
 
@@ -34,7 +35,7 @@ def _options(texts: tuple[str, ...]) -> dict[str, object]:
 
 
 @click.command("export")
-@click.argument("corpus_name", metavar="CORPUS")
+@click.argument("corpus_name", type=ComponentName("corpus"), metavar="CORPUS")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File, or folder (official).")
 @click.option(
     "--format",

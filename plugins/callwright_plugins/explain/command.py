@@ -11,6 +11,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="COMPLETION_FILE", required=False)
 @click.option("--completion", metavar="TEXT", help="The completion itself, instead of a file ('-': stdin).")
 @click.option("--gold", is_flag=True, help="Explain the task's reference program instead.")
-@click.option("--corpus", required=True, metavar="NAME", help="The corpus that the task is of.")
+@click.option(
+    "--corpus", type=ComponentName("corpus"), required=True, metavar="NAME", help="The corpus that the task is of."
+)
 @click.option("--task", "task_id", required=True, metavar="ID", help="The task that the completion is for.")
 @options.data_option
 @options.corpus_settings

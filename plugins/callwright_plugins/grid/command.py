@@ -14,6 +14,7 @@ from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.bars import reporter
 from callwright.commands.failures import Stopped
+from callwright.commands.options import RecipeName
 from callwright.commands.safe_text import say
 from callwright.commands.trust import TRAINED, allow
 from callwright.errors import UsageError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command("grid")
-@click.argument("recipe", metavar="RECIPE")
+@click.argument("recipe", type=RecipeName(), metavar="RECIPE")
 @click.option("--over", multiple=True, metavar="A.B=V1,V2", help="A key and the values it is to have. May be repeated.")
 @click.option("--seeds", default="0-2", show_default=True, metavar="0-2|1,5,9", help="The seeds of every setting.")
 @click.option("--set", "fixed", multiple=True, metavar="A.B=C", help="Override a value in all runs. May be repeated.")

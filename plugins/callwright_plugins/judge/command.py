@@ -12,6 +12,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ _JUDGED: Final = ("rubric", "model", "base_url", "api_key_env", "teacher", "cach
 
 @click.command("judge-probe")
 @click.argument("rollouts", metavar="[ROLLOUTS]", required=False)
-@click.option("--corpus", required=True, metavar="NAME", help="The corpus that the tasks are of.")
+@click.option(
+    "--corpus", type=ComponentName("corpus"), required=True, metavar="NAME", help="The corpus that the tasks are of."
+)
 @click.option("--split", metavar="NAME", help="Without rows: the split whose tasks are taken. Default: the first.")
 @options.data_option
 @options.corpus_settings
@@ -35,7 +38,14 @@ _JUDGED: Final = ("rubric", "model", "base_url", "api_key_env", "teacher", "cach
 @click.option("--model", metavar="NAME", help="The model that judges.")
 @click.option("--base-url", metavar="URL", help="Where it is, if not at OpenAI's.")
 @click.option("--api-key-env", metavar="NAME", help="The variable that holds the key.")
-@click.option("--teacher", default="openai", show_default=True, metavar="NAME", help="Who is asked.")
+@click.option(
+    "--teacher",
+    type=ComponentName("teacher"),
+    default="openai",
+    show_default=True,
+    metavar="NAME",
+    help="Who is asked.",
+)
 @click.option("--judge-option", "pairs", multiple=True, metavar="K=V", help="A further option of the judge.")
 @click.option("--cache", metavar="FILE", help="Keep verdicts here, and ask for none twice.")
 @click.option("--probe", "names", multiple=True, metavar="NAME", help="Only this probe. May be repeated.")

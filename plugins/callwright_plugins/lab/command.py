@@ -14,6 +14,7 @@ from attrs import frozen
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.bars import reporter
+from callwright.commands.options import ComponentName
 from callwright.errors import UnknownName, UsageError
 from callwright.training.run_folder import write_atomically
 from callwright.training.spending import Meter, in_words
@@ -47,7 +48,12 @@ _LONG: Final = 2_000
     metavar="RECIPE.K=V",
     help="An option of one of them (tier-judged.model=…). May be repeated.",
 )
-@click.option("--corpus", metavar="NAME", help="The corpus that the rows' tasks are of; without rows, that is probed.")
+@click.option(
+    "--corpus",
+    type=ComponentName("corpus"),
+    metavar="NAME",
+    help="The corpus that the rows' tasks are of; without rows, that is probed.",
+)
 @click.option("--split", metavar="NAME", help="Without rows: the split that is probed. Default: all.")
 @options.data_option
 @options.corpus_settings

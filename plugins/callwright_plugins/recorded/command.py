@@ -9,6 +9,7 @@ from typing import Any
 import click
 from attrs import evolve
 
+from callwright.commands.options import ComponentName
 from callwright.errors import DataError, UsageError
 from callwright.plugins import Registry
 from callwright.training.run_folder import read_jsonl
@@ -17,11 +18,24 @@ from callwright_plugins.recorded.recording import RecordingEnvironment
 
 
 @click.command("record")
-@click.option("--corpus", "corpus_name", metavar="NAME", help="Record the environment of this corpus.")
+@click.option(
+    "--corpus",
+    "corpus_name",
+    type=ComponentName("corpus"),
+    metavar="NAME",
+    help="Record the environment of this corpus.",
+)
 @click.option("--data", metavar="DIR", help="The corpus' option data.")
 @click.option("--split", "splits", multiple=True, metavar="NAME", help="Run the reference programs of this split.")
 @click.option("--completions", metavar="FILE", help='Run the programs of these rows: {"id", "task", "completion"}.')
-@click.option("--ir", default="json", show_default=True, metavar="NAME", help="The form of the completions.")
+@click.option(
+    "--ir",
+    type=ComponentName("parser"),
+    default="json",
+    show_default=True,
+    metavar="NAME",
+    help="The form of the completions.",
+)
 @click.option("--environment", "environment_name", metavar="NAME", help="Record this environment (with --calls).")
 @click.option("--calls", metavar="FILE", help='Run these rows: {"scenario", "tool", "arguments"}, one session each.')
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder of the recording; it may exist.")

@@ -10,6 +10,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright_plugins.synthesis.settings import environment_options, make_environment, read_seeds, write_text
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("explore")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @environment_options
 @click.option("-o", "--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write everything as JSON.")
 @options.json_option

@@ -11,6 +11,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright_plugins.synthesis.settings import environment_options, make_environment, read_seeds, write_text
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("graph")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @environment_options
 @click.option(
     "-o",
@@ -36,7 +37,12 @@ if TYPE_CHECKING:
 @click.option("--edge", nargs=2, metavar="A B", help="Show the proofs of the edges from tool A to tool B.")
 @click.option("--chains", "count", type=click.IntRange(min=1), metavar="N", help="Draw N chains of 2 to 5 tools.")
 @click.option("--check", metavar="FILE", help="Make the calls of every proof of this graph again; build nothing.")
-@click.option("--teacher", metavar="NAME", help="Have a teacher classify the pairs too, and compare.")
+@click.option(
+    "--teacher",
+    type=ComponentName("teacher"),
+    metavar="NAME",
+    help="Have a teacher classify the pairs too, and compare.",
+)
 @click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of the teacher.")
 @click.option("--replies", metavar="FILE", help="Where replies of the teacher are kept. Default: beside -o.")
 @options.json_option

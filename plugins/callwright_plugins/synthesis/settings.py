@@ -10,6 +10,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.training.run_folder import write_atomically
@@ -31,7 +32,14 @@ environment_options = options.stack(
     click.option(
         "--option", "settings", multiple=True, metavar="K=V", help="An option of the environment. Repeatable."
     ),
-    click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. Repeatable."),
+    click.option(
+        "--toolset",
+        "toolsets",
+        type=ComponentName("toolset"),
+        multiple=True,
+        metavar="NAME",
+        help="Add a registered toolset. Repeatable.",
+    ),
 )
 
 

@@ -13,6 +13,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 
 if TYPE_CHECKING:
     from callwright.walk.tasks import Corpus, Task
@@ -26,7 +27,7 @@ _trust = click.option("--trust", is_flag=True, help="The file's environments may
 
 
 @click.command("export")
-@click.argument("corpus", metavar="CORPUS")
+@click.argument("corpus", type=ComponentName("corpus"), metavar="CORPUS")
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="What to write.")
 @click.option(
     "--format",

@@ -8,10 +8,11 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 
 
 @click.command("verl-export")
-@click.argument("corpus", metavar="CORPUS")
+@click.argument("corpus", type=ComponentName("corpus"), metavar="CORPUS")
 @click.argument("output", metavar="OUT.parquet", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split to write.")
 @options.data_option

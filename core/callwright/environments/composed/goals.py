@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from callwright.environments.composed.parts import Part
-from callwright.environments.goals.comparing import AS_IT_WAS, Comparison, Difference, joined, placed
+from callwright.environments.goals.comparing import AS_IT_WAS, Comparison, Difference, compare, joined, placed
 from callwright.environments.goals.goal import Changed, Goal, Holds, check_paths
 from callwright.environments.goals.states import PARTS, UNTOUCHED
 from callwright.environments.sessions import open_session
@@ -42,6 +42,8 @@ def check_parts(stated: Mapping[str, Any], parts: Sequence[Part], opened: Callab
     Raises :class:`callwright.errors.DataError` for a goal that cannot be read, or names what no part has.
     """
     goal = Goal.from_json(stated)
+    if goal.state is not None:
+        return compare(None, goal.state, states_of(parts, opened))
     names = [part.name for part in parts]
     of_each: dict[str, Goal] = {name: Goal(nothing_else=goal.nothing_else) for name in names}
     for held in goal.holds:

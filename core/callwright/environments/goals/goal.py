@@ -9,6 +9,8 @@
 A value of ``where`` and ``has`` is what a field must be, or one of ``{"at_least": 5}``, ``{"at_most": 5}``,
 ``{"one_of": […]}``, ``{"contains": "ink"}`` and ``{"not": …}`` (of which the last takes any of these). States that are
 not of rows are named by path: ``{"path": "items.2", "is": "ink"}`` holds, ``{"path": "items"}`` has changed.
+
+A goal may be shown in place of that: ``{"state": {…}}`` is the end state of a session that reached it (:mod:`.states`).
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ from callwright.environments.goals.comparing import (
     AS_IT_WAS,
     Comparison,
     Difference,
+    compare,
     differs,
     leaf_text,
     paths,
     same,
 )
-from callwright.environments.goals.states import EndState, compared_fields
+from callwright.environments.goals.states import EndState, compared_fields, end_state
 from callwright.environments.rows import key_text, row_json, table_of
 from callwright.environments.world import World
 from callwright.errors import DataError, UnknownName
@@ -79,15 +82,21 @@ class Goal:
 
     What makes something hold may change for it: a row that it speaks of if it is new, its fields in ``has`` if not, and
     its going where ``count`` is 0. A goal of nothing is that nothing changes.
+
+    ``state`` shows it: the end state of a session that reached it, which whoever reaches it too leaves, but for the
+    names that sessions choose. Then nothing else is stated.
     """
 
     holds: tuple[Holds, ...] = ()
     changed: tuple[Changed, ...] = ()
     nothing_else: bool = True
+    state: EndState | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON, without what is as it is by default."""
         found: dict[str, Any] = {}
+        if self.state is not None:
+            return {"state": self.state}
         if self.holds:
             found["holds"] = [
                 {"path": one.path, "is": one.value}
@@ -108,7 +117,11 @@ class Goal:
     @classmethod
     def from_json(cls, value: Any) -> Goal:
         """Read it. Raises :class:`callwright.errors.DataError` for what is no goal, with the place."""
-        given = _object(value, "a goal", ("holds", "changed", "nothing_else"))
+        given = _object(value, "a goal", ("holds", "changed", "nothing_else", "state"))
+        if given.get("state") is not None:
+            if len(given) > 1:
+                raise DataError("a goal that is shown by a 'state' states nothing else")
+            return cls(state=given["state"])
         holds = tuple(_holds(one, f"holds[{at}]") for at, one in enumerate(_list(given, "holds")))
         changed = tuple(_changed(one, f"changed[{at}]") for at, one in enumerate(_list(given, "changed")))
         nothing_else = given.get("nothing_else", True)
@@ -126,6 +139,8 @@ def check_rows(goal: Goal, world: World, before: World | None = None) -> Compari
     Every assertion counts once, but for one that held before already, and so does everything else that changed. Raises
     :class:`callwright.errors.DataError` for a goal that names a table or a field that is not there.
     """
+    if goal.state is not None:
+        return compare(None if before is None else end_state(before), goal.state, end_state(world))
     before = before or World(world.base)
     kinds = {table_of(kind).name: kind for kind in (*world.base.tables, *world.changes())}
     _check_names(goal, kinds)
@@ -270,6 +285,8 @@ def _check_names(goal: Goal, kinds: Mapping[str, type[Any]]) -> None:
 
 def check_paths(goal: Goal, before: EndState, found: EndState) -> Comparison:
     """Hold a state that is not of rows against a goal. Raises :class:`callwright.errors.DataError` for one of rows."""
+    if goal.state is not None:
+        return compare(before, goal.state, found)
     parts: tuple[Holds | Changed, ...] = (*goal.holds, *goal.changed)
     for part in parts:
         if part.table:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from attrs import evolve
 
 from callwright.environments.composed.environment import ComposedEnvironment
+from callwright.environments.goals.states import PARTS, UNTOUCHED, is_of_parts, is_of_rows
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.language.program import Program
@@ -92,6 +93,9 @@ def _placed_facts(facts: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 def _placed(value: Any, part: str) -> Any:
     """The value with every goal in it naming its tables and paths by the part."""
     if isinstance(value, Mapping):
+        if value.keys() == {"state"} and (is_of_rows(value["state"]) or is_of_parts(value["state"])):
+            state = value["state"]
+            return {"state": {"form": PARTS, "parts": {} if state == UNTOUCHED else {part: state}}}
         if value and value.keys() <= _OF_A_GOAL:
             return {
                 key: [_assertion(one, part) for one in inner] if isinstance(inner, list | tuple) else inner

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import click
 
 from callwright.commands.app import App
-from callwright.commands.options import key_values
+from callwright.commands.options import ComponentName, key_values
 from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
@@ -28,7 +28,7 @@ _IDLE: Final = 1800.0
 
 
 @click.command("serve")
-@click.argument("name", metavar="ENV")
+@click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @click.option("--stdio", is_flag=True, help="Talk over stdin and stdout, as a client starts it.")
 @click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Listen for HTTP; 0 picks a port.")
 @click.option(
@@ -46,7 +46,14 @@ _IDLE: Final = 1800.0
 )
 @click.option("--hazards", metavar="HOW", help="Let calls fail: off, or unavailable=0.1,limit=20/60.")
 @click.option("--scale", type=float, metavar="X", help="The environment's option scale: how many entities there are.")
-@click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Add a registered toolset. May be repeated.")
+@click.option(
+    "--toolset",
+    "toolsets",
+    type=ComponentName("toolset"),
+    multiple=True,
+    metavar="NAME",
+    help="Add a registered toolset. May be repeated.",
+)
 @click.option(
     "--option", "options", multiple=True, metavar="K=V", help="An option of the environment. May be repeated."
 )

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from callwright.digests import digest_of
 from callwright.environments.protocol import Environment, OutOfProcess, declares
-from callwright.errors import UsageError
+from callwright.errors import DataError, UsageError
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.explorer import Explorer, World
 from callwright_plugins.synthesis.exploration.states import allowed_tools
@@ -47,6 +47,21 @@ class Values:
             "count": self.count,
             "examples": list(self.examples),
         }
+
+    @classmethod
+    def from_json(cls, row: Any) -> Values:
+        """What :meth:`as_json` wrote. Raises :class:`callwright.errors.DataError`."""
+        match row:
+            case {
+                "origin": str(origin),
+                "owner": str(owner),
+                "path": str(path),
+                "types": list(types),
+                "count": int(count),
+                "examples": list(examples),
+            }:
+                return cls(origin, owner, path, tuple(types), count, tuple(examples))
+        raise DataError(f"no values of a place: {row!r:.80}")
 
 
 @frozen
@@ -94,6 +109,31 @@ class Explored:
             "repairs": {code: dict(found) for code, found in self.repairs.items()},
             "values": [one.as_json() for one in self.values],
         }
+
+    @classmethod
+    def from_json(cls, row: Any) -> Explored:
+        """What :meth:`as_json` wrote; no graph can be built from it. Raises :class:`callwright.errors.DataError`."""
+        try:
+            return cls(
+                row["environment"],
+                row["schema"],
+                row["scenario"],
+                tuple(row["seeds"]),
+                row["calls"],
+                row["states"],
+                tuple(row["tools"]),
+                {tool: tuple(map(Witness.from_json, found)) for tool, found in row["witnesses"].items()},
+                {
+                    tool: {code: Witness.from_json(one) for code, one in found.items()}
+                    for tool, found in row["failures"].items()
+                },
+                {code: dict(found) for code, found in row["repairs"].items()},
+                tuple(map(Values.from_json, row["values"])),
+                tuple(row["missing"]),
+                tuple(row["forbidden"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"this is not what exploring an environment came to ({error}): {row!r:.80}") from error
 
 
 def schema_hash(tools: Mapping[str, ToolSpec]) -> str:

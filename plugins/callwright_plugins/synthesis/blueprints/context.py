@@ -1,0 +1,186 @@
+"""Live-state sampling (Prove, section 3.2, step 2): what there is in a world, and what belongs together there.
+
+Tools that only read are called in the world of a conversation before it is planned: those that need no argument, then
+the others with what these told. Values are kept by their place, with the objects that they stood in, so that a card is
+drawn with its customer. A sample is good for several conversations (Prove's *k*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from callwright.environments.protocol import Environment, Session, TellsTime, declares
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.synthesis.exploration.free import SOME_DAY
+from callwright_plugins.synthesis.exploration.states import known_to
+from callwright_plugins.synthesis.exploration.values import Bank, Key, Place, names_something, value_of
+from callwright_plugins.synthesis.exploration.witness import copied
+
+#: Parameters by which a tool tells more at once.
+_SIZES: Final = ("limit", "page_size", "max_results", "per_page", "count")
+#: Values of a place that say what state a thing is in: a few words for many things.
+_STATES: Final = 10
+_ASKED: Final = 80
+#: A value that stands in more objects than this joins nothing.
+_COMMON: Final = 8
+_SHOWN: Final = 5
+_LISTED: Final = 24
+
+
+class Asks(Protocol):
+    """What draws the arguments of tools that need some: from what is known of a world so far."""
+
+    def arguments_of(self, tool: str, context: Context) -> Iterable[dict[str, Any]]:
+        """Arguments for calls of a tool; none where nothing fits."""
+
+
+class Context:
+    """What is known of one world: values by place, and the objects that they stood in."""
+
+    def __init__(self, now: datetime = SOME_DAY) -> None:
+        self.bank, self.now = Bank(), now
+
+    def absorb(self, tool: str, arguments: Mapping[str, Any], result: Any) -> None:
+        """Take up a result and what was asked for it."""
+        self.bank.absorb(tool, arguments, result)
+        for path, below in _paths_in(arguments, result):
+            place = self.bank.number(Place("result", tool, "path"))
+            self.bank.keep(place, ("string", below))
+            self.bank.note([(place, ("string", below)), (place, ("string", path))])
+
+    def values(self, place: Place) -> list[Key]:
+        """The values that stood there, in the order in which they were met."""
+        number = self.bank.numbers.get(place)
+        return list(self.bank.values[number]) if number is not None else []
+
+    def has(self, place: Place) -> bool:
+        """Whether a value stood there."""
+        number = self.bank.numbers.get(place)
+        return number is not None and bool(self.bank.values[number])
+
+    def places_of(self, key: Key) -> list[Place]:
+        """Where a value stood."""
+        return [place for place, held in zip(self.bank.places, self.bank.values, strict=True) if key in held]
+
+    def support(self, key: Key) -> int:
+        """In how many objects a value stood."""
+        return len(self.bank.where.get(key, ()))
+
+    def states(self, key: Key, places: Sequence[Place]) -> dict[Place, Key]:
+        """What state a thing is in: values of few kinds, such as ``status``, in the objects that its id stands in."""
+        numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
+        found: dict[Place, Key] = {}
+        for record in self.bank.where.get(key, ())[-4:]:
+            held = self.bank.records[record]
+            if not any(number in held for number in numbers):
+                continue
+            for other, keys in held.items():
+                told = self.bank.places[other]
+                few = len(self.bank.values[other]) <= _STATES and not told.path.endswith("cursor")
+                if other not in numbers and few and told.origin == "result" and keys[0][0] in ("string", "boolean"):
+                    found[told] = keys[0]
+        return found
+
+    def beside(self, key: Key, places: Sequence[Place]) -> list[Key]:
+        """The values of these places that stand in one object with a value, or with something that does."""
+        numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
+        held = [self.bank.values[number] for number in numbers]
+        near = [self.bank.records[record] for record in self.bank.where.get(key, ())]
+        around = {one: None for record in near for keys in record.values() for one in keys if one != key}
+        found = {one: None for one in around if any(one in values for values in held)}
+        if not found:
+            joins = [one for one in around if names_something(one) and 0 < len(self.bank.where.get(one, ())) <= _COMMON]
+            found = {
+                one: None
+                for join in joins
+                for record in self.bank.where[join]
+                for number in numbers
+                for one in self.bank.records[record].get(number, ())
+                if one != key
+            }
+        return list(found)
+
+    def compact(self, places: Iterable[Place] | None = None) -> dict[str, list[Any]]:
+        """A few values of each place, for a teacher's prompt; ``places`` are those that a chain is about."""
+        wanted = list(self.bank.places if places is None else dict.fromkeys(places))
+        found = {}
+        for place in wanted:
+            keys = sorted(self.values(place), key=lambda key: -self.support(key))[:_SHOWN]
+            if keys and place.origin in ("result", "knowledge"):
+                found[f"{place.owner}: {place.path}"] = [value_of(key) for key in keys]
+        return found
+
+
+def sample(environment: Environment, session: Session, asks: Asks, rounds: int = 2) -> Context:
+    """What the tools that only read tell of a world. The session is left as it was: nothing is changed."""
+    context = Context(now_in(session))
+    reads = [spec for spec in environment.tools.values() if spec.read_only and not spec.hidden]
+    reads.sort(key=lambda spec: not spec.discovery)
+    _know(session, context)
+    for spec in reads:
+        if not spec.parameters.get("required"):
+            _ask(session, context, spec, _widely(spec))
+    for _ in range(rounds):
+        for spec in reads:
+            for arguments in asks.arguments_of(spec.name, context):
+                _ask(session, context, spec, arguments)
+    return context
+
+
+def take_up(session: Session, context: Context, spec: ToolSpec, arguments: dict[str, Any]) -> None:
+    """Make a call that only reads, and remember what it tells."""
+    _ask(session, context, spec, arguments)
+
+
+def ask_around(session: Session, context: Context) -> None:
+    """Ask those who are named in the world what they know, besides the user."""
+    asked = 0
+    for place in list(context.bank.places):
+        for key in context.values(place)[:12]:
+            if asked < _ASKED and place.origin == "result" and names_something(key):
+                asked += 1
+                known = known_to(session, str(key[1]))
+                if known:
+                    context.bank.know("entity", key, known)
+
+
+def now_in(session: Session) -> datetime:
+    """How late it is in a world."""
+    if declares(session, TellsTime):
+        return datetime.fromtimestamp(session.tell_time(), UTC)  # type: ignore[attr-defined]
+    return SOME_DAY
+
+
+def _know(session: Session, context: Context) -> None:
+    known = known_to(session, "me")
+    if known:
+        context.bank.know("me", None, known)
+
+
+def _ask(session: Session, context: Context, spec: ToolSpec, arguments: dict[str, Any]) -> None:
+    outcome = session.call(spec.name, copied(arguments))
+    if outcome.kind in ("ok", "partial"):
+        told = {name: value for name, value in arguments.items() if name not in _SIZES}
+        context.absorb(spec.name, told, outcome.value)
+
+
+def _widely(spec: ToolSpec) -> dict[str, Any]:
+    """No arguments but the one that asks for as much as there is."""
+    for name in _SIZES:
+        schema = spec.parameters.get("properties", {}).get(name)
+        if isinstance(schema, Mapping) and isinstance(schema.get("maximum"), int):
+            return {name: schema["maximum"]}
+    return {}
+
+
+def _paths_in(arguments: Mapping[str, Any], result: Any) -> Iterator[tuple[str, str]]:
+    """Whole paths of what a listing of a folder names, each with the folder's."""
+    folders = [value for value in arguments.values() if isinstance(value, str) and value.startswith("/")]
+    listed = result.get("items", result.get("entries")) if isinstance(result, Mapping) else result
+    if len(folders) == 1 and isinstance(listed, list):
+        for one in listed[:_LISTED]:
+            name = one.get("name") if isinstance(one, Mapping) else one
+            if isinstance(name, str) and name and "/" not in name:
+                yield folders[0], f"{folders[0].rstrip('/')}/{name}"

@@ -1,0 +1,126 @@
+"""Knowledge: what an environment can do (explored) and what needs what (the graph), found once and kept.
+
+Exploring and proving take seconds to minutes; what they come to hangs on the tools alone. So it is kept in a folder
+under a name made of the schema hash and of what was asked for, and used for as many seeds and tasks as are wanted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+import callwright
+from callwright.digests import digest_of
+from callwright.environments.protocol import Environment
+from callwright.errors import DataError, UsageError
+from callwright.plugins import Registry
+from callwright_plugins.synthesis.exploration.explored import Explored, explore, schema_hash
+from callwright_plugins.synthesis.graph.building import build
+from callwright_plugins.synthesis.graph.edges import Graph
+from callwright_plugins.synthesis.settings import write_text
+
+FORMAT: Final = "callwright-knowledge-1"
+
+
+@frozen
+class Knowledge:
+    """What was found out about the tools of one environment: calls that work and fail, and the proven edges.
+
+    ``explored`` is what :meth:`Explored.as_json` tells, without the worlds of the process that found it.
+    """
+
+    explored: Explored
+    graph: Graph
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment."""
+        return self.explored.environment
+
+    def to_json(self) -> dict[str, Any]:
+        """As an object of JSON."""
+        return {"format": FORMAT, "explored": self.explored.as_json(), "graph": self.graph.as_json()}
+
+    @classmethod
+    def from_json(cls, stated: Any) -> Knowledge:
+        """What :meth:`to_json` wrote. Raises :class:`callwright.errors.DataError`."""
+        match stated:
+            case {"format": str(found), "explored": dict(explored), "graph": dict(graph)} if found == FORMAT:
+                return cls(Explored.from_json(explored), Graph.from_json(graph))
+        raise DataError(f"this is no knowledge of the format {FORMAT}")
+
+
+def cache_folder() -> Path:
+    """Where knowledge is kept unless somebody says otherwise: a folder of the user's cache (``$XDG_CACHE_HOME``)."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if named else Path.home() / ".cache") / "callwright" / "knowledge"
+
+
+def known(
+    environment: Environment,
+    *,
+    registry: Registry,
+    scenario: str = "",
+    seeds: Sequence[int] = (0, 1),
+    calls: int | None = None,
+    cache: Path | None = None,
+    allow_destructive: bool = False,
+) -> Knowledge:
+    """The knowledge of an environment: from ``cache`` where it is there, else found out and kept there.
+
+    ``calls`` is the budget of exploring for each seed. What is kept is taken for the same tools (their schema hash) and
+    arguments; a file that cannot be read is made anew. ``cache`` is a folder, ``None`` keeps nothing. ``registry``
+    tells which build of the environment this is: what another version of its plugin came to is not taken. Raises
+    :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what
+    exploring raises.
+    """
+    if len(set(seeds)) < 2:
+        raise UsageError("information is proven in two worlds, so name two seeds or more")
+    schema = schema_hash(environment.tools)
+    asked = {
+        "scenario": scenario,
+        "seeds": list(seeds),
+        "asked": calls,
+        "destructive": allow_destructive,
+    }
+    key = digest_of([FORMAT, environment.name, schema, asked, _build(environment, registry)])[:24]
+    path = cache / f"{_plain(environment.name)}-{key}.json" if cache is not None else None
+    if path is not None:
+        kept = _kept(path, environment.name, schema)
+        if kept is not None:
+            return kept
+    explored = explore(environment, scenario=scenario, seeds=seeds, calls=calls, allow_destructive=allow_destructive)
+    graph, _ = build(environment, explored, settings=asked)
+    # Read back from JSON, so that a first run knows exactly what every later one does.
+    found = Knowledge.from_json(json.loads(json.dumps(Knowledge(explored, graph).to_json())))
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found.to_json(), ensure_ascii=False) + "\n")
+    return found
+
+
+def _kept(path: Path, name: str, schema: str) -> Knowledge | None:
+    try:
+        found = Knowledge.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError, DataError):
+        return None
+    return found if found.environment == name and found.explored.schema == schema else None
+
+
+def _build(environment: Environment, registry: Registry) -> list[str]:
+    """Which build of an environment this is: the versions of the plugins that make it, as far as they are known."""
+    found = [callwright.__version__]
+    for part in environment.name.split("+"):
+        if registry.knows("environment", part):
+            plugin = registry.plugin(registry.spec("environment", part).plugin)
+            found.append(f"{part} {plugin.name} {plugin.version}")
+    return found
+
+
+def _plain(name: str) -> str:
+    return "".join(one if one.isalnum() or one in "_-" else "-" for one in name)[:60]

@@ -1,0 +1,140 @@
+"""What is offered: the tools of the environment, those of others beside them, and schemas without their closed sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+from callwright.environments.protocol import Environment, OutOfProcess, TakesAnything, declares
+from callwright.errors import CallwrightError
+from callwright.plugins import Registry
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Distractor, Stage
+from callwright_plugins.synthesis.blueprints.knobs import Knobs
+from callwright_plugins.synthesis.blueprints.sayable import Sayable
+from callwright_plugins.synthesis.exploration.explored import Explored, explore, schema_hash
+from callwright_plugins.synthesis.exploration.names import words_of
+from callwright_plugins.synthesis.language.plan import Plan
+
+#: How many other environments tools and requests are taken from, at most.
+_OTHERS: Final = 6
+#: Calls of a short exploration, by which requests of other environments have arguments that mean something there.
+_SHORT: Final = 600
+_explored: dict[tuple[str, str], Explored] = {}
+
+
+class Offering:
+    """Draws what is offered in the conversations of an environment."""
+
+    def __init__(self, environment: Environment, registry: Registry, knobs: Knobs, rng: Random) -> None:
+        self.environment, self.registry, self.knobs, self.rng = environment, registry, knobs, rng
+        self.own = [name for name, spec in environment.tools.items() if not spec.hidden]
+        self.others = self._others()
+        self._sayable: dict[str, Sayable] = {}
+
+    def offered(self) -> tuple[str, ...]:
+        """The tools of the environment in a random order."""
+        return tuple(self.rng.sample(self.own, len(self.own)))
+
+    # Other environments -----------------------------------------------------------------------------------------------
+
+    def _others(self) -> dict[str, Environment]:
+        """A few other environments whose worlds are in this process."""
+        registry, own = self.registry, self.environment.name.split("+")
+        names = list(self.knobs.others)
+        if not names:
+            known = registry.names("environment")
+            plugins = {registry.spec("environment", one).plugin for one in own if registry.knows("environment", one)}
+            names = [one for one in known if registry.spec("environment", one).plugin in plugins]
+            names = names if len(names) > len(own) else known
+        names = [one for one in names if one not in own]
+        found: dict[str, Environment] = {}
+        for name in self.rng.sample(names, len(names)):
+            if len(found) >= _OTHERS:
+                break
+            if not self.knobs.others and registry.spec("environment", name).reach({}):
+                continue  # nothing is started or sent for a distractor
+            try:
+                made = registry.create("environment", name)
+            except CallwrightError:
+                if self.knobs.others:
+                    raise
+                continue
+            if not declares(made, OutOfProcess) and not declares(made, TakesAnything):
+                found[name] = made
+        return found
+
+    def distractors(self, blueprint: Blueprint) -> tuple[Distractor, ...]:
+        """Tools of other environments: unrelated ones, or by the knob ``confusable`` such as are alike."""
+        taken = {*self.own, *(call.tool for stage in blueprint.stages for call in stage.asked.calls)}
+        found = [
+            Distractor(name, tool)
+            for name, environment in self.others.items()
+            for tool, spec in environment.tools.items()
+            if not spec.hidden and tool not in taken
+        ]
+        found = list({one.tool: one for one in self.rng.sample(found, len(found))}.values())
+        count = self.rng.randint(self.knobs.least_distractors, self.knobs.most_distractors)
+        about = [call.tool for stage in blueprint.stages for call in stage.calls if call.tool in self.environment.tools]
+        if about and self.rng.random() < self.knobs.confusable:
+            wanted = [self.environment.tools[tool] for tool in dict.fromkeys(about)]
+            found.sort(
+                key=lambda one: -max(_alike(spec, self.others[one.environment].tools[one.tool]) for spec in wanted)
+            )
+        return tuple(found[:count])
+
+    def foreign_request(self) -> Stage | None:
+        """A turn that asks for a tool of another environment, with arguments that mean something there."""
+        names = [name for name in self.others if hasattr(self.others[name].open("", 0), "fork")]
+        for name in self.rng.sample(names, len(names)):
+            environment = self.others[name]
+            explored = _short(environment)
+            calls = [
+                witness.calls[-1]
+                for tool, found in sorted(explored.witnesses.items())
+                for witness in found
+                if tool not in self.environment.tools
+            ]
+            sayable = self._sayable.setdefault(name, Sayable(environment.tools))
+            for call in self.rng.sample(calls, min(5, len(calls))):
+                asked = Plan.of([call])
+                if sayable(asked):
+                    return Stage(asked, ending="refusal", elsewhere=name)
+        return None
+
+    # Schemas ----------------------------------------------------------------------------------------------------------
+
+    def closed(self, blueprint: Blueprint) -> list[tuple[str, str]]:
+        """Parameters of the offered tools that take the members of a closed set."""
+        return [
+            (tool, name)
+            for tool in blueprint.offered
+            for name, schema in self.environment.tools[tool].parameters.get("properties", {}).items()
+            if isinstance(schema, Mapping) and ("enum" in schema or _closed_inside(schema))
+        ]
+
+    def stripped(self, blueprint: Blueprint) -> tuple[tuple[str, str], ...]:
+        """All of them: the values are to be inferred from descriptions."""
+        return tuple(self.closed(blueprint))
+
+
+def _closed_inside(schema: Mapping[str, Any]) -> bool:
+    inner: Sequence[Any] = (*schema.get("anyOf", ()), *schema.get("oneOf", ()), schema.get("items"))
+    return any(isinstance(one, Mapping) and "enum" in one for one in inner)
+
+
+def _alike(one: ToolSpec, other: ToolSpec) -> float:
+    """How easily two tools are taken for one another, by the words of their names and parameters: 0 to 1."""
+    mine, theirs = set(words_of(one.name)), set(words_of(other.name))
+    names = len(mine & theirs) / max(1, len(mine | theirs))
+    mine, theirs = set(one.parameters.get("properties", {})), set(other.parameters.get("properties", {}))
+    return max(names, len(mine & theirs) / max(1, len(mine | theirs)))
+
+
+def _short(environment: Environment) -> Explored:
+    """What a short exploration of one world finds; once for each environment in a process."""
+    key = environment.name, schema_hash(environment.tools)
+    if key not in _explored:
+        _explored[key] = explore(environment, seeds=(0,), calls=_SHORT)
+    return _explored[key]

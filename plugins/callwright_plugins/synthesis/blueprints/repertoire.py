@@ -1,0 +1,212 @@
+"""The repertoire of an environment: the shapes of everything that its knowledge has witnesses of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any, Final
+
+from attrs import evolve
+
+from callwright.environments.protocol import EXECUTED, Environment
+from callwright.language.program import Call
+from callwright_plugins.synthesis.blueprints.binding import Binder
+from callwright_plugins.synthesis.blueprints.context import Context, ask_around, sample, take_up
+from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
+from callwright_plugins.synthesis.blueprints.shapes import Free, FromResult, Shape, Shaper, Step, joined, leaves_of
+from callwright_plugins.synthesis.exploration.witness import Witness, copied
+from callwright_plugins.synthesis.graph.edges import Edge
+from callwright_plugins.synthesis.graph.references import place_name
+
+Pair = tuple[str, str]
+#: Shapes by which a tool that reads is asked while sampling, and how often by each.
+_READ_SHAPES: Final = 3
+_READS: Final = 4
+
+
+class Repertoire:
+    """Shapes by tool (``single``), by pair of tools (``edges``), and by tool and failure code (``failures``).
+
+    ``repaired`` are, by tool and failure code, shapes of a call that makes the tool execute which failed so: the shape
+    of a state edge, whose ``source`` is the step that was missing.
+    """
+
+    def __init__(self, environment: Environment, knowledge: Knowledge) -> None:
+        self.environment, self.knowledge = environment, knowledge
+        self.tools = environment.tools
+        self.single: dict[str, list[Shape]] = {}
+        self.edges: dict[Pair, list[tuple[Edge, Shape]]] = {}
+        self.failures: dict[Pair, Shape] = {}
+        self.repaired: dict[Pair, list[Shape]] = {}
+        self.needs: dict[str, frozenset[str]] = {}
+        #: By shape: how often it could be filled, and how often that was tried.
+        self.worth: dict[int, tuple[int, int]] = {}
+        self._joined: dict[tuple[int, int], Shape | None] = {}
+        self._reads: dict[str, list[Shape]] = {}
+        self._shape_all()
+
+    # What a world holds -----------------------------------------------------------------------------------------------
+
+    def context(self, session: Any, rng: Random) -> Context:
+        """What a world holds, for conversations in it."""
+        return sample(self.environment, session, _Reading(self, rng))
+
+    def joined(self, first: Shape, second: Shape, needed: frozenset[str]) -> Shape | None:
+        """The two as one, made once: its last step is that of ``second``, whose source is the last of ``first``."""
+        key = id(first), id(second)
+        if key not in self._joined:
+            self._joined[key] = joined(first, second, len(first.steps) - 1, needed)
+        return self._joined[key]
+
+    # Shapes -----------------------------------------------------------------------------------------------------------
+
+    def _shape_all(self) -> None:
+        explored, graph = self.knowledge.explored, self.knowledge.graph
+        worlds: dict[tuple[str, int], _World] = {}
+
+        def world(witness: Witness) -> _World:
+            key = witness.scenario, witness.seed
+            if key not in worlds:
+                worlds[key] = _World(self.environment, *key, self._witnesses(key))
+            return worlds[key]
+
+        try:
+            for tool, found in sorted(explored.witnesses.items()):
+                shapes = [shape for one in found if (shape := world(one).shape(one)) is not None]
+                self.single[tool] = _distinct(shapes)
+                reading = [one for one in shapes if all(self.tools[step.tool].read_only for step in one.steps)]
+                self._reads[tool] = [one for one in _distinct(reading) if len(one.steps) == 1][:_READ_SHAPES]
+            for tool, by_code in sorted(explored.failures.items()):
+                for code, one in sorted(by_code.items()):
+                    shape = world(one).shape(one)
+                    if shape is not None:
+                        self.failures[tool, code] = shape
+            for edge in graph.edges:
+                self._shape_edge(edge, world)
+        finally:
+            for one_world in worlds.values():
+                one_world.session.close()
+        for source, target in graph.pairs("state"):
+            self.needs[target] = self.needs.get(target, frozenset()) | {source}
+
+    def _shape_edge(self, edge: Edge, world: Any) -> None:
+        shapes = []
+        for proof in edge.proofs:
+            told = (proof.step, proof.found, proof.place) if edge.kind == "information" else None
+            shape = world(proof.given).shape(proof.given, told, proof.step)
+            if shape is None:
+                continue
+            shapes.append(shape)
+            if edge.kind == "state" and proof.without.code:
+                self.repaired.setdefault((edge.target, proof.without.code), []).append(shape)
+        self.edges.setdefault((edge.source, edge.target), []).extend((edge, one) for one in _distinct(shapes))
+
+    def _witnesses(self, key: tuple[str, int]) -> list[Witness]:
+        explored, graph = self.knowledge.explored, self.knowledge.graph
+        paths: Iterable[Witness] = (
+            *(one for found in explored.witnesses.values() for one in found),
+            *(proof.given for edge in graph.edges for proof in edge.proofs),
+        )
+        return [one for one in paths if (one.scenario, one.seed) == key]
+
+
+class _World:
+    """A world that witnesses are of, of which as much is known as they tell."""
+
+    def __init__(self, environment: Environment, scenario: str, seed: int, witnesses: Sequence[Witness]) -> None:
+        self.environment = environment
+        self.session: Any = environment.open(scenario, seed)
+        self.context = sample(environment, self.session, _Nothing(), rounds=0)
+        tools = environment.tools
+        asked: dict[str, Call] = {}
+        for witness in witnesses:
+            for call in witness.calls:
+                if not tools[call.tool].read_only:
+                    break
+                asked.setdefault(repr((call.tool, call.arguments)), call)
+        for call in asked.values():
+            take_up(self.session, self.context, tools[call.tool], dict(call.arguments))
+        ask_around(self.session, self.context)
+        self.shaper = Shaper(tools, self.context)
+        self._known: dict[str, list[Any] | None] = {}
+
+    def shape(self, witness: Witness, told: Any = None, source: int = -1) -> Shape | None:
+        """The shape of a witness; ``None`` where its calls do not come to what they did."""
+        results = self._results(witness, witness.calls)
+        if results is None:
+            return None
+        calls = witness.calls
+        place = len(calls) - 2
+        while source < 0 and place >= 0:  # paths of exploring hold steps that were of no use
+            fewer = (*calls[:place], *calls[place + 1 :])
+            found = self._results(witness, fewer)
+            if found is not None:
+                calls, results = fewer, found
+            place -= 1
+        code = witness.code or ("" if witness.kind in EXECUTED else witness.kind)
+        shape = self.shaper.shape(calls, results, witness.kind, code, told)
+        return evolve(shape, source=source, world=(witness.scenario, witness.seed))
+
+    def _results(self, witness: Witness, calls: Sequence[Call]) -> list[Any] | None:
+        """The results of calls, where they come to what the witness came to."""
+        fork = self.session.fork()
+        results = []
+        for call in calls[:-1]:
+            outcome = fork.call(call.tool, copied(call.arguments))
+            if not outcome.executed:
+                return None
+            results.append(outcome.value)
+        outcome = fork.call(calls[-1].tool, copied(calls[-1].arguments))
+        if outcome.kind != witness.kind or (witness.code and (outcome.code or outcome.kind) != witness.code):
+            return None
+        return [*results, outcome.value]
+
+
+class _Nothing:
+    """Asks nothing."""
+
+    def arguments_of(self, tool: str, context: Context) -> Iterable[dict[str, Any]]:
+        """Nothing."""
+        return ()
+
+
+class _Reading:
+    """Draws arguments for the tools that read, by their shapes."""
+
+    def __init__(self, repertoire: Repertoire, rng: Random) -> None:
+        self.repertoire, self.rng = repertoire, rng
+
+    def arguments_of(self, tool: str, context: Context) -> Iterable[dict[str, Any]]:
+        """Arguments that what is known so far fills."""
+        binder = Binder(self.repertoire.tools, context, self.rng)
+        seen: set[str] = set()
+        for shape in self.repertoire._reads.get(tool, ()):
+            for _ in range(_READS if shape.variables else 1):
+                arguments = binder.arguments(shape)
+                if arguments is not None and repr(arguments) not in seen:
+                    seen.add(repr(arguments))
+                    yield arguments
+
+
+def _ways(step: Step) -> tuple[Any, ...]:
+    """Where the arguments of a step come from, without values."""
+    found = []
+    for path, leaf in leaves_of(dict(step.arguments)):
+        way = (
+            leaf.step
+            if isinstance(leaf, FromResult)
+            else leaf.value
+            if isinstance(leaf, Free) and leaf.way == "fixed"
+            else 0
+        )
+        found.append((place_name(path), type(leaf).__name__, str(way)))
+    return tuple(sorted(found))
+
+
+def _distinct(shapes: Iterable[Shape]) -> list[Shape]:
+    """Shapes that differ in tools or in where their values come from; the shortest first."""
+    found: dict[Any, Shape] = {}
+    for shape in sorted(shapes, key=lambda one: len(one.steps)):
+        key = (shape.kind, shape.code, tuple((step.tool, _ways(step)) for step in shape.steps))
+        found.setdefault(key, shape)
+    return list(found.values())

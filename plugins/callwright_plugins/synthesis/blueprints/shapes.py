@@ -1,0 +1,335 @@
+"""Shapes: what calls look like when their values are taken out, so that they can be made with others elsewhere.
+
+A witness holds literal values of one world. Each is traced to where it came from: the result of an earlier call, a
+thing of the world (found by live-state sampling), what the user knows, or nowhere (a number, a moment, a text that
+somebody makes up). A shape states that, and :mod:`.binding` fills it in another world.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from attrs import evolve, frozen
+
+from callwright.language.program import Call, Path
+from callwright.tools.reading import schema_at
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.synthesis.blueprints.context import Context
+from callwright_plugins.synthesis.exploration.free import options_of
+from callwright_plugins.synthesis.exploration.names import Words, likeness, words_of
+from callwright_plugins.synthesis.exploration.values import Key, Place, key_of
+from callwright_plugins.synthesis.graph.references import bindings, place_name, value_at
+
+#: How a made-up value varies: by what it is.
+Way = Literal["fixed", "moment", "number", "text"]
+#: How alike the names of a parameter and of a field are where the one takes the other's values.
+_ALIKE: Final = 0.3
+_SOURCES: Final = 4
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?")
+
+
+@frozen
+class FromResult:
+    """A value that an earlier step tells: at this path of its result, or at one alike in another object of a list.
+
+    ``state`` are the members of that object that say what state it is in.
+    """
+
+    step: int
+    path: Path
+    state: tuple[tuple[str, Key], ...] = ()
+
+
+@frozen
+class Entity:
+    """A thing of the world, or something that the user knows: the number of a variable."""
+
+    variable: int
+
+
+@frozen
+class Free:
+    """A value that somebody makes up. ``name`` is the parameter's, ``value`` what the witness had."""
+
+    name: str
+    way: Way
+    value: Any
+
+
+@frozen
+class Below:
+    """A path that no listing shows, in a folder that one does."""
+
+    folder: Entity
+    name: str
+
+
+#: Arguments with such leaves in them.
+Template = Any
+
+
+@frozen
+class Variable:
+    """What an entity may be: the places where one like it stands, and what it should be like.
+
+    ``beside`` are earlier variables that stood in one object with it, ``state`` what state it was in.
+    """
+
+    sources: tuple[Place, ...]
+    value: Any
+    state: tuple[tuple[Place, Key], ...] = ()
+    beside: tuple[int, ...] = ()
+
+    @property
+    def of_the_user(self) -> bool:
+        """Whether it is something that the user knows and no tool tells."""
+        return all(place.origin == "knowledge" for place in self.sources)
+
+
+@frozen
+class Step:
+    """A call with its values taken out."""
+
+    tool: str
+    arguments: Mapping[str, Template]
+
+
+@frozen
+class Shape:
+    """Calls with their values taken out. ``kind`` and ``code`` are what the last one comes to.
+
+    ``source`` is the step whose result or effect the last one needs, for the shape of an edge; -1 for others. ``now``
+    is the time of the witness, which moments are relative to, and ``world`` its scenario and seed.
+    """
+
+    steps: tuple[Step, ...]
+    variables: tuple[Variable, ...]
+    kind: str
+    code: str
+    now: datetime
+    source: int = -1
+    world: tuple[str, int] = ("", 0)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools in order."""
+        return tuple(step.tool for step in self.steps)
+
+
+def leaves_of(template: Template, path: Path = ()) -> Iterator[tuple[Path, FromResult | Entity | Free | Below]]:
+    """The leaves of a template with their paths."""
+    if isinstance(template, FromResult | Entity | Free | Below):
+        yield path, template
+    elif isinstance(template, Mapping):
+        for name, inner in template.items():
+            yield from leaves_of(inner, (*path, name))
+    elif isinstance(template, list):
+        for number, inner in enumerate(template):
+            yield from leaves_of(inner, (*path, number))
+
+
+class Shaper:
+    """Takes the values out of witnesses of one world, of which ``context`` is known."""
+
+    def __init__(self, tools: Mapping[str, ToolSpec], context: Context) -> None:
+        self.tools, self.context = tools, context
+        self._places: dict[Key, list[Place]] = {}
+
+    def shape(
+        self,
+        calls: Sequence[Call],
+        results: Sequence[Any],
+        kind: str = "ok",
+        code: str = "",
+        told: tuple[int, Path, Path] | None = None,
+    ) -> Shape:
+        """The shape of calls that had these results; ``told``: the step, the path in its result, the path of the last
+        call's argument that are an information edge.
+        """
+        bound = bindings(calls, results)
+        variables: list[Variable] = []
+        numbers: dict[Key, int] = {}
+        steps = []
+        for number, call in enumerate(calls):
+            spec = self.tools[call.tool]
+
+            def leaf(path: Path, value: Any, number: int = number, spec: ToolSpec = spec) -> Template:
+                if told is not None and number == len(calls) - 1 and path == told[2]:
+                    return self._from_result(results, told[0], told[1])
+                return self._leaf(spec, path, value, bound[number].get(path), calls, results, variables, numbers)
+
+            steps.append(
+                Step(call.tool, {name: _mapped(value, (name,), leaf) for name, value in call.arguments.items()})
+            )
+        source = told[0] if told is not None else -1
+        return Shape(tuple(steps), tuple(variables), kind, code, self.context.now, source)
+
+    def _leaf(
+        self,
+        spec: ToolSpec,
+        path: Path,
+        value: Any,
+        told: tuple[int, Path] | None,
+        calls: Sequence[Call],
+        results: Sequence[Any],
+        variables: list[Variable],
+        numbers: dict[Key, int],
+    ) -> Template:
+        name = next((str(part) for part in reversed(path) if isinstance(part, str)), "")
+        schema = schema_at(spec.parameters, path) or {}
+        if value is None or isinstance(value, bool):
+            return Free(name, "fixed", value)
+        key, wanted = key_of(value), words_of(name)
+        if options_of(schema) is not None:  # of one of the things that are asked about, or of nothing
+            known = [place for place in self._known(key) if self._alike(wanted, place) >= 0.9]
+            if not isinstance(value, str) or not known or known[0].origin == "knowledge":
+                return Free(name, "fixed", value)
+            variables.append(self._variable(key, value, known[:_SOURCES], variables))
+            return Entity(len(variables) - 1)
+        textual = isinstance(value, str)
+        if textual and key in numbers:
+            return Entity(numbers[key])
+        known = self._known(key)
+        of_user = [place for place in known if place.origin == "knowledge"]
+        if told is not None and not of_user:
+            step, where = told
+            field = words_of(place_name(where).replace("[]", "").rpartition(".")[2])
+            if likeness(wanted, field, (*words_of(calls[step].tool), *words_of(place_name(where)))) >= _ALIKE:
+                return self._from_result(results, step, where)
+        least = _ALIKE if textual and not _MOMENT.fullmatch(value) else 0.6
+        alike = [(self._alike(wanted, place), place) for place in known]
+        sources = [place for worth, place in sorted(alike, key=lambda one: -one[0]) if worth >= least][:_SOURCES]
+        if textual and "/" in value and not sources:  # paths are paths, whatever they are for
+            sources = [place for place in known if place.origin == "result"][:_SOURCES]
+        if of_user and (textual or any(place.origin == "knowledge" for place in sources)):
+            sources = list(dict.fromkeys(Place("knowledge", "me", place.path) for place in of_user))
+        if sources and isinstance(value, str | int | float):
+            numbers[key] = len(variables)
+            variables.append(self._variable(key, value, sources, variables))
+            return Entity(numbers[key])
+        if textual and "/" in value:
+            folder = key_of(value.rpartition("/")[0])
+            sources = [place for place in self._known(folder) if place.origin == "result"][:_SOURCES]
+            if sources:
+                if folder not in numbers:
+                    numbers[folder] = len(variables)
+                    variables.append(self._variable(folder, folder[1], sources, variables))
+                return Below(Entity(numbers[folder]), value.rpartition("/")[2])
+        if textual:
+            return Free(name, "moment" if _MOMENT.fullmatch(value) else "text", value)
+        return Free(name, "number" if isinstance(value, int | float) else "fixed", value)
+
+    def _variable(self, key: Key, value: Any, sources: list[Place], variables: list[Variable]) -> Variable:
+        beside = tuple(
+            number
+            for number, other in enumerate(variables)
+            if key in self.context.beside(key_of(other.value), sources)
+            or key_of(other.value) in self.context.beside(key, other.sources)
+        )
+        state = self.context.states(key, sources)
+        return Variable(tuple(sources), value, tuple(state.items()), beside)
+
+    def _known(self, key: Key) -> list[Place]:
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = [
+                place for place in self.context.places_of(key) if place.origin in ("result", "knowledge")
+            ]
+        return found
+
+    def _alike(self, wanted: Words, place: Place) -> float:
+        return likeness(wanted, place.words, place.around)
+
+    def _from_result(self, results: Sequence[Any], step: int, path: Path) -> FromResult:
+        holder = value_at(results[step], path[:-1]) if path else None
+        state: list[tuple[str, Key]] = []
+        if isinstance(holder, Mapping):
+            for name, value in holder.items():
+                if isinstance(value, bool) or (isinstance(value, str) and value.isidentifier() and value.islower()):
+                    state.append((name, key_of(value)))
+        return FromResult(step, path, tuple(state))
+
+
+def _mapped(value: Any, path: Path, leaf: Any) -> Template:
+    if isinstance(value, Mapping):
+        return {name: _mapped(inner, (*path, name), leaf) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_mapped(inner, (*path, number), leaf) for number, inner in enumerate(value)]
+    return leaf(path, value)
+
+
+def joined(first: Shape, second: Shape, at: int, needed: frozenset[str] = frozenset()) -> Shape | None:
+    """One shape of two edges: the last step of ``first`` (or any, ``at``) is the source of ``second``.
+
+    Steps of ``second`` whose tool ``first`` has already are taken to be the same calls; others are left out unless the
+    target refers to them or their tool is among those that it ``needed``. ``None`` where the two do not fit.
+    """
+    if second.source < 0 or second.steps[second.source].tool != first.steps[at].tool:
+        return None
+    places = {second.source: at}
+    own = {step.tool: place for place, step in enumerate(first.steps)}
+    wanted = {len(second.steps) - 1}
+    for place in range(len(second.steps) - 1, -1, -1):
+        step = second.steps[place]
+        if place in places:
+            continue
+        if place not in wanted and step.tool not in needed:
+            continue
+        wanted.add(place)
+        wanted |= {leaf.step for _, leaf in leaves_of(dict(step.arguments)) if isinstance(leaf, FromResult)}
+    steps, variables = list(first.steps), list(first.variables)
+    entities: dict[int, Template] = {}
+    for place, step in enumerate(second.steps):
+        same = places.get(place)
+        if same is None and place < len(second.steps) - 1:
+            if place not in wanted:
+                continue
+            same = own.get(step.tool)
+        if same is not None:
+            places[place] = same
+            given = dict(leaves_of(dict(first.steps[same].arguments)))
+            for path, leaf in leaves_of(dict(step.arguments)):
+                if isinstance(leaf, Entity) and path in given:
+                    entities.setdefault(leaf.variable, given[path])
+            continue
+        moved = _moved(dict(step.arguments), places, entities, second.variables, variables)
+        if moved is None:
+            return None
+        places[place] = len(steps)
+        steps.append(Step(step.tool, moved))
+    world = first.world if first.world == second.world else ("", -1)
+    return Shape(tuple(steps), tuple(variables), second.kind, second.code, first.now, at, world)
+
+
+def _moved(
+    template: Template,
+    places: Mapping[int, int],
+    entities: dict[int, Template],
+    theirs: Sequence[Variable],
+    variables: list[Variable],
+) -> Template:
+    """A template of another shape in this one; ``None`` where it refers to a step that is left out."""
+    if isinstance(template, FromResult):
+        return FromResult(places[template.step], template.path, template.state) if template.step in places else None
+    if isinstance(template, Entity):
+        if template.variable not in entities:
+            one = theirs[template.variable]
+            beside = tuple(known.variable for other in one.beside if isinstance(known := entities.get(other), Entity))
+            entities[template.variable] = Entity(len(variables))
+            variables.append(evolve(one, beside=beside))
+        return entities[template.variable]
+    if isinstance(template, Below):
+        folder = _moved(template.folder, places, entities, theirs, variables)
+        return Below(folder, template.name) if isinstance(folder, Entity) else None
+    if isinstance(template, Mapping | list):
+        keys = list(template) if isinstance(template, Mapping) else list(range(len(template)))
+        made = {}
+        for key in keys:
+            made[key] = _moved(template[key], places, entities, theirs, variables)
+            if made[key] is None:
+                return None
+        return made if isinstance(template, Mapping) else list(made.values())
+    return template

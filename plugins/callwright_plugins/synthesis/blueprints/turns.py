@@ -1,0 +1,165 @@
+"""Turns: executed calls as a stage of a blueprint, with what the user says of them and what has to come before what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from callwright.environments.goals.comparing import compare
+from callwright.language.program import Call, Reference
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.synthesis.blueprints.binding import Made, leaves_of_values, literals, with_references
+from callwright_plugins.synthesis.blueprints.blueprint import Failing, Stage
+from callwright_plugins.synthesis.exploration.values import Key, key_of
+from callwright_plugins.synthesis.exploration.witness import copied
+from callwright_plugins.synthesis.graph.references import value_at
+from callwright_plugins.synthesis.language.plan import Plan
+
+
+@frozen
+class Wish:
+    """Executed calls that serve one goal.
+
+    ``wanted`` are the places of those that the user asks for at any rate; of the others it asks for those that nobody
+    could make from what is said. ``failing`` are calls that fail, ``follows`` pairs (earlier, later) that are known to
+    be needed. ``ended`` is the code that the last call failed with, where nothing makes up for it.
+    """
+
+    made: tuple[Made, ...]
+    wanted: frozenset[int]
+    failing: tuple[Failing, ...] = ()
+    follows: tuple[tuple[int, int], ...] = ()
+    ended: str = ""
+    chain: tuple[str, ...] = ()
+
+
+def stage_of(wishes: Sequence[Wish], tools: Mapping[str, ToolSpec], before: Any, needs: Mapping[str, Any]) -> Stage:
+    """The stage of some wishes, whose calls were made in this order in a fork of the session ``before``.
+
+    ``needs`` are the tools that a tool needs to have been called, as the graph proves them. Beside those, a call has to
+    follow the one before it where making it sooner comes to something else.
+    """
+    made: list[Made] = []
+    wanted: set[int] = set()
+    failing: list[Failing] = []
+    follows: list[set[int]] = []
+    for wish in wishes:
+        start = len(made)
+        made += [
+            evolve(one, told={path: (step + start, where) for path, (step, where) in one.told.items()})
+            for one in wish.made
+        ]
+        wanted |= {start + place for place in wish.wanted}
+        failing += [evolve(one, call=one.call + start) for one in wish.failing]
+        follows += [set() for _ in wish.made]
+        for earlier, later in wish.follows:
+            follows[start + later].add(start + earlier)
+    for later, call in enumerate(made):
+        for earlier in range(later):
+            if made[earlier].tool in needs.get(call.tool, ()) and made[earlier].outcome.executed:
+                follows[later].add(earlier)
+    _prove_order(made, follows, tools, before)
+    calls = tuple(Call(number, one.tool, _referring(one)) for number, one in enumerate(made))
+    told = [{step for step, _ in one.told.values()} for one in made]
+    after = tuple(tuple(sorted(follows[place] - told[place])) for place in range(len(made)))
+    ended = wishes[-1].ended
+    return Stage(
+        _asked(made, wanted, {one.call for one in failing}, tools),
+        calls,
+        after,
+        tuple(failing),
+        "failure" if ended else "answer",
+        ended,
+    )
+
+
+def _referring(made: Made) -> dict[str, Any]:
+    return with_references(made.arguments, {path: Reference(*told) for path, told in made.told.items()})
+
+
+# What is said ---------------------------------------------------------------------------------------------------------
+
+
+def _asked(made: Sequence[Made], wanted: set[int], failing: set[int], tools: Mapping[str, ToolSpec]) -> Plan:
+    """What the user asks for: wanted calls, and others that cannot be made from what is said of these."""
+    said: set[Key] = {key for place in wanted for _, key in literals(made[place].arguments, made[place].told)}
+    asked = [
+        place
+        for place, one in enumerate(made)
+        if place in wanted
+        or (place not in failing and any(key not in said for _, key in literals(one.arguments, one.told)))
+    ]
+    numbers = {place: number for number, place in enumerate(asked)}
+    calls = []
+    for number, place in enumerate(asked):
+        one = made[place]
+        references: dict[Any, Any] = {}
+        unsaid: set[Any] = set()
+        for path, (step, where) in one.told.items():
+            if step in numbers:
+                references[path] = Reference(numbers[step], where)
+            elif not (tools[made[step].tool].read_only and isinstance(value_at(dict(one.arguments), path), str)):
+                unsaid.add(path[0])  # a token, say: nobody says it, whoever makes the call has it
+        given = with_references(one.arguments, references)
+        calls.append(Call(number, one.tool, {name: value for name, value in given.items() if name not in unsaid}))
+    return Plan(tuple(calls))
+
+
+# What comes before what -----------------------------------------------------------------------------------------------
+
+
+def _prove_order(made: Sequence[Made], follows: list[set[int]], tools: Mapping[str, ToolSpec], before: Any) -> None:
+    """Let a call follow the one before it where making it as soon as is allowed comes to something else."""
+    expected: Any = None
+    for place in range(1, len(made)):
+        held = follows[place] | {step for step, _ in made[place].told.values()}
+        soonest = max(held, default=-1) + 1
+        over = range(soonest, place)
+        if not over or all(tools[made[one].tool].read_only for one in (*over, place)):
+            continue
+        if expected is None:
+            expected = _run(made, list(range(len(made))), before)
+        order = [*range(soonest), place, *over, *range(place + 1, len(made))]
+        found = _run(made, order, before)
+        if found is None or expected is None or not _same(expected, found):
+            follows[place].add(place - 1)
+
+
+def _run(made: Sequence[Made], order: Sequence[int], before: Any) -> Any:
+    """The session after the calls in another order; ``None`` where one of them comes to something else."""
+    session = before.fork()
+    results: dict[int, Any] = {}
+    for place in order:
+        one = made[place]
+        arguments = copied(one.arguments)
+        if one.told:
+            told = {path: value_at(results.get(step), where) for path, (step, where) in one.told.items()}
+            arguments = with_references(arguments, told)
+        outcome = session.call(one.tool, arguments)
+        if (outcome.kind, outcome.code) != (one.outcome.kind, one.outcome.code):
+            return None
+        results[place] = outcome.value
+    if any(_differs(made[place], results[place]) for place in order):
+        return None
+    return session
+
+
+def _differs(made: Made, value: Any) -> bool:
+    """Whether a result has another form or other numbers: what a thing is called may hang on the order."""
+    return [(path, key if key[0] != "string" else None) for path, key in _keyed(made.outcome.value)] != [
+        (path, key if key[0] != "string" else None) for path, key in _keyed(value)
+    ]
+
+
+def _keyed(value: Any) -> list[tuple[Any, Key]]:
+    return [(path, key_of(leaf)) for path, leaf in leaves_of_values(value)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one.digest() == other.digest():
+        return True
+    if not hasattr(one, "goal_state"):
+        return False
+    return bool(compare(None, one.goal_state(), other.goal_state()).equal)

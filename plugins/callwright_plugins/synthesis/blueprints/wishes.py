@@ -1,0 +1,260 @@
+"""Wishes: what a user may want in a world, executed: one call, a chain, several at once, a failure, its recovery."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any, Final
+
+from attrs import define, evolve, field
+
+from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made, entities_of
+from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
+from callwright_plugins.synthesis.blueprints.context import Context
+from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
+from callwright_plugins.synthesis.blueprints.shapes import Shape
+from callwright_plugins.synthesis.blueprints.turns import Wish
+from callwright_plugins.synthesis.exploration.witness import copied
+
+_TRIES: Final = 9
+_SHAPES: Final = 4
+#: How often a shape is tried in vain before it is left alone in a world.
+_VAIN: Final = 2
+_WALKS: Final = 6
+
+
+@define(eq=False)
+class World:
+    """A world in which conversations are planned: a session that is forked, and what is known of it."""
+
+    scenario: str
+    seed: int
+    session: Any
+    context: Context
+    #: By shape: how often it was tried in vain here.
+    vain: Counter[int] = field(factory=Counter)
+
+
+@define(eq=False)
+class Coverage:
+    """How often tools, pairs of tools and failures have been planned, and tried in vain."""
+
+    tools: Counter[str] = field(factory=Counter)
+    pairs: Counter[Pair] = field(factory=Counter)
+    cells: Counter[Pair] = field(factory=Counter)
+    tried: Counter[Any] = field(factory=Counter)
+
+    def least(self, of: Iterable[Any], counts: Counter[Any], rng: Random, most: int = 6) -> list[Any]:
+        """Those that were planned least, rather those that were not tried in vain, chance deciding between equals."""
+        ranked = sorted(of, key=lambda one: (counts[one] + self.tried[one], rng.random()))
+        return ranked[:most]
+
+
+@define(eq=False)
+class Wisher:
+    """Makes wishes in one world, one conversation at a time."""
+
+    repertoire: Repertoire
+    world: World
+    coverage: Coverage
+    rng: Random
+    binder: Binder = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.binder = Binder(self.repertoire.tools, self.world.context, self.rng)
+
+    # One call ---------------------------------------------------------------------------------------------------------
+
+    def single(self, session: Any, tools: Sequence[str] | None = None) -> tuple[Wish, Any] | None:
+        """One call of a tool that was planned least, with what it needs; and the session after it."""
+        able = [tool for tool in (tools or self.repertoire.single) if self.repertoire.single.get(tool)]
+        for tool in self.coverage.least(able, self.coverage.tools, self.rng):
+            bound = self._bound(session, self.repertoire.single[tool])
+            if bound is not None:
+                return self._wish(bound, {len(bound.made) - 1}), bound.session
+            self.coverage.tried[tool] += 1
+        return None
+
+    # Chains -----------------------------------------------------------------------------------------------------------
+
+    def chain(self, session: Any, length: int, start: Pair | None = None) -> tuple[Wish, Any] | None:
+        """A walk over the graph of so many tools, or as many as can be bound; and the session after it."""
+        pairs = [start] if start is not None else self.coverage.least(
+            self.repertoire.edges, self.coverage.pairs, self.rng, _WALKS
+        )  # fmt: skip
+        for pair in pairs:
+            known = [shape for _, shape in self.repertoire.edges.get(pair, ())]
+            bound = self._bound(session, known)
+            if bound is None:
+                self.coverage.tried[pair] += 1
+                continue
+            chain = list(pair)
+            while len(chain) < length:
+                further = self._further(session, bound.shape, chain)
+                if further is None:
+                    break
+                bound = further
+                chain.append(bound.shape.steps[-1].tool)
+            wanted = {place for place, one in enumerate(bound.made) if one.tool in chain}
+            return self._wish(bound, wanted, tuple(chain)), bound.session
+        return None
+
+    def _further(self, session: Any, shape: Shape, chain: Sequence[str]) -> Bound | None:
+        last = chain[-1]
+        onward = [pair for pair in self.repertoire.edges if pair[0] == last and pair[1] not in chain]
+        for pair in self.coverage.least(onward, self.coverage.pairs, self.rng, 3):
+            needs = self.repertoire.needs.get(pair[1], frozenset())
+            longer = [
+                made
+                for _, other in self.repertoire.edges[pair]
+                if (made := self.repertoire.joined(shape, other, needs)) is not None
+            ]
+            bound = self._bound(session, longer)
+            if bound is not None and len(bound.made) <= _LONGEST:
+                return bound
+            self.coverage.tried[pair] += 1
+        return None
+
+    # Failures ---------------------------------------------------------------------------------------------------------
+
+    def failing(self, session: Any, cell: Pair, *, literally: bool = False) -> tuple[list[Wish], Any] | None:
+        """What leads to a failure, if anything has to, and the call that fails: the right end is to say so."""
+        shape = self.repertoire.failures[cell]
+        bound = self._bound(session, [shape], literally=literally)
+        if bound is None:
+            return None
+        last = len(bound.made) - 1
+        before = [Wish(bound.made[:last], frozenset(range(last)))] if last else []
+        failed = evolve(bound.made[last], told={})
+        self.binder.about.update(entities_of(bound))
+        wish = Wish((failed,), frozenset({0}), (Failing(0, cell[1], "give up"),), (), cell[1])
+        return [*before, wish], bound.session
+
+    def recovered(self, session: Any, cell: Pair, *, literally: bool = False) -> tuple[Wish, Any] | None:
+        """A call that fails and is made up for: by another tool first, or by other arguments; and the session after."""
+        ways: list[Recovery] = ["tool", "parameters"]
+        if self.rng.random() < 0.5:
+            ways.reverse()
+        for way in ways:
+            found = (
+                self._by_tool(session, cell, literally)
+                if way == "tool"
+                else self._by_parameters(session, cell, literally)
+            )
+            if found is not None:
+                return found
+        return None
+
+    def _by_tool(self, session: Any, cell: Pair, literally: bool) -> tuple[Wish, Any] | None:
+        for shape in self.repertoire.repaired.get(cell, ()):
+            bound = self._bound(session, [shape], literally=literally)
+            if bound is None:
+                continue
+            source, last = shape.source, len(bound.made) - 1
+            target = bound.made[last]
+            if any(step >= source for step, _ in target.told.values()):
+                continue
+            fork = session.fork()
+            for one in bound.made[:source]:
+                fork.call(one.tool, copied(one.arguments))
+            failed = fork.call(target.tool, copied(target.arguments))
+            if not failed.failed or (failed.code or failed.kind) != cell[1]:
+                continue
+            made = [*bound.made[:source], Made(target.tool, target.arguments, target.told, failed)]
+            made += [_later(one, source, 1) for one in bound.made[source:]]
+            again = self._executed(fork, made[source + 1 :])
+            if again is None:
+                continue
+            end = len(made) - 1
+            follows = ((source, source + 1), (source + 1, end), (source, end))
+            wish = Wish(tuple(made), frozenset({end}), (Failing(source, cell[1], "tool"),), follows)
+            self.binder.about.update(entities_of(bound))
+            return wish, fork
+        return None
+
+    def _by_parameters(self, session: Any, cell: Pair, literally: bool) -> tuple[Wish, Any] | None:
+        tool, code = cell
+        wrong = self._bound(session, [self.repertoire.failures[cell]], literally=literally)
+        if wrong is None:
+            return None
+        bad = wrong.made[-1]
+        for shape in self._some(self.repertoire.single.get(tool, ())):
+            bound = self._bound(session, [shape])
+            if bound is None:
+                continue
+            last = len(bound.made) - 1
+            good = bound.made[last]
+            fork = session.fork()
+            for one in bound.made[:last]:
+                fork.call(one.tool, copied(one.arguments))
+            changed = [
+                {**good.arguments, name: value}
+                for name, value in bad.arguments.items()
+                if good.arguments.get(name) != value
+            ]
+            for arguments in (*changed, dict(bad.arguments)):
+                if not self.repertoire.tools[tool].compiled.literal.validator.is_valid(arguments):
+                    continue
+                tried = fork.fork()
+                failed = tried.call(tool, copied(arguments))
+                if not failed.failed or (failed.code or failed.kind) != code or self._executed(tried, [good]) is None:
+                    continue
+                kept = {name for name, value in good.arguments.items() if arguments.get(name) == value}
+                same = {path: told for path, told in good.told.items() if path[0] in kept}
+                made = (*bound.made[:last], Made(tool, arguments, same, failed), good)
+                recovery = Failing(last, code, "parameters")
+                wish = Wish(made, frozenset({last + 1}), (recovery,), ((last, last + 1),))
+                self.binder.about.update(entities_of(bound))
+                return wish, tried
+        return None
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _executed(self, session: Any, calls: Sequence[Made]) -> Any:
+        """The session after calls that come to the very results that they came to; ``None`` if one does not."""
+        for one in calls:
+            outcome = session.call(one.tool, copied(one.arguments))
+            if outcome.kind != one.kind or outcome.value != one.outcome.value:
+                return None
+        return session
+
+    def _bound(self, session: Any, shapes: Sequence[Shape], *, literally: bool = False) -> Bound | None:
+        """The first of some shapes that can be filled: rather one that could be before, and no hopeless one."""
+        worth, vain = self.repertoire.worth, self.world.vain
+        for shape in self._some(shapes):
+            if literally and shape.world != (self.world.scenario, self.world.seed):
+                continue
+            key = id(shape)
+            if not literally and vain[key] >= _VAIN:
+                continue
+            bound = self.binder.bind(session, shape, _TRIES if not vain[key] else _TRIES // 3, literally=literally)
+            good, all_ = worth.get(key, (0, 0))
+            worth[key] = good + (bound is not None), all_ + 1
+            if bound is not None:
+                return bound
+            vain[key] += 1
+        return None
+
+    def _some(self, shapes: Sequence[Shape]) -> list[Shape]:
+        """A few shapes in a random order: rather short ones, and such as could be filled before."""
+        worth = self.repertoire.worth
+
+        def rank(shape: Shape) -> float:
+            good, all_ = worth.get(id(shape), (0, 0))
+            return len(shape.steps) * (0.3 + self.rng.random()) * (all_ + 2) / (good + 1)
+
+        return sorted(shapes, key=rank)[:_SHAPES]
+
+    def _wish(self, bound: Bound, wanted: set[int], chain: tuple[str, ...] = ()) -> Wish:
+        self.binder.about.update(entities_of(bound))
+        return Wish(bound.made, frozenset(wanted), chain=chain)
+
+
+_LONGEST: Final = 8
+
+
+def _later(made: Made, source: int, by: int) -> Made:
+    """A call whose references to steps from ``source`` on are to steps further on."""
+    told = {path: (step + by if step >= source else step, where) for path, (step, where) in made.told.items()}
+    return evolve(made, told=told)

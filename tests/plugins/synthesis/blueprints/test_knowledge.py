@@ -1,0 +1,89 @@
+"""Knowledge is found out once, kept by the tools and by what was asked, and the same when it is read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.plugins.synthesis.depot import (
+    TOLD,
+    Gate,
+    Parcel,
+    _rows,
+    close_gate,
+    depot,
+    fetch_parcel,
+    list_parcels,
+    open_gate,
+    sign_in,
+)
+
+import callwright as cw
+from callwright.errors import DataError, UsageError
+from callwright.plugins import default_registry
+from callwright_plugins.synthesis.blueprints import knowledge as module
+from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, cache_folder, known
+
+
+def found_out(cache: Path | None, calls: int = 400) -> Knowledge:
+    return known(depot(), registry=default_registry(), calls=calls, cache=cache)
+
+
+def test_knowledge_is_the_same_from_the_cache_and_is_not_found_out_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = found_out(tmp_path)
+    assert set(first.graph.pairs("information")) >= TOLD
+    assert set(first.explored.witnesses) == set(depot().tools)
+
+    def never(*given: object, **named: object) -> None:
+        raise AssertionError("explored again")
+
+    monkeypatch.setattr(module, "explore", never)
+    assert found_out(tmp_path) == first
+    with pytest.raises(AssertionError, match="explored again"):
+        found_out(tmp_path, calls=401)
+
+
+def test_a_cache_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+    first = found_out(tmp_path)
+    (kept,) = tmp_path.iterdir()
+    for text in ("", "{}", json.dumps({**first.to_json(), "format": "another"}), '{"format": 3'):
+        kept.write_text(text, encoding="utf-8")
+        assert found_out(tmp_path) == first
+        assert Knowledge.from_json(json.loads(kept.read_text(encoding="utf-8"))) == first
+
+
+def test_what_is_no_knowledge_says_so() -> None:
+    good = found_out(None).to_json()
+    assert Knowledge.from_json(json.loads(json.dumps(good))).to_json() == good
+    for bad in (None, {}, {**good, "explored": {}}, {**good, "graph": {}}, {**good, "explored": {"seeds": 3}}):
+        with pytest.raises(DataError):
+            Knowledge.from_json(bad)
+
+
+def test_information_needs_two_worlds() -> None:
+    with pytest.raises(UsageError, match="two seeds"):
+        known(depot(), registry=default_registry(), seeds=(3, 3))
+
+
+def test_the_cache_is_a_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "callwright" / "knowledge"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder().parts[-3:] == (".cache", "callwright", "knowledge")
+
+
+def test_other_tools_are_another_environment(tmp_path: Path) -> None:
+    first = found_out(tmp_path)
+    smaller = cw.StatefulEnvironment(
+        "depot",
+        rows=[Parcel, Gate],
+        tools=[list_parcels, sign_in, fetch_parcel, open_gate, close_gate],
+        scenarios={"yard": cw.Scenario(_rows, "a yard")},
+    )
+    again = known(smaller, registry=default_registry(), calls=400, cache=tmp_path)
+    assert again.explored.schema != first.explored.schema
+    assert "drive_out" in first.graph.tools
+    assert "drive_out" not in again.graph.tools
