@@ -11,6 +11,17 @@ _HERE = "callwright_plugins.synthesis"
 
 
 @hookimpl
+def callwright_synthesizers() -> Iterable[Lazy]:
+    """Register the pipeline."""
+    yield Lazy(
+        "grounded",
+        f"{_HERE}.grounded:grounded",
+        "conversations planned in an environment's live state, proven solvable there",
+        extra="synthesis",
+    )
+
+
+@hookimpl
 def callwright_commands() -> Iterable[Lazy]:
     """``callwright synthesize explore`` and ``callwright synthesize graph``."""
     yield Lazy(
