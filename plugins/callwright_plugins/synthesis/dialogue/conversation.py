@@ -22,6 +22,7 @@ from callwright_plugins.synthesis.dialogue.machine import Event, Machine
 from callwright_plugins.synthesis.dialogue.offer import offer
 from callwright_plugins.synthesis.dialogue.recording import Due, Recorded, task_of
 from callwright_plugins.synthesis.dialogue.words import Asked, ScriptedWords, Words
+from callwright_plugins.synthesis.dialogue.worlds import environment_of
 
 _SUCCESS: Final[Mapping[str, Event]] = {"ok": "success", "empty": "success", "partial": "partial success"}
 
@@ -39,7 +40,8 @@ def converse(
 
     Raises :class:`callwright.InfrastructureFailure` where the session fails.
     """
-    return _Conversation(blueprint, materials, seed, words or ScriptedWords()).run(id)
+    environment = environment_of(blueprint.environment, materials)
+    return _Conversation(blueprint, materials, seed, words or ScriptedWords(), environment).run(id)
 
 
 @define
@@ -48,14 +50,15 @@ class _Conversation:
     materials: Materials
     seed: int
     words: Words
+    environment: Environment
     machine: Machine = field(factory=Machine)
     recorded: Recorded = field(factory=Recorded)
     tools: Mapping[str, ToolSpec] = field(init=False)
     execution: Execution = field(init=False)
 
     def run(self, id: str) -> Task | Rejected:
-        blueprint, environment = self.blueprint, self.materials.environment
-        self.tools = offer(blueprint, environment, self.materials.registry, self.seed)
+        blueprint, environment = self.blueprint, self.environment
+        self.tools = offer(blueprint, environment, self.materials, self.seed)
         whole = {**environment.tools, **self.tools}
         self.execution = Execution(environment, whole, scenario=blueprint.scenario, seed=blueprint.seed)
         try:
@@ -112,10 +115,7 @@ class _Conversation:
         return None
 
     def _speaking_of(self, stage: Stage) -> Environment:
-        if not stage.elsewhere:
-            return self.materials.environment
-        made: Environment = self.materials.registry.create("environment", stage.elsewhere)
-        return made
+        return environment_of(stage.elsewhere, self.materials) if stage.elsewhere else self.environment
 
     def _query(self, stage: Stage, environment: Environment, seed: int) -> Asked:
         """The words of a stage. What is left out has a title of its own: else a question is for two things."""
@@ -133,7 +133,7 @@ class _Conversation:
     def _validated(self, stage: Stage, calls: Sequence[Call], results: Mapping[int, Outcome]) -> Program | Rejected:
         """The calls of a turn as a program of their own; results of earlier turns stand in it as literal values."""
         own = {call.id: place for place, call in enumerate(calls)}
-        known = self.materials.environment.tools
+        known = self.environment.tools
         specs = {one.id: known[one.tool] for one in stage.calls if one.tool in known}
         for literally in (False, True):
             made = []

@@ -9,12 +9,13 @@ from typing import Any
 from attrs import evolve
 
 from callwright.environments.protocol import Environment
-from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
+from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
+from callwright_plugins.synthesis.dialogue.worlds import environment_of
 
 
-def offer(blueprint: Blueprint, environment: Environment, registry: Registry, seed: int) -> dict[str, ToolSpec]:
+def offer(blueprint: Blueprint, environment: Environment, materials: Materials, seed: int) -> dict[str, ToolSpec]:
     """The tools, by name, in the order in which they are listed. What is hidden for ever is not among them."""
     stripped: dict[str, list[str]] = {}
     for tool, parameter in blueprint.stripped:
@@ -26,8 +27,7 @@ def offer(blueprint: Blueprint, environment: Environment, registry: Registry, se
     }
     if blueprint.distractors:
         for one in blueprint.distractors:
-            others: Environment = registry.create("environment", one.environment)
-            found.setdefault(one.tool, others.tools[one.tool])
+            found.setdefault(one.tool, environment_of(one.environment, materials).tools[one.tool])
         names = list(found)
         Random(f"offer/{seed}").shuffle(names)
         found = {name: found[name] for name in names}
