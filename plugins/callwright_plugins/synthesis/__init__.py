@@ -15,6 +15,17 @@ _HERE = "callwright_plugins.synthesis"
 
 
 @hookimpl
+def callwright_synthesizers() -> Iterable[Lazy]:
+    """Register the pipeline."""
+    yield Lazy(
+        "grounded",
+        f"{_HERE}.grounded:grounded",
+        "conversations planned in an environment's live state, proven solvable there",
+        extra="synthesis",
+    )
+
+
+@hookimpl
 def callwright_commands() -> Iterable[Lazy]:
     """The commands beside ``callwright synthesize RECIPE``."""
     yield Lazy(
