@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -46,9 +47,21 @@ class Small(CorpusBenchmark):
         return Judgement(made == wanted, float(made == wanted), "" if made == wanted else "wrong_func", {"n": 1.0})
 
 
+class Together(Small):
+    """The same, which judges many attempts at once."""
+
+    name = "together"
+    sizes: ClassVar[list[int]] = []
+
+    def judge_together(self, attempts: Sequence[tuple[cw.Task, cw.Attempt]]) -> list[Judgement]:
+        self.sizes.append(len(attempts))
+        return [self.judge(task, attempt) for task, attempt in attempts]
+
+
 @pytest.fixture(scope="module")
 def app() -> App:
-    plugin = SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: [cw.Lazy("small", Small)]))
+    registered = [cw.Lazy("small", Small), cw.Lazy("together", Together)]
+    plugin = SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: registered))
     return App(registry=load_plugins(extra={"small": plugin}))
 
 
@@ -165,6 +178,26 @@ def test_answers_are_judged_without_a_model(app: App, tmp_path: Path) -> None:
         refused = invoke(app, *words)
         assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
     assert invoke(app, *words[:-1], tmp_path / "answers.jsonl").exit_code == 2
+
+
+def test_a_benchmark_that_judges_together_is_given_many_answers_in_their_order(app: App, tmp_path: Path) -> None:
+    parser, tasks = cw.parser("json"), [task for task in Small().tasks("single") if task.program is not None]
+    rows = []
+    for at in range(130):
+        task = tasks[at % len(tasks)]
+        assert task.program is not None
+        rows.append({"id": task.id, "completion": parser.render(task.program) if at % 3 else f"nonsense {at}"})
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written = []
+    for name in ("small", "together"):
+        words = ("benchmark", "judge", name, tmp_path / "answers.jsonl", "-o", tmp_path / f"{name}.jsonl", "--json")
+        assert invoke(app, *words).exit_code == 0
+        written.append((tmp_path / f"{name}.jsonl").read_text())
+    assert written[0] == written[1]
+    assert Together.sizes == [64, 64, 2]
+    (tmp_path / "answers.jsonl").write_text(json.dumps(rows[0]) + "\n" + json.dumps({"id": rows[1]["id"]}) + "\n")
+    refused = invoke(app, "benchmark", "judge", "together", tmp_path / "answers.jsonl", "-o", tmp_path / "o.jsonl")
+    assert (refused.exit_code, "answers.jsonl:2: the row holds no answer" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("form", ["json", "hermes", "xml"])
