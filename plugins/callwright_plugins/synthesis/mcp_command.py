@@ -33,7 +33,6 @@ _TASKS: Final = "tasks"
 @click.option("--teacher", metavar="NAME", help="Who has the words. Default: none is needed.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Units at a time.")
 @click.option("--no-probe", is_flag=True, help="Do not look first what the server isolates and repeats.")
-@options.yes_option
 @click.pass_context
 def mcp_(
     ctx: click.Context,
@@ -48,7 +47,6 @@ def mcp_(
     teacher: str | None,
     workers: int,
     no_probe: bool,
-    yes: bool,
 ) -> None:
     """Make tasks for the MCP server that COMMAND starts, and a recipe that trains on them.
 
@@ -74,9 +72,10 @@ def mcp_(
         table["teacher"] = teacher
     _write(output / _SYNTHESIS, write_toml({"name": output.name or "server", "synthesis": table}))
     folder = output / _TASKS
-    how = ["--workers", str(workers), *(["--executor", "thread"] if workers > 1 else []), *(["--yes"] if yes else [])]
+    how = ["--workers", str(workers), *(["--executor", "thread"] if workers > 1 else [])]
     say("exploring the server and making tasks")
-    _run(ctx, "synthesize", [str(output / _SYNTHESIS), "-o", str(folder), *how])
+    # What the recipe starts is what was typed here, so nobody has to be asked about it again.
+    _run(ctx, "synthesize", [str(output / _SYNTHESIS), "-o", str(folder), "--yes", *how])
     file = folder / "tasks.jsonl"
     splits = _splits(file)
     if not splits:
@@ -86,7 +85,7 @@ def mcp_(
     _run(ctx, "tasks export", ["tasks", *exported, "--format", "openai", "-o", str(output / _CHATS)])
     _write(output / _RECIPE, write_toml(_recipe(output, file, list(splits))))
     click.echo(f"{sum(splits.values()):,} tasks; look at them: callwright synthesize inspect --trust {file}")
-    click.echo(f"before:  callwright evaluate {output / _RECIPE}")
+    click.echo(f"before:  callwright evaluate --recipe {output / _RECIPE}")
     click.echo(f"train:   callwright run {output / _RECIPE}")
 
 

@@ -64,7 +64,7 @@ def run(*words: str) -> Result:
 def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin: str, tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     out = tmp_path / "mail"
-    given = ["--count", "6", "--synthesizer", "look-ups", "--no-probe", "--yes"]
+    given = ["--count", "6", "--synthesizer", "look-ups", "--no-probe"]
     done = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
     assert done.exception is None, done.output
     assert "6 tasks" in done.output

@@ -102,7 +102,9 @@ class Directing:
         known = [one for one in self.world.paths(source) if len(one.path) < _LONGEST - 1 and one.kind != "empty"]
         if not known:
             return None
-        found = known[min(int(self.rng.expovariate(0.1)), len(known) - 1)]
+        # The short ones, and any: what only a long path leads to is often what a pair needs.
+        short = min(int(self.rng.expovariate(0.1)), len(known) - 1)
+        found = known[short] if self.rng.random() < 0.5 else self.rng.choice(known)
         call = found.call
         if self.rng.random() < 0.4:
             drawn = self.drawer.arguments(source, {})
