@@ -256,6 +256,11 @@ def win(folder: str, text: str, seconds: float) -> list[Any]:
     return [right, why, told, "" if why else _text(found)]
 
 
+def win_each(folder: str, texts: list[str], seconds: float) -> list[list[Any]]:
+    """:func:`win` of each of several sequences."""
+    return [win(folder, text, seconds) for text in texts]
+
+
 def run(folder: str, name: str, given: list[Any], seconds: float) -> Any:
     """What one function gives for arguments by position. Raises whatever it raises."""
     functions = _functions(folder)

@@ -145,6 +145,20 @@ def test_what_never_ends_fails_as_in_the_official_scorer(release: Path, monkeypa
     assert judged(benchmark, "pair", ROWS[4]["output"]).correct
 
 
+def test_judging_together_is_judging_one_by_one_though_one_ends_the_process(nestful: Nestful) -> None:
+    rows = [
+        *((row["sample_id"], row["output"]) for row in ROWS),
+        ("half", [call(1, "dies")]),
+        ("half", []),
+        ("half", [call(1, "add", 1, 1)]),
+        ("dice", ROWS[3]["output"]),
+    ]
+    attempts = [nestful.answer({"sample_id": sample, "calls": calls}, JSON) for sample, calls in rows]
+    together = nestful.judge_together([(one.task, one) for one in attempts if one is not None])
+    assert together == [judged(nestful, sample, calls) for sample, calls in rows]
+    assert [one.correct for one in together] == [True] * len(ROWS) + [False, False, False, True]
+
+
 # The table ------------------------------------------------------------------------------------------------------------
 
 
