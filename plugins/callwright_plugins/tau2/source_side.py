@@ -39,7 +39,7 @@ class Rows(dict[Any, Any]):
             self.taken.add(key)
             packed = self._packed.get(key)
             if packed is None:
-                packed = self._packed[key] = pickle.dumps(row, protocol=pickle.HIGHEST_PROTOCOL)
+                packed = self._packed[key] = _packed(row)
             row = pickle.loads(packed)
             super().__setitem__(key, row)
         return row
@@ -78,6 +78,10 @@ class Rows(dict[Any, Any]):
         return {key: copy.deepcopy(row, memo) for key, row in self.items()}
 
 
+def _packed(value: Any) -> bytes:
+    return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+
+
 class Parsed:
     """A database as it was parsed, which nobody changes, and which of its fields are tables of models."""
 
@@ -91,13 +95,14 @@ class Parsed:
         }
 
         self.packed: dict[str, dict[Any, bytes]] = {name: {} for name in self.tables}
+        self.whole = {name: _packed(value) for name, value in self.fields.items() if name not in self.tables}
 
     def fork(self) -> Any:
         """A database of its own that shares its rows until they are taken."""
         forked = self.db.model_copy()
         for name, value in self.fields.items():
             table = name in self.tables
-            forked.__dict__[name] = Rows(value, self.packed[name]) if table else copy.deepcopy(value)
+            forked.__dict__[name] = Rows(value, self.packed[name]) if table else pickle.loads(self.whole[name])
         return forked
 
 
