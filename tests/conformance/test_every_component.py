@@ -18,9 +18,14 @@ REGISTRY = cw.default_registry()
 NEED_DATA = {
     "recorded": "depthbench_official",
     "depthbench-official": "depthbench_official",
+    "api-bank": "apibank",
+    "bamboogle": "bamboogle",
     "nestful": "nestful",
+    "t-eval": "teval",
     "when2call": "when2call",
 }
+#: What else they are given.
+GIVEN = {"t-eval": {"embedder": "trigrams"}}
 #: Components that cannot be made in a test of the core, and why.
 SKIPPED = {
     ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",
@@ -32,6 +37,7 @@ SKIPPED = {
     ("corpus", "toolrl-rows"): "needs a file of rows; its own tests write one",
     ("teacher", "openai"): "needs a server; its own tests start one",
     ("teacher", "replayed"): "needs a file of replies; its own tests write one",
+    ("benchmark", "bfcl-multi-turn"): "needs BFCL's files; its own tests write some",
     ("environment", "mcp"): "needs a server (option 'command' or 'url'); its own tests start some",
 }
 #: Known failures: (kind, component) -> check -> reason.
@@ -60,7 +66,7 @@ def options_of(name: str, data: Path) -> dict[str, Any]:
     folder = data / NEED_DATA[name]
     if not folder.is_dir():
         pytest.skip(f"{name} reads official files, which are not here (CALLWRIGHT_DATA)")
-    return {"data": str(folder)}
+    return {"data": str(folder), **GIVEN.get(name, {})}
 
 
 _MADE: dict[tuple[str, str], Any] = {}

@@ -242,3 +242,38 @@ def test_a_masked_judgement_masks_the_verdict() -> None:
 def _typed(benchmark: Small) -> Any:
     checked: Benchmark = benchmark
     return checked
+
+
+class Filed(Small):
+    """One whose official program writes a line for each task: id, then answer."""
+
+    def answer_rows(self, path: Path) -> Any:
+        if path.suffix != ".tsv":
+            return None
+        lines = path.read_text().splitlines()
+        return [
+            (f"{path}:{at}", dict(zip(("id", "said"), line.split("\t"), strict=True)))
+            for at, line in enumerate(lines, 1)
+        ]
+
+    def answer(self, row: Any, parser: Any) -> cw.Attempt | None:
+        return cw.Attempt(self.corpus.task(row["id"]), row["said"], parser) if "said" in row else None
+
+
+def test_an_official_file_is_read_by_its_benchmark_and_any_other_as_rows(tmp_path: Path) -> None:
+    plugin = SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: [cw.Lazy("small", Filed)]))
+    app = App(registry=load_plugins(extra={"filed": plugin}))
+    parser = cw.parser("json")
+    task = next(task for task in Small().tasks("single") if task.program is not None)
+    assert task.program is not None
+    gold = parser.render(task.program).replace("\n", " ")
+    (tmp_path / "official.tsv").write_text(f"{task.id}\t{gold}\n{task.id}\tnonsense\n")
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"id": task.id, "completion": gold}) + "\n")
+    words = ("benchmark", "judge", "small", "-o", tmp_path / "out.jsonl")
+    assert invoke(app, *words, tmp_path / "official.tsv").exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(row["kind"], row["valid"]) for row in rows] == [("official", True), ("official", False)]
+    assert invoke(app, *words, tmp_path / "rows.jsonl").exit_code == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["kind"] == "completion"
+    (tmp_path / "bad.tsv").write_text("nobody\tso\n")
+    assert f"{tmp_path / 'bad.tsv'}:1: small:2 has no task 'nobody'" in invoke(app, *words, tmp_path / "bad.tsv").stderr

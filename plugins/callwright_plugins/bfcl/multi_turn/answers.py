@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from callwright.errors import DataError
@@ -10,11 +10,11 @@ from callwright.language.parser import Parser
 from callwright.language.program import Program
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
-from callwright_plugins.bfcl.multi_turn.calls import Wire, call_of, call_with
+from callwright_plugins.bfcl.multi_turn.calls import sent, sent_with
 from callwright_plugins.bfcl.multi_turn.decoding import NotDecoded, decoded_calls, decoded_text
 
-#: The calls of an answer, by turn of the user and step (a completion with calls).
-Turns = list[list[list[Wire]]]
+#: The calls of an answer as they are sent, by turn of the user and step (a completion with calls).
+Turns = list[list[list[str]]]
 #: The calls of an answer as texts.
 Texts = list[list[list[str]]]
 
@@ -83,12 +83,12 @@ def _is_texts(value: Any) -> bool:
 # As they are executed -------------------------------------------------------------------------------------------------
 
 
-def official_turns(steps: Texts, methods: Collection[str]) -> Turns:
+def official_turns(steps: Texts, methods: frozenset[str]) -> Turns:
     """The calls of an official answer."""
-    return [[[call_of(text, methods) for text in step] for step in turn] for turn in steps]
+    return [[[sent(text, methods) for text in step] for step in turn] for turn in steps]
 
 
-def attempted_turns(attempt: Attempt, methods: Collection[str]) -> Turns:
+def attempted_turns(attempt: Attempt, methods: frozenset[str]) -> Turns:
     """The calls of an attempt, by the message of the user that they work on: a completion without calls ends a turn.
 
     References to earlier results are what they stood for when the attempt ran. Raises
@@ -106,10 +106,10 @@ def attempted_turns(attempt: Attempt, methods: Collection[str]) -> Turns:
             for part in attempt.parts
         ]
     turns: Turns = []
-    begun: list[list[Wire]] = []
+    begun: list[list[str]] = []
     for calls in made:
         if calls:
-            begun.append([call_with(tool, arguments, methods) for tool, arguments in calls])
+            begun.append([sent_with(tool, arguments, methods) for tool, arguments in calls])
         else:
             turns.append(begun)
             begun = []

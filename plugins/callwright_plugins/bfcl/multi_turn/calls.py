@@ -8,10 +8,12 @@ The official checker puts the name of an instance before every method in the tex
 from __future__ import annotations
 
 import ast
+import json
 import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 #: What a call is sent as.
@@ -34,6 +36,8 @@ _OPERATORS: Final[Mapping[type[ast.operator], str]] = {
 }
 #: Where Python may warn: odd escapes in literals, and numbers that run into words.
 _WARNED_OF: Final = re.compile(r"\\|[0-9_.][A-Za-z]")
+#: Characters of a text that is kept with what was read of it.
+_SHORT: Final = 1000
 #: Levels of nesting that are read.
 _DEEPEST: Final = 100
 #: Whole numbers beyond this are sent in hexadecimal digits.
@@ -69,6 +73,21 @@ def call_of(text: str, methods: Collection[str]) -> Wire:
         return _plain_call(tree) or {"tree": _expression(tree, 0)}
     except ValueError as error:
         return {"error": str(error)}
+
+
+@lru_cache(maxsize=2**14)
+def _sent_short(text: str, methods: frozenset[str]) -> str:
+    return json.dumps(call_of(text, methods))
+
+
+def sent(text: str, methods: frozenset[str]) -> str:
+    """:func:`call_of` as JSON. Samples of a model and the gold calls have many in common, which are read once."""
+    return _sent_short(text, methods) if len(text) < _SHORT else json.dumps(call_of(text, methods))
+
+
+def sent_with(name: str, arguments: Mapping[str, Any], methods: frozenset[str]) -> str:
+    """:func:`call_with` as JSON."""
+    return json.dumps(call_with(name, arguments, methods))
 
 
 def call_with(name: str, arguments: Mapping[str, Any], methods: Collection[str]) -> Wire:

@@ -56,7 +56,7 @@ class ClassesEnvironment(Environment):
             raise UnknownName("multi-turn entry of BFCL", scenario, self._entries)
         if self._classes is None:
             raise UsageError(NEEDS_CLASSES)
-        return _EntrySession(self._classes, entry)
+        return _EntrySession(self._classes, entry, self._tools)
 
 
 NEEDS_CLASSES = (
@@ -66,10 +66,10 @@ NEEDS_CLASSES = (
 
 
 class _EntrySession(Session):
-    __slots__ = ("_classes", "_digest", "_lost", "_methods", "_number")
+    __slots__ = ("_classes", "_digest", "_methods", "_number", "_tools")
 
-    def __init__(self, classes: OfficialClasses, entry: Entry) -> None:
-        self._classes, self._methods = classes, classes.methods(entry)
+    def __init__(self, classes: OfficialClasses, entry: Entry, tools: Mapping[str, ToolSpec]) -> None:
+        self._classes, self._methods, self._tools = classes, classes.methods(entry), tools
         self._number: int | None
         self._number, self._digest = classes.begin(entry)
 
@@ -77,6 +77,8 @@ class _EntrySession(Session):
         """Execute one call. Raises :class:`callwright.InfrastructureFailure` where the process was lost."""
         if self._number is None:
             raise InfrastructureFailure("the session was closed")
+        if tool not in self._tools or tool not in self._methods:
+            return Outcome("unknown_tool", None, "unknown_tool", f"the classes of the entry have no function {tool!r}")
         result, self._digest = self._classes.call(self._number, call_with(tool, arguments, self._methods))
         if result.startswith(_RAISED):
             return Outcome("execution_error", None, "raised", result.removeprefix(_RAISED))
@@ -85,6 +87,12 @@ class _EntrySession(Session):
     def digest(self) -> str:
         """A hash of the state of all instances."""
         return self._digest
+
+    def __reduce__(self) -> Any:
+        raise UsageError(
+            "a session of BFCL's classes lives in a process of this one, so it cannot be copied or sent to another; "
+            "send the environment, and open a session there"
+        )
 
     def close(self) -> None:
         """Forget the instances. Closing twice is allowed."""

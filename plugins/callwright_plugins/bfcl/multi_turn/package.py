@@ -66,6 +66,10 @@ class Package:
         for part in [Path(FOLDER), *Path(FOLDER).parents][:-1]:  # or an installed release would be found before it
             (self.folder / part / "__init__.py").touch()
 
+    def close(self) -> None:
+        """Remove the copies. Closing twice is allowed."""
+        self._end()
+
 
 def _in_wheel(place: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(place) as wheel:

@@ -13,10 +13,12 @@ import builtins
 import gc
 import hashlib
 import inspect
+import io
 import json
 import operator
 import pickle
 import random
+import re
 from collections import Counter
 from importlib import import_module
 from typing import Any
@@ -43,6 +45,8 @@ HARMLESS = {
 _MOST_SHOWN = 300
 _LONGEST = 100_000
 _ABSENT = object()
+#: Of an object without words of its own: another one in each process, and evidence is the same wherever it is judged.
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 _classes: dict[str, Any] = {}
 _methods: dict[str, list[str]] = {}
 _entries: dict[str, Entry] = {}
@@ -70,8 +74,13 @@ class Entry:
     def __init__(self, stated: dict[str, Any]) -> None:
         self.long = bool(stated["long_context"])
         self.classes = [(name, _class(name)) for name in stated["classes"]]
-        self.configs = [pickle.dumps(stated["config"].get(name, {})) for name, _ in self.classes]
         self.owners = {method: name for name, _ in self.classes for method in _methods[name]}
+        self.begins: list[tuple[str, Any, bytes]] = []
+        for name, kind in self.classes:
+            instance = kind()
+            if name != STATELESS:
+                instance._load_scenario(stated["config"].get(name, {}), long_context=self.long)
+            self.begins.append((name, kind, _packed(vars(instance))))
         instances = self.fresh()
         methods = Bound(self, instances)
         kept = States(instances)
@@ -83,11 +92,49 @@ class Entry:
     def fresh(self) -> dict[str, Any]:
         """New instances in the state in which the entry begins."""
         made = {}
-        for (name, kind), config in zip(self.classes, self.configs):  # noqa: B905  (Python 3.8 knows no strict)
-            made[name] = one = kind()
-            if name != STATELESS:
-                one._load_scenario(pickle.loads(config), long_context=self.long)
+        for name, kind, state in self.begins:
+            made[name] = one = object.__new__(kind)
+            vars(one).update(pickle.loads(state))  # half of what it takes to load the scenario again
         return made
+
+
+class Generator:
+    """A generator of random numbers that is made when somebody draws: to copy one takes longer than most calls."""
+
+    def __init__(self, state: Any) -> None:
+        self._begins = state
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # pickle and deepcopy ask for what an object of its own would have
+            raise AttributeError(name)
+        if name == "_made":
+            self._made = random.Random()
+            self._made.setstate(self._begins)
+            return self._made
+        return getattr(self._made, name)
+
+
+_generators: list[Any] = []
+
+
+def _generator(number: int) -> Generator:
+    return Generator(_generators[number])
+
+
+class _Packer(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is not random.Random:
+            return NotImplemented
+        state = value.getstate()
+        if state not in _generators:
+            _generators.append(state)
+        return _generator, (_generators.index(state),)
+
+
+def _packed(state: dict[str, Any]) -> bytes:
+    into = io.BytesIO()
+    _Packer(into, pickle.HIGHEST_PROTOCOL).dump(state)
+    return into.getvalue()
 
 
 class States:
@@ -266,10 +313,9 @@ def _judged(entry: Entry, turns: list[Any]) -> dict[str, Any]:
         if not steps or (len(steps) == 1 and not steps[0]):
             return _failed("empty_turn_model_response", turn, "nothing is called")
         for name, state in states:
-            instance = instances[name]
-            differing = [key for key, value in state.items() if getattr(instance, key, _ABSENT) != value]
+            found = vars(instances[name])
+            differing = [key for key, value in state.items() if found.get(key, _ABSENT) != value]
             if differing:
-                found = public(instance)
                 shown = [f"{name}.{key} is {_shown(found.get(key))}, not {_shown(state[key])}" for key in differing]
                 return _failed("instance_state_mismatch", turn, "; ".join(shown))
         missing = [result for result, times in wanted.items() if results[result] < times]
@@ -284,7 +330,7 @@ def _failed(error: str, turn: int, about: str) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     try:
-        shown = value if isinstance(value, str) else repr(value)
+        shown = value if isinstance(value, str) else _ADDRESS.sub("", repr(value))
     except Exception as error:
         shown = f"<{type(error).__name__}>"
     return shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
@@ -333,7 +379,7 @@ def _canonical(value: Any) -> Any:
         return "[" + ",".join(_canonical(one) for one in value) + "]"
     if isinstance(value, (set, frozenset)):
         return "(" + ",".join(sorted(_canonical(one) for one in value)) + ")"
-    if isinstance(value, random.Random):
+    if isinstance(value, (random.Random, Generator)):
         return str(hash(value.getstate()[1]))  # of whole numbers only: the same everywhere
     if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value):
         inside = {key: one for key, one in vars(value).items() if key != "parent"}
