@@ -35,7 +35,7 @@ class Unambiguous:
         """Things that are not there, that nobody told of, or that share a name; a query that says something else."""
         if not case.turns:
             return None
-        return self._foreign(case) or self._untold(case) or self._shared(case) or self._read_back(case)
+        return self._foreign(case) or self._read_back(case) or self._untold(case) or self._shared(case)
 
     def _foreign(self, case: Case) -> Rejected | None:
         if case.kind in ("failing", "abstention"):  # that it is not there may be the rule by which they fail
