@@ -36,8 +36,9 @@ from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 _ATTEMPTS: Final = 8
 #: How often near-duplicates are planned anew.
 _ROUNDS: Final = 12
-#: From which round on a conversation about a failure may be about something else.
-_GIVEN_UP: Final = 4
+#: From which round on a conversation about a failure may be about something else, and none is sought where none was
+#: found.
+_GIVEN_UP: Final = 3
 _THRESHOLD: Final = 0.70
 #: More failures are planned than cells are to be filled: some cells are filled twice by what is dropped or falls short.
 _MARGIN: Final = 1.15
@@ -83,6 +84,8 @@ class _Planner:
         found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
         for number in range(_ROUNDS):
             again = self._dropped(found)
+            if number < _GIVEN_UP:
+                again += [place for place, one in enumerate(found) if one is None]
             if not again:
                 break
             for place in again:
