@@ -119,15 +119,15 @@ def evaluate(domain: str, task: dict[str, Any], calls: list[Any]) -> dict[str, A
         while len(_references) >= _MOST_REFERENCES:
             del _references[next(iter(_references))]
         read = models.Task.model_validate(task)
-        _references[key] = read, _reference(made, read)
-    read, gold = _references[key]
+        _references[key] = read, _reference(made, read), {}
+    read, gold, texts = _references[key]
     predicted = _opened(made, read.initial_state)
     for by, name, arguments, content in calls:
         told = _replay(predicted, by, name, arguments, content)
         if told:
             return {"replayed": told}
     predicted.sync_tools()
-    same = _same(predicted.tools, gold.tools) and _same(predicted.user_tools, gold.user_tools)
+    same = _same(predicted.tools, gold.tools, texts) and _same(predicted.user_tools, gold.user_tools, texts)
     asked = read.evaluation_criteria.env_assertions or []
     held = [predicted.run_env_assertion(one, raise_assertion_error=False) for one in asked]
     return {"db": same, "assertions": all(held)}
@@ -159,7 +159,7 @@ def _domain(name: str) -> Any:
         opened = getattr(module, "get_environment", None) or module.get_environment_manual_policy
         first = opened()
         user_db = first.user_tools.db if first.user_tools is not None else None
-        _domains[name] = (opened, Parsed(first.tools.db), Parsed(user_db) if user_db is not None else None)
+        _domains[name] = (first, Parsed(first.tools.db), Parsed(user_db) if user_db is not None else None)
     return _domains[name]
 
 
@@ -179,9 +179,13 @@ def _import_bare() -> None:
 
 def _opened(made: Any, state: Any) -> Any:
     """A fresh environment in the task's initial state."""
-    opened, db, user_db = made
-    given = {"db": db.fork()} | ({"user_db": user_db.fork()} if user_db is not None else {})
-    environment = opened(**given)
+    first, db, user_db = made
+    environment = copy.copy(first)  # to construct another one is to read its policy again
+    environment.tools = copy.copy(first.tools)
+    environment.tools.db = db.fork()
+    if user_db is not None:
+        environment.user_tools = copy.copy(first.user_tools)
+        environment.user_tools.db = user_db.fork()
     if state is not None:
         environment.set_state(state.initialization_data, state.initialization_actions, [])
     return environment
@@ -205,8 +209,11 @@ def _read(content: str) -> Any:
         return content
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two forks of a database hold the same: the comparison of their digests, where they may differ at all."""
+def _same(one: Any, other: Any, texts: dict[Any, str]) -> bool:
+    """Whether two forks of a database hold the same: the comparison of their digests, where they may differ at all.
+
+    ``texts`` keeps those of the second, which nobody changes any more.
+    """
     if one is None or other is None:
         return one is other
     left, right = one.db, other.db
@@ -215,7 +222,10 @@ def _same(one: Any, other: Any) -> bool:
     for name in type(left).model_fields:
         mine, theirs = getattr(left, name), getattr(right, name)
         if not (isinstance(mine, Rows) and isinstance(theirs, Rows)):
-            if _text(left.model_dump(include={name})) != _text(right.model_dump(include={name})):
+            kept = id(right), name  # which lives as long as its reference
+            if kept not in texts:
+                texts[kept] = _text(right.model_dump(include={name}))
+            if _text(left.model_dump(include={name})) != texts[kept]:
                 return False
             continue
         if mine.keys() != theirs.keys():
