@@ -14,6 +14,7 @@ from callwright.training.synthesis.units import Made, Rejected
 from callwright.walk.tasks import Task
 from callwright_plugins.synthesis.duplicates.elements import elements, shingles
 from callwright_plugins.synthesis.duplicates.jaccard import THRESHOLD, near_duplicates
+from callwright_plugins.synthesis.gates.hearing import requests
 
 #: The similarity from which the texts of two tasks are near-duplicates, over runs of three words. Queries of one
 #: grammar share their frames, so it is above that of the calls.
@@ -42,7 +43,7 @@ class Compared:
         environment = str(row.get("environment"))
         facts = row.get("facts") or {}
         user = row.get("user") or {}
-        text = "\n".join(map(str, [row.get("query", ""), *((user.get("options") or {}).get("then") or ())]))
+        text = "\n".join(map(str, [row.get("query", ""), *requests(user.get("options") or {})]))
         return cls(
             str(row.get("id", "")),
             environment,
@@ -58,7 +59,7 @@ class Compared:
         program = None
         if task.program is not None:
             program = {"calls": [{"tool": one.tool, "arguments": one.arguments} for one in task.program.calls]}
-        then = task.user.options.get("then", ()) if task.user is not None else ()
+        then = requests(task.user.options) if task.user is not None else []
         name = task.environment.name
         return cls(
             task.id,

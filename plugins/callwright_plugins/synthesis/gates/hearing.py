@@ -54,6 +54,13 @@ def hearings(case: Case) -> Iterator[tuple[int, Call, Heard]]:
             heard = Heard(said, heard.words, frozenset(shown))
 
 
+def requests(options: Mapping[str, Any]) -> list[str]:
+    """The words of the later requests of a scripted user, by its options: texts, or objects with ``say``."""
+    then = options.get("then")
+    listed = then if isinstance(then, list | tuple) else ()
+    return [str(one.get("say", "")) if isinstance(one, Mapping) else str(one) for one in listed]
+
+
 def told_when_asked(case: Case) -> list[str]:
     """What the user of a task tells later: what it knows, and what it wants next."""
     user = case.task.user

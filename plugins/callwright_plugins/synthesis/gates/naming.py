@@ -12,7 +12,7 @@ from callwright.language.program import Program, plain
 from callwright.training.synthesis.units import Rejected
 from callwright_plugins.synthesis.blueprints.blueprint import Stage
 from callwright_plugins.synthesis.gates.case import Case
-from callwright_plugins.synthesis.gates.hearing import Heard, hearings, told_when_asked
+from callwright_plugins.synthesis.gates.hearing import Heard, hearings, requests, told_when_asked
 from callwright_plugins.synthesis.gates.mutants import is_entity
 from callwright_plugins.synthesis.gates.worlds import members_of, shape
 from callwright_plugins.synthesis.language.grammar import Grammar
@@ -151,12 +151,19 @@ def _stages(case: Case) -> Iterator[tuple[int, Stage, str, list[Program]]]:
     if case.blueprint is None:
         return
     user = case.task.user
-    then = user.options.get("then", ()) if user is not None else ()
-    texts = [case.task.query, *(one if isinstance(one, str) else "" for one in then)]
-    calling = [at for at, turn in enumerate(case.turns) if turn.calls]
+    texts = [case.task.query, *requests(user.options if user is not None else {})]
+    turns = case.turns
+    ends = [at for at, turn in enumerate(turns) if not turn.calls]  # where the user has its next turn
+    begins = [0, *(at + 1 for at in ends)]
+    place = 0
     for number, (stage, text) in enumerate(zip(case.blueprint.stages, texts, strict=False)):
-        if text and number < len(calling):
-            yield number, stage, text, list(case.turns[: calling[number]])
+        if place >= len(begins):
+            return
+        before = turns[: begins[place]]
+        asks = begins[place] in ends and bool(stage.calls)  # for what the query holds back
+        place += 2 if asks else 1
+        if text and not stage.elsewhere:
+            yield number, stage, text, list(before)
 
 
 def _says_of(read: Plan, asked: Plan, case: Case) -> bool:
