@@ -18,6 +18,8 @@ REGISTRY = cw.default_registry()
 NEED_DATA = {
     "recorded": "depthbench_official",
     "depthbench-official": "depthbench_official",
+    "bfcl-v3": "bfcl/v3_git",
+    "bfcl-v4": "bfcl/v4_package",
     "nestful": "nestful",
     "when2call": "when2call",
 }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import pickle
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 import callwright as cw
 from callwright.errors import UsageError
 from callwright.measuring.benchmark import Judged, Judgement, attempt_of
+from callwright.testing import check_component
 from callwright_plugins.bfcl.benchmark import BfclV3, BfclV4
 from callwright_plugins.bfcl.single_turn.java_values import java_value
 from callwright_plugins.bfcl.single_turn.javascript_values import _LISTS, _end_of_lists, javascript_value
@@ -172,6 +176,23 @@ def test_calls_in_the_wire_format_are_read_under_the_documented_names(small: Pat
     found = attempt_of({"messages": [said]}, benchmark.corpus.task("simple_0"), parser())
     assert found is not None
     assert benchmark.judge(found[1].task, found[1]).correct
+
+
+def test_the_benchmark_keeps_the_contract(small: Path) -> None:
+    check_component("benchmark", BfclV3(data=small))
+
+
+@pytest.mark.parametrize("release", ["2025.8.6.2", "2026.3.23"])
+def test_mutated_answers_get_the_verdicts_of_the_official_checker(release: str) -> None:
+    folder = os.environ.get("CALLWRIGHT_BFCL")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("the wheels of bfcl-eval are not here (CALLWRIGHT_BFCL, a folder of pip download --no-deps)")
+    program = Path(__file__).parents[3] / "benchmarks" / "bfcl_speed.py"
+    wheel = Path(folder) / f"bfcl_eval-{release}-py3-none-any.whl"
+    command = [sys.executable, str(program), "--wheel", str(wheel), "--mutants", "1", "--rounds", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert " 0 differ" in done.stdout
 
 
 def test_a_benchmark_is_pickled_with_its_tasks(small: Path) -> None:
