@@ -20,6 +20,8 @@ import callwright as cw
 from callwright_plugins.nestful.benchmark import Nestful
 
 OFFICIAL = 150.0
+#: Answers that are judged together, as by ``callwright benchmark judge``.
+AT_ONCE = 64
 
 
 def speed(title: str, benchmark: Nestful, rows: list[dict[str, object]], repeat: int) -> None:
@@ -28,7 +30,9 @@ def speed(title: str, benchmark: Nestful, rows: list[dict[str, object]], repeat:
     rates, masked = [], 0
     for _ in range(repeat + 1):  # the first starts the process and compiles what is called
         start = time.perf_counter()
-        found = [benchmark.judge(attempt.task, attempt) for attempt in attempts]
+        found = []
+        for at in range(0, len(attempts), AT_ONCE):
+            found += benchmark.judge_together([(attempt.task, attempt) for attempt in attempts[at : at + AT_ONCE]])
         rates.append(len(found) / (time.perf_counter() - start))
         masked = sum(one.masked is not None for one in found)
     rate = median(rates[1:])

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from callwright.environments.protocol import By, Outcome, Session
     from callwright.language.program import Call
     from callwright.plugins import Lazy
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from callwright.walk.tasks import Task
 
 #: Raised when a hook is added; a removed or renamed argument goes through a deprecation window of one minor version.
-HOOKSPEC_VERSION = 1
+HOOKSPEC_VERSION = 2
 
 hookspec = pluggy.HookspecMarker("callwright")
 hookimpl = pluggy.HookimplMarker("callwright")
@@ -154,3 +156,8 @@ def callwright_training_step(metrics: Mapping[str, object]) -> None:
 @hookspec
 def callwright_run_finished(run: Run) -> None:
     """A run ended and its report is written."""
+
+
+@hookspec
+def callwright_synthesis_finished(folder: Path) -> None:
+    """A synthesis ended; its folder holds the tasks and the manifest."""

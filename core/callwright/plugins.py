@@ -67,6 +67,7 @@ EVENTS: Final = (
     "callwright_attempt_scored",
     "callwright_training_step",
     "callwright_run_finished",
+    "callwright_synthesis_finished",
 )
 
 

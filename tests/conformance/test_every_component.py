@@ -18,11 +18,16 @@ REGISTRY = cw.default_registry()
 NEED_DATA = {
     "recorded": "depthbench_official",
     "depthbench-official": "depthbench_official",
+    "api-bank": "apibank",
+    "bamboogle": "bamboogle",
     "bfcl-v3": "bfcl/v3_git",
     "bfcl-v4": "bfcl/v4_package",
     "nestful": "nestful",
+    "t-eval": "teval",
     "when2call": "when2call",
 }
+#: What else they are given.
+GIVEN = {"t-eval": {"embedder": "trigrams"}}
 #: Components that cannot be made in a test of the core, and why.
 SKIPPED = {
     ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",
@@ -63,7 +68,7 @@ def options_of(name: str, data: Path) -> dict[str, Any]:
     folder = data / NEED_DATA[name]
     if not folder.is_dir():
         pytest.skip(f"{name} reads official files, which are not here (CALLWRIGHT_DATA)")
-    return {"data": str(folder)}
+    return {"data": str(folder), **GIVEN.get(name, {})}
 
 
 _MADE: dict[tuple[str, str], Any] = {}

@@ -33,6 +33,7 @@ PAGES = [
     "docs/security.md",
     "docs/embedding.md",
     "docs/dependency-graphs.md",
+    "docs/gates.md",
     "docs/recording.md",
     "docs/command-line.md",
     "docs/measuring.md",
@@ -51,6 +52,7 @@ PAGES = [
     "docs/intermediate-representations.md",
     "docs/toolrl-and-prove.md",
     "docs/teachers.md",
+    "docs/synthesis.md",
     "docs/synthesis-language.md",
     "docs/judges.md",
     "docs/village.md",
@@ -59,6 +61,7 @@ PAGES = [
     pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",
+    "docs/train-on-my-server.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]
 #: Runs the parts of a page one after the other in one interpreter and writes down what each printed.
@@ -158,6 +161,8 @@ def test_the_code_of_the_page_does_what_the_page_says(page: Any, name: str, tmp_
     assert todo, f"{name} has no code to run"
     (tmp_path / "_parts.json").write_text(json.dumps([(part.kind, part.content) for part in todo]), encoding="utf-8")
     environment = {**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "PYTHONPATH": "."}
+    # Where ``callwright`` is installed: a page may start it as a server.
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     command = [sys.executable, "-c", _RUNNER]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -273,6 +273,15 @@ PAPERS: dict[str, dict[str, Any]] = {
         for name, (path, rate) in PROVE_RATES.items()
     },
     "tier-qwen3-8b-sft": TIER_SFT,
+    "prove-qwen3-4b-sft": {
+        "ir": "hermes",
+        "reward.name": "prove",
+        "turns.assistant_turns": 10,
+        "turns.user_turns": 5,
+        "trainer.name": "sft",
+        "trainer.source": "references",
+        "trainer.epochs": 3,
+    },
     **{
         f"toolrl-{name}-{data}": {**TOOLRL_SFT, "corpus.file": file, "model.path": f"models/{path.partition('/')[2]}"}
         for name, path in TOOLRL_MODELS.items()

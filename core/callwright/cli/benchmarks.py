@@ -134,8 +134,9 @@ def judge(
     """Judge answers without a model.
 
     A row of ANSWERS (plain, .gz or .zst) is {"id", "completion"}, {"id", "messages"} or one of the benchmark's official
-    result rows, whose verdict is not read. OUT has {"id", "kind", "valid", "error_type"} for each, in the same order;
-    "valid" is null where nothing is known. Then the table is printed.
+    result rows, whose verdict is not read; some benchmarks also take an official result file, or a folder of them. OUT
+    has {"id", "kind", "valid", "error_type"} for each, in the same order; "valid" is null where nothing is known. Then
+    the table is printed.
     """
     from callwright.commands.jsonl import is_same_file
     from callwright.commands.safe_text import say
@@ -192,7 +193,6 @@ def _judged(made: Benchmark, answers: str, parser: Parser, registry: Registry) -
 
 
 def _answers(made: Benchmark, answers: str, parser: Parser, registry: Registry) -> Iterator[_Answer]:
-    from callwright.commands.jsonl import BadRow, RowFile
     from callwright.errors import DataError
     from callwright.walk.conditions import Conditions
     from callwright.walk.limits import limits_of
@@ -200,21 +200,35 @@ def _answers(made: Benchmark, answers: str, parser: Parser, registry: Registry) 
 
     tasks: dict[str, Task] = {task.id: task for task in made.tasks()}
     conditions = Conditions(limits=limits_of(made.corpus), users=kinds_of(registry))
+    for where, row in _answer_rows(made, answers):
+        row_id = next((row[name] for name in ("id", "sample_id", "uuid") if name in row), None)
+        task = tasks.get(row_id) if isinstance(row_id, str) else None
+        if task is None:
+            raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
+        try:
+            kind, attempt = _attempt(made, row, task, parser, conditions)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from error
+        stated = row.get("kind")
+        yield _Answer(where, row_id, stated if isinstance(stated, str) else kind, task, attempt)
+
+
+def _answer_rows(made: Benchmark, answers: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every row with its place: of a file of the benchmark's own kind, else of a file of rows."""
+    from callwright.commands.jsonl import BadRow, RowFile
+    from callwright.errors import DataError
+    from callwright.measuring.benchmark import ReadsAnswerFiles
+
+    found = made.answer_rows(Path(answers)) if isinstance(made, ReadsAnswerFiles) and answers != "-" else None
+    if found is not None:
+        yield from found
+        return
     with RowFile(answers) as rows:
         for row in rows:
             where = f"{rows.name}:{rows.number}"
             if isinstance(row, BadRow):
                 raise DataError(f"{where}: {row}")
-            row_id = next((row[name] for name in ("id", "sample_id", "uuid") if name in row), None)
-            task = tasks.get(row_id) if isinstance(row_id, str) else None
-            if task is None:
-                raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
-            try:
-                kind, attempt = _attempt(made, row, task, parser, conditions)
-            except DataError as error:
-                raise DataError(f"{where}: {error}") from error
-            stated = row.get("kind")
-            yield _Answer(where, row_id, stated if isinstance(stated, str) else kind, task, attempt)
+            yield where, row
 
 
 def _attempt(
@@ -256,7 +270,8 @@ def draw_values(result: Mapping[str, Any]) -> None:
     mark = "" if measured["official"] else " (not official)"
     shown = table("", "value", right=(1,), title=f"{measured['name']}:{measured['version']}{mark}")
     for name, value in result["values"].items():
-        shown.add_row(text(name), percent(value))
+        counted = name in measured.get("counts", ()) and value is not None
+        shown.add_row(text(name), f"{value:.2f}" if counted else percent(value))
     console = screen()
     console.print(shown)
     for reason in measured["why"]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from callwright.cli.benchmarks import package_option, settings_option
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
@@ -36,6 +37,8 @@ _STUCK_AFTER: Final = 3600.0
 )
 @options.data_option
 @options.corpus_settings
+@package_option
+@settings_option
 @click.option(
     "--ir",
     type=ComponentName("parser"),
@@ -105,6 +108,8 @@ def evaluate(
     benchmark: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
+    package: str | None,
+    given: tuple[str, ...],
     ir: str | None,
     split: str | None,
     sampler: str | None,
@@ -161,6 +166,8 @@ def evaluate(
         raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME")
     if benchmark is not None and split is not None:
         raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")
+    if benchmark is None and (package or given):
+        raise click.UsageError("--package and --benchmark-option go with --benchmark")
     if recipe is not None and (ir or data or corpus_options or instances):
         raise click.UsageError("--ir, --data, --corpus-option, --instances go with --corpus; use --set with a recipe")
     if recipe is not None and turns is not None:
@@ -169,8 +176,8 @@ def evaluate(
         raise click.UsageError("--set goes with --recipe")
     if recipe is not None:
         loaded = load_recipe(recipe, overrides)
-        parts, given = (SAMPLED, [f"sampler.{key}" for key in keys]) if chosen is None else (SCORED, [])
-        allow(loaded, app.registry, parts, yes=yes, given=given)
+        parts, stated = (SAMPLED, [f"sampler.{key}" for key in keys]) if chosen is None else (SCORED, [])
+        allow(loaded, app.registry, parts, yes=yes, given=stated)
     if recipe is None and reward == OWN:
         raise click.UsageError("--reward own is that of a recipe: give --recipe, or the name of a reward")
     tables = [tuple(key.strip() for key in keys_of.split(",") if key.strip()) for keys_of in by]
@@ -188,7 +195,12 @@ def evaluate(
         overrides=overrides,
         corpus=corpus,
         benchmark=benchmark,
-        options={**options.corpus_keys(data, corpus_options), **({"instances": True} if instances else {})},
+        options={
+            **options.corpus_keys(data, corpus_options),
+            **({} if package is None else {"package": package}),
+            **options.key_values(given, "--benchmark-option"),
+            **({"instances": True} if instances else {}),
+        },
         ir=ir or "json",
         split=split,
         sampler=chosen,

@@ -117,6 +117,7 @@ def synthesize(
             f"stopped before more than {max_cost:g} were spent; nothing in {folder} is lost; the same command with a "
             "higher --max-cost goes on"
         ) from spent
+    app.registry.hook.callwright_synthesis_finished(folder=folder)
     if as_json:
         click.echo(json.dumps(found, indent=2, sort_keys=True))
         return

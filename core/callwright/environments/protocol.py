@@ -319,6 +319,18 @@ class Disposable(Protocol):
 
 
 @runtime_checkable
+class Suggests(Protocol):
+    """An environment that says what to write where its tools take free text.
+
+    ``suggestions`` is a :class:`callwright.environments.knowledge.suggestions.Suggestions`, or ``None``.
+    """
+
+    @property
+    def suggestions(self) -> Any:
+        """Templates of texts, with gaps for what results told."""
+
+
+@runtime_checkable
 class HoldsTools(Protocol):
     """An environment of tools that are given to it: whose code runs there is their matter, not that of its own class.
 

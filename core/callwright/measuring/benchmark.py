@@ -8,6 +8,7 @@ backend) makes its results say that they are not official, and why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from attrs import evolve, field, frozen
@@ -157,6 +158,18 @@ class JudgesTogether(Protocol):
         """What :meth:`Benchmark.judge` says of each, in their order."""
 
 
+@runtime_checkable
+class ReadsAnswerFiles(ReadsAnswers, Protocol):
+    """What a benchmark adds that knows whole files, or folders, in which its official program leaves answers."""
+
+    def answer_rows(self, path: Path) -> Iterable[tuple[str, Mapping[str, Any]]] | None:
+        """The rows that :meth:`answer` reads, with their ``id``, and where each stands; ``None`` if the file is not one
+        of these, and is read as rows.
+
+        Raises :class:`callwright.errors.DataError` for one that is, and is damaged.
+        """
+
+
 def version_of(name: str, version: str | None, versions: Sequence[str]) -> str:
     """The version that is meant. Raises :class:`callwright.UsageError` for one that a benchmark does not have."""
     if version is None:
@@ -208,7 +221,9 @@ def attempt_of(
     if not isinstance(stated, list):
         raise DataError("'messages' is no list")
     messages = [Message.from_openai(one) for one in stated]
-    answers = [turn_text(one, parser, native=True) for one in messages if one.role == "assistant"]
+    answers = [
+        Completion(turn_text(one, parser, native=True), message=one) for one in messages if one.role == "assistant"
+    ]
     if answers and _has_user(task, conditions):
         return "messages", _led(answers, task, parser, conditions)
     return "messages", Attempt(task, answers if len(answers) > 1 else answers[0] if answers else "", parser, conditions)
@@ -234,14 +249,14 @@ def _texts(written: Any, parser: Parser) -> list[str]:
     return listed
 
 
-def _led(texts: Sequence[str], task: Task, parser: Parser, conditions: Conditions) -> Attempt:
+def _led(answers: Sequence[Completion | str], task: Task, parser: Parser, conditions: Conditions) -> Attempt:
     """These completions in a conversation with the task's user, as far as it goes on."""
     talk = Conversation(task, parser, (Message.user(task.query),), conditions)
     try:
-        for text in texts:
+        for one in answers:
             if talk.over:
                 break
-            talk.accept(Completion(text))
+            talk.accept(Completion(one) if isinstance(one, str) else one)
         return talk.attempt
     finally:
         talk.close()
@@ -275,12 +290,14 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
 
 
 def about(made: Benchmark) -> dict[str, Any]:
-    """What a result says of its benchmark."""
+    """What a result says of its benchmark; ``counts`` are figures that are no shares, of its attribute of that name."""
+    counts = list(getattr(made, "counts", ()))
     return {
         "name": made.name,
         "version": made.version,
         "official": not made.unofficial,
         "why": list(made.unofficial),
+        **({"counts": counts} if counts else {}),
     }
 
 

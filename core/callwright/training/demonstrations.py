@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from callwright.language.messages import Message
 from callwright.language.program import Program
+from callwright.training.spoken_references import conversation_of, speaks
 from callwright.walk.tasks import Task
 
 #: What a policy is shown. A program is written in the form of the recipe; where episodes have several turns its calls
@@ -42,5 +43,11 @@ class References(Protocol):
 
 
 def reference_of(corpus: object, task: Task) -> Shown | None:
-    """What is to be shown for a task of ``corpus``: what the corpus says, else the reference program."""
-    return corpus.reference(task) if isinstance(corpus, References) else task.program
+    """What is to be shown for a task of ``corpus``: what the corpus says, else the conversation that a reference stated
+    turn by turn makes with the task's user, else the reference program.
+    """
+    if isinstance(corpus, References):
+        return corpus.reference(task)
+    if speaks(task):
+        return conversation_of(task)
+    return task.program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.sessions import briefing_of
@@ -30,6 +30,10 @@ from callwright.walk.trace import CallRecord
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
+
+#: The key of a task's facts under which its own prompt stands, a sequence of messages: a benchmark that words all of it
+#: itself is asked in these words, whatever form is asked for, and answered in text.
+PROMPT: Final = "prompt"
 
 
 def build_messages(
@@ -57,12 +61,17 @@ def build_messages(
     (:class:`callwright.language.teaching.TeachesWhatIsAllowed`) teach what they allow. Without them the instructions
     hold for several turns.
 
+    A task that has a prompt of its own (:data:`PROMPT` among its facts) gets that one, and nothing is added to it.
+
     Plugins that listen to ``callwright_prompt`` may change the messages, which they get in the wire format.
 
     Raises :class:`callwright.errors.DataError` for a shot without a reference program,
     :class:`callwright.errors.CannotExpress` for one that the form cannot write, and
     :class:`callwright.errors.ComponentError` where a plugin left something else than messages.
     """
+    own = task.facts.get(PROMPT)
+    if own is not None:
+        return _heard(own, task, registry)
     if native:
         return _heard(_native_messages(task, parser, shots, limits), task, registry)
     offered, briefing = _offered(task), _briefing(task)

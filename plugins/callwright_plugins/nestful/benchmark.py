@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from attrs import evolve
+
 from callwright.errors import InfrastructureFailure, UnknownName
 from callwright.language.parser import Parser
 from callwright.measuring.benchmark import Judged, Judgement, Need, mean, shares, version_of
@@ -13,12 +15,14 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Task
 from callwright_plugins.nestful import NAME
 from callwright_plugins.nestful.answers import OfficialAnswer, official, written_of
-from callwright_plugins.nestful.corpus import NestfulCorpus
+from callwright_plugins.nestful.corpus import NestfulCorpus, Win
 from callwright_plugins.nestful.matching import compare, f1, gold_labels
 from callwright_plugins.nestful.reading import Sample
 
 #: Samples of the whole release, by version.
 WHOLE: Final[Mapping[str, int]] = {"2": 1861, "1": 300}
+#: The error of a judgement that waits for the execution.
+_OPEN: Final = "to be executed"
 _PARTS: Final = ("win", "em", "partial", "full", "partial grounded", "full grounded")
 
 
@@ -97,6 +101,20 @@ class Nestful:
         The error is ``no_call``, ``unparsed``, ``other_answer`` or why there is no answer: ``unknown_function``,
         ``unresolved``, ``outputs``, ``raised``, ``timeout``; of version 1 ``other_calls``.
         """
+        return self.judge_together([(task, attempt)])[0]
+
+    def judge_together(self, attempts: Sequence[tuple[Task, Attempt]]) -> list[Judgement]:
+        """The same of several, which are executed in one go."""
+        begun = [(self.corpus.samples[task.id], *self._compared(task, attempt)) for task, attempt in attempts]
+        asked = [place for place, (_, _, judgement) in enumerate(begun) if judgement.error == _OPEN]
+        wins = self.corpus.wins([begun[place][:2] for place in asked]) if asked else []
+        judged = [judgement for _, _, judgement in begun]
+        for place, won in zip(asked, wins, strict=True):
+            judged[place] = _executed(begun[place][0], judged[place], won)
+        return judged
+
+    def _compared(self, task: Task, attempt: Attempt) -> tuple[Any, Judgement]:
+        """The written calls and what comparing them says; the error is :data:`_OPEN` where they are to be executed."""
         sample = self.corpus.samples[task.id]
         if isinstance(attempt, OfficialAnswer):
             written, labelled = attempt.written, attempt.labelled
@@ -111,20 +129,15 @@ class Nestful:
         }
         labels = compared.labels()
         if not written:
-            error = "unparsed" if attempt.program is None and not isinstance(attempt, OfficialAnswer) else "no_call"
+            unread = attempt.program is None and not isinstance(attempt, OfficialAnswer)
             known = {**parts, "win": 0.0, "em": 0.0} if self.version == "2" else parts
-            return Judgement(correct=False, score=0.0, error=error, parts=known, labels=labels)
+            return written, Judgement(
+                correct=False, score=0.0, error="unparsed" if unread else "no_call", parts=known, labels=labels
+            )
         if self.version == "1":
             right = compared.partial_grounded == 1
-            return Judgement(right, float(right), "" if right else "other_calls", parts, labels=labels)
-        try:
-            right, why, told, shown = self.corpus.win(sample, written)
-        except InfrastructureFailure as lost:
-            return Judgement(correct=False, score=0.0, parts=parts, masked=str(lost), labels=labels)
-        parts |= {"win": float(right), "em": float(compared.partial == 1 and not why)}
-        error = "" if right else why or "other_answer"
-        evidence = (told,) if told else () if right else (_differs(sample, shown),)
-        return Judgement(right, float(right), error, parts, evidence, labels=labels)
+            return written, Judgement(right, float(right), "" if right else "other_calls", parts, labels=labels)
+        return written, Judgement(correct=False, score=0.0, error=_OPEN, parts=parts, labels=labels)
 
     def aggregate(self, judged: Sequence[Judged]) -> Mapping[str, float | None]:
         """``overall`` (which is ``win``; of version 1 ``full grounded``), the shares, and the two F1.
@@ -157,6 +170,17 @@ def _mean_part(judged: Sequence[Judged], part: str) -> float | None:
         if part in one.judgement.parts:
             tasks.setdefault(one.task, []).append(one.judgement.parts[part])
     return mean([sum(values) / len(values) for _, values in sorted(tasks.items())])
+
+
+def _executed(sample: Sample, begun: Judgement, won: Win | InfrastructureFailure) -> Judgement:
+    """The judgement on calls that were executed, or could not be."""
+    if isinstance(won, InfrastructureFailure):
+        return evolve(begun, error="", masked=str(won))
+    right, why, told, shown = won
+    parts = {**begun.parts, "win": float(right), "em": float(begun.parts["full"] == 1 and not why)}
+    error = "" if right else why or "other_answer"
+    evidence = (told,) if told else () if right else (_differs(sample, shown),)
+    return evolve(begun, correct=right, score=float(right), error=error, parts=parts, evidence=evidence)
 
 
 def _differs(sample: Sample, shown: str) -> str:

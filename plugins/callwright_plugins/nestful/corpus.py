@@ -25,6 +25,8 @@ SECONDS: Final = 10.0
 #: How long a process that does not look at its clock is waited for, over that.
 _PATIENCE: Final = 20.0
 _FILE: Final = "execution.py"
+#: Whether the answer is gold; why there is none; that in words; the answer as text.
+Win = tuple[bool, str, str, str]
 
 
 class NestfulCorpus:
@@ -125,24 +127,28 @@ class NestfulCorpus:
 
     # Execution --------------------------------------------------------------------------------------------------------
 
-    def win(self, sample: Sample, written: Any) -> tuple[bool, str, str, str]:
-        """Whether written calls give the gold answer; why there is none; that in words; the answer as text.
+    def wins(self, asked: Sequence[tuple[Sample, Any]]) -> list[Win | InfrastructureFailure]:
+        """For written calls of samples: whether they give the gold answer; why not; that in words; the answer as text.
 
-        Raises :class:`callwright.InfrastructureFailure` where nothing is known: a call that is not in the table of
-        recorded results, a module that is not installed, a process that was lost.
+        In its place stands why nothing is known: a call that is not in the table of recorded results, a module that is
+        not installed, a process that was lost. Several are sent to the process at once; if it is lost, one by one.
         """
         if self._folder is None:
-            right, why, told, shown = followed(written, sample.tools, sample.gold, self._table)
-            if why == "unknown":
-                raise InfrastructureFailure(f"{told}; name the release's functions (--package DIR)")
-            return right, why, told, shown
-        text = f'{{"calls": {json.dumps(written)}, {self._rest(sample)}}}'
+            return [self._looked_up(sample, written) for sample, written in asked]
+        texts = [f'{{"calls": {json.dumps(written)}, {self._rest(sample)}}}' for sample, written in asked]
         try:
-            right, why, told, shown = self._code.call(f"{_FILE}:win", str(self._folder), text, SECONDS)
-        except ForeignRaised as error:  # a file of functions that ends the interpreter while it is loaded
-            raise InfrastructureFailure(str(error)) from error
-        if why == "missing":
-            raise ForeignLost(why, f"{told}; install it, or name an interpreter that has it (interpreter=PATH)")
+            limit = len(texts) * SECONDS + _PATIENCE
+            found = self._code.call(f"{_FILE}:win_each", str(self._folder), texts, SECONDS, time_limit=limit)
+        except (ForeignLost, ForeignRaised) as error:  # raised by a file that ends the interpreter as it is loaded
+            if len(asked) > 1:
+                return [one for pair in asked for one in self.wins([pair])]
+            return [InfrastructureFailure(str(error))]
+        return [_known(one) for one in found]
+
+    def _looked_up(self, sample: Sample, written: Any) -> Win | InfrastructureFailure:
+        right, why, told, shown = followed(written, sample.tools, sample.gold, self._table)
+        if why == "unknown":
+            return InfrastructureFailure(f"{told}; name the release's functions (--package DIR)")
         return right, why, told, shown
 
     def _rest(self, sample: Sample) -> str:
@@ -189,6 +195,13 @@ class NestfulCorpus:
             except (KeyError, TypeError, AttributeError, IndexError) as error:
                 raise DataError(f"{where}: no trace of a sample: {type(error).__name__}: {error}") from error
         return table
+
+
+def _known(found: Any) -> Win | InfrastructureFailure:
+    right, why, told, shown = found
+    if why == "missing":
+        return InfrastructureFailure(f"{told}; install it, or name an interpreter that has it (interpreter=PATH)")
+    return right, why, told, shown
 
 
 def _refers(value: Any) -> bool:

@@ -11,6 +11,7 @@ that it equals a gold answer of 0. Every file of a function is executed anew for
 
 from __future__ import annotations
 
+import ast
 import copy
 import importlib.util
 import json
@@ -130,15 +131,40 @@ def _listed(value: Any) -> Any:
 
 
 class _Loader(SourceFileLoader):
-    """A file that is read and compiled once, however often a module is made of it."""
+    """A file that is read and compiled once, however often a module is made of it.
+
+    ``stateless``: it holds nothing but imports and functions that remember nothing, so one module of it will do.
+    """
 
     _code: CodeType | None = None
+    stateless = False
+    module: Any = None
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code of the file."""
         if self._code is None:
-            self._code = self.source_to_code(self.get_data(self.path), self.path)
+            source = self.get_data(self.path)
+            self._code = self.source_to_code(source, self.path)
+            self.stateless = _is_stateless(ast.parse(source))
         return self._code
+
+
+def _is_stateless(tree: ast.Module) -> bool:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            given = [*node.args.defaults, *node.args.kw_defaults]
+            if node.decorator_list or not all(one is None or isinstance(one, ast.Constant) for one in given):
+                return False
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return False
+    nodes = list(ast.walk(tree))
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    kept = any(  # on a function: its attributes outlive a call
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in functions
+        for node in nodes
+    )
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return not kept and "globals" not in names and not any(isinstance(node, ast.Global) for node in nodes)
 
 
 class _Functions:
@@ -158,6 +184,9 @@ class _Functions:
         loader = self._loaders.get(file)
         if loader is None:
             loader = self._loaders[file] = _Loader(file, str(self._folder / file))
+        if loader.module is not None:
+            kept: Callable[..., Any] = getattr(loader.module, name)
+            return kept
         spec = importlib.util.spec_from_file_location(file, loader.path, loader=loader)
         if spec is None:
             raise ImportError(file)
@@ -167,8 +196,23 @@ class _Functions:
             loader.exec_module(module)
         except ImportError as error:
             raise Missing(f"{file} imports what is not installed: {error}") from None
+        if loader.stateless:
+            loader.module = module
         found: Callable[..., Any] = getattr(module, name)
         return found
+
+    def prepare(self, calls: Any) -> None:
+        """Load what was not loaded yet, so that what it imports does not take the time of a sequence."""
+        for call in calls if isinstance(calls, list) else ():
+            name = call.get("name") if isinstance(call, dict) else None
+            if not isinstance(name, str):
+                continue
+            file = BASIC if name in self._basic else self._files.get(name)
+            if file is not None and file not in self._loaders:
+                try:
+                    self.find(name)
+                except BaseException:  # it is said when it is called
+                    continue
 
 
 _OPENED: dict[str, _Functions] = {}
@@ -192,6 +236,7 @@ def win(folder: str, text: str, seconds: float) -> list[Any]:
     """
     stated = json.loads(text)
     functions = _functions(folder)
+    functions.prepare(stated["calls"])
     found: Any = False
     why = told = ""
     signal.signal(signal.SIGALRM, _too_long)
@@ -211,12 +256,19 @@ def win(folder: str, text: str, seconds: float) -> list[Any]:
     return [right, why, told, "" if why else _text(found)]
 
 
+def win_each(folder: str, texts: list[str], seconds: float) -> list[list[Any]]:
+    """:func:`win` of each of several sequences."""
+    return [win(folder, text, seconds) for text in texts]
+
+
 def run(folder: str, name: str, given: list[Any], seconds: float) -> Any:
     """What one function gives for arguments by position. Raises whatever it raises."""
+    functions = _functions(folder)
+    functions.prepare([{"name": name}])
     signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        return _functions(folder).find(name)(*given)
+        return functions.find(name)(*given)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -30,7 +30,9 @@ _LABEL: Final = re.compile(r"(\$?var_?)[0-9]+")
 _TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "int or float": {"type": "number"},
     "list of float": {"type": "array", "items": {"type": "number"}},
+    "Enum": {},
 }
+_KNOWN: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 #: What a parameter says that is no JSON Schema.
 _NO_SCHEMA: Final = ("required", "optional", "allowed_values", "possible_values", "default_value", "example")
 
@@ -68,10 +70,14 @@ def spec_of(tool: Mapping[str, Any]) -> ToolSpec:
             stated = stated if isinstance(stated, Mapping) else {}
             kept = {key: value for key, value in stated.items() if key not in _NO_SCHEMA}
             kind = kept.get("type")
-            known = _TYPES.get(kind) if isinstance(kind, str) else None
-            schema = normalise({**kept, **known} if known else kept)
-            if stated.get("allowed_values"):
-                schema["enum"] = list(stated["allowed_values"])
+            if isinstance(kind, str) and kind in _TYPES:
+                kept = {key: value for key, value in kept.items() if key != "type"} | dict(_TYPES[kind])
+            schema = normalise(kept)
+            if isinstance(schema.get("type"), str) and schema["type"] not in _KNOWN:  # "Date (yyyy-mm-dd)"
+                schema["description"] = f"{schema.get('description', '')} ({schema.pop('type')})".strip()
+            allowed = stated.get("allowed_values")
+            if allowed and isinstance(allowed, list):  # not in words, such as "1-100"
+                schema["enum"] = allowed
             properties[name] = schema
             if stated.get("required", not stated.get("optional", False)):
                 required.append(name)

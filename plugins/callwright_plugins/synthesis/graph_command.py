@@ -59,7 +59,7 @@ def graph_(app: App, /, name: str, settings: tuple[str, ...], toolsets: tuple[st
     need_networkx()
     environment = make_environment(app, name, settings, toolsets)
     if given["check"] is not None:
-        _check(environment, Path(given["check"]), given["as_json"])
+        check_graph_file(environment, Path(given["check"]), given["as_json"])
         return
     graph = _graph(environment, given)
     if given["edge"] is not None:
@@ -129,7 +129,8 @@ def _graph(environment: Environment, given: dict[str, Any]) -> Graph:
     return graph
 
 
-def _check(environment: Environment, path: Path, as_json: bool) -> None:
+def check_graph_file(environment: Environment, path: Path, as_json: bool) -> None:
+    """Make the calls of every proof of a graph again, and say which no longer hold: the exit status is 1 then."""
     from callwright_plugins.synthesis.graph.checking import check_graph
 
     checked = check_graph(environment, read_graph(path))

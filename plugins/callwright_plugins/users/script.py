@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright.environments.goals import Goal
 from callwright.errors import DataError, UnknownName, UsageError
@@ -19,11 +19,16 @@ _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 @frozen
 class Request:
-    """A later request: what is said and done, where ``when`` holds (``None``: always)."""
+    """A later request: what is said and done, where ``when`` holds (``None``: always).
+
+    ``knows`` and ``tells`` are what the user knows, and how it tells it, from then on.
+    """
 
     say: str
     when: Mapping[str, Any] | None = None
     calls: tuple[Call, ...] = ()
+    knows: Mapping[str, Any] = field(factory=dict)
+    tells: Mapping[str, str] = field(factory=dict)
 
 
 @frozen
@@ -178,9 +183,13 @@ def read_requests(given: Any) -> tuple[Request, ...]:
         if isinstance(one, str):
             made.append(Request(read_text(where, one)))
             continue
-        stated = read_object(where, one, {"say"}, {"when", "calls"})
+        stated = read_object(where, one, {"say"}, {"when", "calls", "knows", "tells"})
         calls = read_calls(stated.get("calls", ()), f"{where}.calls")
-        made.append(Request(read_text(where, stated["say"]), read_goal(where, stated.get("when")), calls))
+        knows = dict(read_mapping(f"{where}.knows", stated.get("knows", {})))
+        tells = read_mapping(f"{where}.tells", stated.get("tells", {}))
+        read_names(f"{where}.tells", tells, knows)
+        told = {name: read_text(f"{where}.tells.{name}", sentence) for name, sentence in tells.items()}
+        made.append(Request(read_text(where, stated["say"]), read_goal(where, stated.get("when")), calls, knows, told))
     return tuple(made)
 
 

@@ -49,14 +49,14 @@ class Scripted:
     that the query tells already. ``asked``: for a name, the words by which a question for it is recognised (the name
     itself, ``_`` read as a space, if left out). ``tells``: for a name, the sentence that tells it; ``{name}`` in any
     sentence stands for what is known by that name. ``then``: later requests, texts or objects with ``say``, ``when`` (a
-    goal: where it does not hold, the request is passed over) and ``calls``; one each time the agent ends its turn
-    without asking. ``satisfied``: the goal at which the user says ``thanks`` and is done; without one it is done when
-    ``then`` is used up. ``patience``: how often it says ``insists``, or the same again, before it gives up.
-    ``confirms``: ``words`` of a request for confirmation, and what to ``say``. ``does``: ``words`` of a request to do
-    something, the ``calls`` of the user's own tools that do it, and what to ``say``. ``mistakes``: the probability that
-    a value is told wrong at first; it is put right when the agent asks again or says that something failed.
-    ``changes``: of mind, each with a probability ``p``, what to ``say``, and the ``knows`` and the goal ``satisfied``
-    from then on.
+    goal: where it does not hold, the request is passed over), ``calls``, and the ``knows`` and ``tells`` that it has
+    from then on; one each time the agent ends its turn without asking. ``satisfied``: the goal at which the user says
+    ``thanks`` and is done; without one it is done when ``then`` is used up. ``patience``: how often it says
+    ``insists``, or the same again, before it gives up. ``confirms``: ``words`` of a request for confirmation, and what
+    to ``say``. ``does``: ``words`` of a request to do something, the ``calls`` of the user's own tools that do it, and
+    what to ``say``. ``mistakes``: the probability that a value is told wrong at first; it is put right when the agent
+    asks again or says that something failed. ``changes``: of mind, each with a probability ``p``, what to ``say``, and
+    the ``knows`` and the goal ``satisfied`` from then on.
 
     Raises :class:`callwright.UsageError` for options that are something else.
     """
@@ -82,7 +82,9 @@ class Scripted:
     ) -> None:
         self.knows = dict(read_mapping("knows", knows or {}))
         self.changes = read_changes(changes)
-        known = {**self.knows, **{name: value for change in self.changes for name, value in change.knows.items()}}
+        self.then = read_requests(then)
+        later = [*(change.knows for change in self.changes), *(request.knows for request in self.then)]
+        known = {**self.knows, **{name: value for knows in later for name, value in knows.items()}}
         if isinstance(opening, str):
             raise wrong("opening", "a list of names", opening)
         read_names("opening", opening, known)
@@ -96,7 +98,6 @@ class Scripted:
         sentences = read_mapping("tells", tells or {})
         read_names("tells", sentences, known)
         self.tells = {name: read_text(f"tells.{name}", sentence) for name, sentence in sentences.items()}
-        self.then = read_requests(then)
         self.satisfied = read_goal("satisfied", satisfied)
         if type(patience) is not int or patience < 0:
             raise wrong("patience", "a whole number from 0", patience)
@@ -124,6 +125,7 @@ class Following:
         self._told = set(script.opening)
         self._wrong: set[str] = set()
         self._then = list(script.then)
+        self._tells = dict(script.tells)
         self._changes = [
             change
             for number, change in enumerate(script.changes)
@@ -168,7 +170,7 @@ class Following:
 
     def _tell(self, name: str, session: Looks) -> str:
         value = self._value(name, session)
-        sentence = self._script.tells.get(name, "{name}: {value}.")
+        sentence = self._tells.get(name, "{name}: {value}.")
         random = Random(f"{self._seed}/mistake/{name}")
         slips = name not in self._told and random.random() < self._script.mistakes
         if slips:
@@ -193,6 +195,9 @@ class Following:
         while self._then:
             request = self._then.pop(0)
             if request.when is None or session.check_goal(request.when).equal:
+                self._knows.update(request.knows)
+                self._tells.update(request.tells)
+                self._told -= request.knows.keys()
                 return Said(self._filled(request.say, session), request.calls)
         if self._satisfied is None or session.check_goal(self._satisfied).equal:
             return Said(script.thanks, done=True)

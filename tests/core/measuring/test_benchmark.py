@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -46,9 +47,21 @@ class Small(CorpusBenchmark):
         return Judgement(made == wanted, float(made == wanted), "" if made == wanted else "wrong_func", {"n": 1.0})
 
 
+class Together(Small):
+    """The same, which judges many attempts at once."""
+
+    name = "together"
+    sizes: ClassVar[list[int]] = []
+
+    def judge_together(self, attempts: Sequence[tuple[cw.Task, cw.Attempt]]) -> list[Judgement]:
+        self.sizes.append(len(attempts))
+        return [self.judge(task, attempt) for task, attempt in attempts]
+
+
 @pytest.fixture(scope="module")
 def app() -> App:
-    plugin = SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: [cw.Lazy("small", Small)]))
+    registered = [cw.Lazy("small", Small), cw.Lazy("together", Together)]
+    plugin = SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: registered))
     return App(registry=load_plugins(extra={"small": plugin}))
 
 
@@ -167,6 +180,26 @@ def test_answers_are_judged_without_a_model(app: App, tmp_path: Path) -> None:
     assert invoke(app, *words[:-1], tmp_path / "answers.jsonl").exit_code == 2
 
 
+def test_a_benchmark_that_judges_together_is_given_many_answers_in_their_order(app: App, tmp_path: Path) -> None:
+    parser, tasks = cw.parser("json"), [task for task in Small().tasks("single") if task.program is not None]
+    rows = []
+    for at in range(130):
+        task = tasks[at % len(tasks)]
+        assert task.program is not None
+        rows.append({"id": task.id, "completion": parser.render(task.program) if at % 3 else f"nonsense {at}"})
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written = []
+    for name in ("small", "together"):
+        words = ("benchmark", "judge", name, tmp_path / "answers.jsonl", "-o", tmp_path / f"{name}.jsonl", "--json")
+        assert invoke(app, *words).exit_code == 0
+        written.append((tmp_path / f"{name}.jsonl").read_text())
+    assert written[0] == written[1]
+    assert Together.sizes == [64, 64, 2]
+    (tmp_path / "answers.jsonl").write_text(json.dumps(rows[0]) + "\n" + json.dumps({"id": rows[1]["id"]}) + "\n")
+    refused = invoke(app, "benchmark", "judge", "together", tmp_path / "answers.jsonl", "-o", tmp_path / "o.jsonl")
+    assert (refused.exit_code, "answers.jsonl:2: the row holds no answer" in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("form", ["json", "hermes", "xml"])
 def test_gold_answers_of_depthbench_are_right_as_completions(app: App, tmp_path: Path, form: str) -> None:
     made, parser = app.registry.create("benchmark", "depthbench-v1"), cw.parser(form)
@@ -242,3 +275,38 @@ def test_a_masked_judgement_masks_the_verdict() -> None:
 def _typed(benchmark: Small) -> Any:
     checked: Benchmark = benchmark
     return checked
+
+
+class Filed(Small):
+    """One whose official program writes a line for each task: id, then answer."""
+
+    def answer_rows(self, path: Path) -> Any:
+        if path.suffix != ".tsv":
+            return None
+        lines = path.read_text().splitlines()
+        return [
+            (f"{path}:{at}", dict(zip(("id", "said"), line.split("\t"), strict=True)))
+            for at, line in enumerate(lines, 1)
+        ]
+
+    def answer(self, row: Any, parser: Any) -> cw.Attempt | None:
+        return cw.Attempt(self.corpus.task(row["id"]), row["said"], parser) if "said" in row else None
+
+
+def test_an_official_file_is_read_by_its_benchmark_and_any_other_as_rows(tmp_path: Path) -> None:
+    plugin = SimpleNamespace(callwright_benchmarks=cw.hookimpl(lambda: [cw.Lazy("small", Filed)]))
+    app = App(registry=load_plugins(extra={"filed": plugin}))
+    parser = cw.parser("json")
+    task = next(task for task in Small().tasks("single") if task.program is not None)
+    assert task.program is not None
+    gold = parser.render(task.program).replace("\n", " ")
+    (tmp_path / "official.tsv").write_text(f"{task.id}\t{gold}\n{task.id}\tnonsense\n")
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"id": task.id, "completion": gold}) + "\n")
+    words = ("benchmark", "judge", "small", "-o", tmp_path / "out.jsonl")
+    assert invoke(app, *words, tmp_path / "official.tsv").exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(row["kind"], row["valid"]) for row in rows] == [("official", True), ("official", False)]
+    assert invoke(app, *words, tmp_path / "rows.jsonl").exit_code == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["kind"] == "completion"
+    (tmp_path / "bad.tsv").write_text("nobody\tso\n")
+    assert f"{tmp_path / 'bad.tsv'}:1: small:2 has no task 'nobody'" in invoke(app, *words, tmp_path / "bad.tsv").stderr

@@ -13,7 +13,7 @@ from attrs import evolve
 import callwright as cw
 from callwright.errors import ComponentError, DataError
 from callwright.language import ToolCall
-from callwright.walk.prompt import build_messages, describe_tool, describe_tools, draw_shots
+from callwright.walk.prompt import PROMPT, build_messages, describe_tool, describe_tools, draw_shots
 from callwright.walk.sampling import offers_tools
 
 
@@ -207,3 +207,11 @@ def test_brief_tools_are_listed_in_few_words_and_templates_get_whole_functions(
         assert function["name"] == spec.name
         assert function["parameters"]["type"] == "object"
         assert function["parameters"].get("required", []) == list(spec.parameters.get("required", []))
+
+
+def test_a_task_that_words_its_own_prompt_is_asked_in_these_words(make_task: Any, list_parser: Any) -> None:
+    words = (cw.Message.system("Only a letter."), cw.Message.user("A or B?"))
+    task = evolve(make_task(4), facts={PROMPT: words})
+    for native in (False, True):
+        assert build_messages(task, list_parser, native=native) == words
+    assert build_messages(evolve(task, facts={}), list_parser) != words

@@ -73,6 +73,12 @@ ROWS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences have a minute, so that a busy machine changes no verdict; the release's limit is ten seconds."""
+    monkeypatch.setattr("callwright_plugins.nestful.corpus.SECONDS", 60.0)
+
+
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder like the release's, with its own samples and functions."""

@@ -141,7 +141,22 @@ def test_what_never_ends_fails_as_in_the_official_scorer(release: Path, monkeypa
     monkeypatch.setattr("callwright_plugins.nestful.corpus.SECONDS", 0.2)
     benchmark = Nestful(release, package=release)
     assert judged(benchmark, "half", [call(1, "forever")]).error == "timeout"
+    monkeypatch.setattr("callwright_plugins.nestful.corpus.SECONDS", 60.0)
     assert judged(benchmark, "pair", ROWS[4]["output"]).correct
+
+
+def test_judging_together_is_judging_one_by_one_though_one_ends_the_process(nestful: Nestful) -> None:
+    rows = [
+        *((row["sample_id"], row["output"]) for row in ROWS),
+        ("half", [call(1, "dies")]),
+        ("half", []),
+        ("half", [call(1, "add", 1, 1)]),
+        ("dice", ROWS[3]["output"]),
+    ]
+    attempts = [nestful.answer({"sample_id": sample, "calls": calls}, JSON) for sample, calls in rows]
+    together = nestful.judge_together([(one.task, one) for one in attempts if one is not None])
+    assert together == [judged(nestful, sample, calls) for sample, calls in rows]
+    assert [one.correct for one in together] == [True] * len(ROWS) + [False, False, False, True]
 
 
 # The table ------------------------------------------------------------------------------------------------------------
@@ -311,7 +326,11 @@ def test_the_first_release_is_read_and_matched(tmp_path: Path) -> None:
     specs = [
         {
             "name": "search",
-            "query_parameters": {"q": {"type": "string", "required": True}, "n": {"type": "int", "required": False}},
+            "query_parameters": {
+                "q": {"type": "string", "required": True},
+                "n": {"type": "Number", "required": False, "allowed_values": "1-100"},
+                "kind": {"type": "Enum", "required": False, "allowed_values": ["a", "b"]},
+            },
             "output_parameters": {"id": {"type": "string"}, "name": {"type": "string"}},
         },
         {"name": "book", "arguments": {"id": {"required": True}}, "output_parameters": {"code": {}}},
@@ -330,7 +349,9 @@ def test_the_first_release_is_read_and_matched(tmp_path: Path) -> None:
     assert dict(benchmark.categories) == {"executable": 1, "glaive": 1, "sgd": 1}
     for task in benchmark.tasks():
         assert task.program is not None
-        assert task.tools["search"].parameters["required"] == ["q"]
+        schema = task.tools["search"].parameters
+        assert (schema["required"], schema["properties"]["n"]) == (["q"], {"type": "number"})
+        assert schema["properties"]["kind"] == {"enum": ["a", "b"]}
         found = benchmark.judge(task, cw.Attempt(task, JSON.render(task.program), JSON))
         assert (found.correct, found.parts["partial grounded"]) == (True, 1.0)
         assert "win" not in found.parts
@@ -338,3 +359,16 @@ def test_the_first_release_is_read_and_matched(tmp_path: Path) -> None:
     assert (half.correct, half.error, half.parts["partial grounded"]) == (False, "other_calls", 0.5)
     assert set(benchmark.aggregate([])) >= {"overall", "partial", "full grounded", "f1 function"}
     assert Counter(benchmark.unofficial)["the folder holds 3 of the release's 300 samples"] == 1
+
+
+def test_evaluate_executes_what_a_sampler_writes(release: Path) -> None:
+    words = ["evaluate", "--benchmark", "nestful", "--data", str(release), "--package", str(release), "--json"]
+    app = App(registry=cw.default_registry())
+    result = CliRunner().invoke(
+        cli, [*words, "--sampler", "noisy-gold", "--sampler-option", "p=0.4", "--seed", "1"], obj=app
+    )
+    found = json.loads(result.stdout)
+    assert 0 < found["values"]["win"] < 1
+    assert found["masked"] == 0
+    refused = CliRunner().invoke(cli, ["evaluate", "--corpus", "toolworld-mini-v1", "--package", "."], obj=app)
+    assert "--package and --benchmark-option go with --benchmark" in refused.stderr

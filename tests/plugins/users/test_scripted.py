@@ -176,3 +176,16 @@ def test_the_recorded_user_says_its_lines_one_after_another() -> None:
     for wrong in ("One.", [3], [{"calls": []}], [{"say": "a", "call": []}], [{"say": "a", "calls": [{}]}]):
         with pytest.raises(UsageError):
             cw.user("replayed", says=wrong)
+
+
+def test_a_later_request_brings_what_is_known_from_then_on() -> None:
+    later = {"say": "Now the other one.", "knows": {"pin": "0815", "room": 4}, "tells": {"pin": "It is {pin}."}}
+    user = scripted(knows={"pin": "4711"}, then=[later])
+    assert talk(user, ["Your PIN? Your room?", "Done.", "The room? And the pin.", "Done."]) == [
+        "pin: 4711.",
+        "Now the other one.",
+        "It is 0815. room: 4.",
+        "Thank you, that is all.|",
+    ]
+    with pytest.raises(UsageError, match="knows"):
+        scripted(then=[{"say": "Now.", "tells": {"pin": "It is {pin}."}}])

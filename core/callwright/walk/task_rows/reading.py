@@ -50,6 +50,30 @@ def read_tasks(
     return TaskFile(Path(path), registry or default_registry(), any_version, trust, environments)
 
 
+def read_rows(path: str | Path) -> tuple[Head, Iterator[dict[str, Any]]]:
+    """The head of a file of tasks and its rows as they stand there: nothing is made of them, and nothing is started.
+
+    Raises :class:`callwright.errors.DataError` for what is no file of tasks, and for a damaged row when it comes.
+    """
+    path = Path(path)
+    rows, head = _opened(path)
+    try:
+        told = Head.from_json(head)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    return told, (_parsed(line, rows.where(place)) for place, line in enumerate(rows))
+
+
+def _parsed(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        row = json_value(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not valid JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: expected an object, found {type(row).__name__}")
+    return row
+
+
 class TaskFile(Sequence[Task]):
     """All tasks of a file, in its order. ``splits`` has those of each split, ``head`` what the file says of itself."""
 
@@ -94,7 +118,7 @@ class TaskFile(Sequence[Task]):
             if begin is not None:
                 task_id, split, depth = begin[1].decode("utf-8", "replace"), begin[2].decode(), int(begin[3])
             else:
-                row = self._parsed(line, place)
+                row = _parsed(line, self.where(place))
                 task_id, split, depth = row.get("id"), row.get("split"), row.get("depth", 0)
                 if not isinstance(task_id, str) or not isinstance(split, str) or type(depth) is not int:
                     raise DataError(f"{self.where(place)}: a task has an 'id', a 'split' and a 'depth'")
@@ -142,16 +166,7 @@ class TaskFile(Sequence[Task]):
 
     def row(self, place: int) -> dict[str, Any]:
         """A row as it stands in the file. Raises :class:`callwright.errors.DataError` for a damaged one."""
-        return self._parsed(self._rows[place], place)
-
-    def _parsed(self, line: bytes, place: int) -> dict[str, Any]:
-        try:
-            row = json_value(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{self.where(place)}: not valid JSON: {error}") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{self.where(place)}: expected an object, found {type(row).__name__}")
-        return row
+        return _parsed(self._rows[place], self.where(place))
 
     def _read(self, place: int) -> Task:
         try:

@@ -9,12 +9,14 @@ from typing import Any, ClassVar, Final
 from callwright.errors import UnknownName, UsageError
 from callwright.language.parser import Parser
 from callwright.measuring.benchmark import Judged, Judgement, Need, mean, shares, version_of
+from callwright.measuring.sources.source import Source
 from callwright.pickling import made_by
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.bfcl.multi_turn.entries import CATEGORIES, LIMITS
 from callwright_plugins.bfcl.multi_turn.environment import ClassesEnvironment
+from callwright_plugins.bfcl.multi_turn.package import FOLDER
 from callwright_plugins.bfcl.multi_turn.suite import MultiTurn
 
 
@@ -60,9 +62,15 @@ class MultiTurnCorpus(Corpus):
         return self._places[task_id]
 
 
+def _wheel(release: str, digest: str, size: int) -> Source:
+    take = {"bfcl_eval/data/": "", f"{FOLDER}/": FOLDER}
+    return Source("bfcl-eval", f"bfcl_eval-{release}-py3-none-any.whl", digest, size, take, "Apache-2.0")
+
+
 class BfclMultiTurn:
     """BFCL's multi-turn categories. Options: ``data``, a folder with BFCL's files, and ``package``, the pinned wheel.
 
+    ``package`` may be left out where ``data`` holds the classes, too, as ``callwright benchmark get`` leaves it.
     ``category`` takes one of the four alone. Raises :class:`callwright.UsageError` for another version or category, and
     without ``data``.
     """
@@ -70,6 +78,10 @@ class BfclMultiTurn:
     name: Final = "bfcl-multi-turn"
     versions: ClassVar[Sequence[str]] = ("v3", "v4")
     unofficial: ClassVar[Sequence[str]] = ()
+    sources: ClassVar[Mapping[str, Sequence[Source]]] = {
+        "v3": [_wheel("2025.8.6.2", "fdb996ac963ed1c6fce1eb4884053aae4a6de282fb931665a46dbeed204a228d", 1_746_683)],
+        "v4": [_wheel("2026.3.23", "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a", 1_925_664)],
+    }
 
     def __init__(
         self,
@@ -84,6 +96,8 @@ class BfclMultiTurn:
         if category is not None and category not in CATEGORIES:
             raise UnknownName(f"category of {self.name}", category, CATEGORIES)
         self._categories = CATEGORIES if category is None else (category,)
+        if package is None and (Path(data) / FOLDER).is_dir():
+            package = data
         self.corpus = MultiTurnCorpus(self.version, str(data), None if package is None else str(package))
 
     @property

@@ -49,14 +49,20 @@ def parsed_expression(text: str) -> ast.expr:
     """The syntax tree of an expression. Raises :class:`ValueError` with Python's words for a text that is none."""
     try:
         if not _WARNED_OF.search(text):
-            return ast.parse(text, mode="eval").body
+            return _tree(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text, mode="eval").body
+            return _tree(text)
     except (SyntaxError, ValueError) as error:
         raise ValueError(str(error)) from error
     except (MemoryError, RecursionError) as error:
         raise ValueError("too many nested parentheses") from error
+
+
+def _tree(text: str) -> ast.expr:
+    tree = compile(text, "<string>", "eval", ast.PyCF_ONLY_AST)  # a tree, and no code
+    assert isinstance(tree, ast.Expression)
+    return tree.body
 
 
 def call_of(text: str, methods: Collection[str]) -> Wire:
@@ -129,7 +135,7 @@ def _plain_call(tree: ast.expr) -> Wire | None:
         named = {one.arg: _plain(one.value, 0) for one in tree.keywords}
     except _NotPlainError:
         return None
-    return None if None in named else [function.attr, given, named]
+    return None if None in named or len(named) < len(tree.keywords) else [function.attr, given, named]
 
 
 class _NotPlainError(Exception):
@@ -196,8 +202,12 @@ def _call(tree: Any, depth: int) -> Any:
         kind, name = "builtin", function.id  # Python reads other letters as those of a method; eval knows none then
     else:
         return ["error", f"a call of {type(function).__name__} is not evaluated here"]
-    if any(one.arg is None for one in tree.keywords):
+    names = [one.arg for one in tree.keywords]
+    if None in names:
         return ["error", "** is not evaluated here"]
+    for at, key in enumerate(names):
+        if key in names[:at]:  # which Python finds before it evaluates anything
+            raise ValueError(f"keyword argument repeated: {key} (<string>, line {tree.keywords[at].lineno})")
     given = [_expression(one, depth) for one in tree.args]
     return [kind, name, given, [[one.arg, _expression(one.value, depth)] for one in tree.keywords]]
 

@@ -26,6 +26,7 @@ _OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
 }
 _LARGEST: Final = 10**300
 _LARGEST_POWER: Final = 1000
+_LONGEST_TEXT: Final = 10_000
 
 
 class NotDecoded(Exception):
@@ -129,13 +130,24 @@ def _reckoned(tree: ast.expr) -> Any:
     if not isinstance(tree, ast.BinOp) or type(tree.op) not in _OPERATORS:
         raise NotDecoded(f"{type(tree).__name__} is not reckoned with")
     left, right = _reckoned(tree.left), _reckoned(tree.right)
-    if (isinstance(left, str) or isinstance(right, str)) and not isinstance(tree.op, ast.Add):
-        raise NotDecoded("texts are only put together")
+    if isinstance(left, str) or isinstance(right, str):
+        return _put_together(tree.op, left, right)
     if any(isinstance(one, int) and abs(one) > _LARGEST for one in (left, right)):
         raise NotDecoded("the numbers are too large")
     if isinstance(tree.op, ast.Pow) and not (abs(left) <= _LARGEST_POWER and abs(right) <= _LARGEST_POWER):
         raise NotDecoded("the power is too large")
     return _OPERATORS[type(tree.op)](left, right)
+
+
+def _put_together(sign: ast.operator, left: Any, right: Any) -> str:
+    """Texts one after another, or one a few times."""
+    if isinstance(sign, ast.Add):
+        return str(left + right)
+    if isinstance(sign, ast.Mult):
+        text, times = (left, right) if isinstance(left, str) else (right, left)
+        if isinstance(times, int) and len(text) * times <= _LONGEST_TEXT:
+            return str(text * times)
+    raise NotDecoded("texts are only put together")
 
 
 def _written(value: Any) -> str:

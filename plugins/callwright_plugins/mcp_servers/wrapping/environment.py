@@ -60,7 +60,8 @@ class MCPEnvironment(Environment):
     an ``execution_error``, ``"mask"`` or ``"raise"``, as in :class:`callwright.environments.FunctionEnvironment`.
 
     ``knowledge`` is a JSON file of what users know and no tool tells, or one for each scenario
-    (:mod:`callwright.environments.knowledge.files`).
+    (:mod:`callwright.environments.knowledge.files`). ``suggestions`` is a JSON file of texts for free-text
+    arguments, or ``sqlite``, which ships (:mod:`callwright.environments.knowledge.suggestions`).
 
     ``digest`` is what a session's digest is made of: ``server`` (it says so itself), ``workspace`` (the folder without
     ``digest_ignore``), a list of read-only calls (``{"tool": …, "arguments": {…}}``) whose answers are hashed, or
@@ -81,6 +82,8 @@ class MCPEnvironment(Environment):
         self._templates = self.options.templates()
         #: By scenario and entity, what users know; read once, so that nothing moves while sessions are open.
         self.known = self.options.known()
+        #: What to write where tools take free text.
+        self.suggestions = self.options.suggested()
         self._forget()
 
     def _forget(self) -> None:

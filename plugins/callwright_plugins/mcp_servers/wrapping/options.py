@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Self, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from callwright.environments.knowledge.files import read_knowledge
+from callwright.environments.knowledge.suggestions import Suggestions, read_suggestions
 from callwright.environments.undeclared import Undeclared
 from callwright.errors import UnknownName, UsageError
 from callwright.options import OptionTable
@@ -112,6 +113,9 @@ class MCPOptions(OptionTable):
     knowledge: Folder | Mapping[str, Folder] | None = Field(
         default=None, description="A JSON file of what users know and no tool tells, or one for each scenario."
     )
+    suggestions: Folder | None = Field(
+        default=None, description="A JSON file of texts for free-text arguments, or a name that ships (sqlite)."
+    )
     time_limit: Seconds = Field(default=30.0, description="Seconds for a call.")
     start_limit: Seconds = Field(default=60.0, description="Seconds for a start.")
     wait_limit: Seconds = Field(default=120.0, description="Seconds to wait for a process.")
@@ -177,6 +181,13 @@ class MCPOptions(OptionTable):
             return {}
         files = self.knowledge if isinstance(self.knowledge, Mapping) else {"": self.knowledge}
         return {scenario: read_knowledge(path) for scenario, path in files.items()}
+
+    def suggested(self) -> Suggestions | None:
+        """What to write into free-text arguments, if anything says so.
+
+        Raises :class:`callwright.errors.DataError` for a file that cannot be read.
+        """
+        return None if self.suggestions is None else read_suggestions(self.suggestions)
 
     def failures(self) -> re.Pattern[str] | None:
         """What the texts of failures match, or ``None`` if ``errors`` names none."""

@@ -24,7 +24,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     Variable,
     leaves_of,
 )
-from callwright_plugins.synthesis.exploration.values import Key, key_of, value_of
+from callwright_plugins.synthesis.exploration.values import Key, Place, key_of, value_of
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.references import replaced, value_at
 
@@ -243,7 +243,7 @@ class _Filling:
                 self._entity(other)
         fixed = [self.entities[other] for other in beside if other in self.entities]
         for key in fixed:
-            near = [one for one in binder.context.beside(key, sources) if one[0] == kind and one not in taken]
+            near = [one for one in binder.context.beside(key, variable.sources) if one[0] == kind and one not in taken]
             candidates = [one for one in candidates if one in near] or near if candidates else near
         if not candidates:
             if fixed and rng.random() < 0.7:
@@ -259,7 +259,7 @@ class _Filling:
         found = few[0]
         if variable.state and rng.random() < 0.7:
             wanted = dict(variable.state)
-            found = max(few, key=lambda key: self._alike(key, sources, wanted))
+            found = max(few, key=lambda key: self._alike(key, variable.sources, wanted))
         self.entities[number] = found
         return value_of(found)
 
@@ -269,7 +269,7 @@ class _Filling:
         later = [other for other, one in enumerate(variables) if number in one.beside]
         return [*variables[number].beside, *later]
 
-    def _alike(self, key: Key, sources: Sequence[Any], wanted: Mapping[Any, Key]) -> int:
+    def _alike(self, key: Key, sources: tuple[Place, ...], wanted: Mapping[Any, Key]) -> int:
         states = self.binder.context.states(key, sources)
         return sum(states.get(place) == state for place, state in wanted.items())
 

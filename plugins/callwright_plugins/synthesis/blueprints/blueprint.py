@@ -126,7 +126,8 @@ class Blueprint:
 
     ``offered`` are the tools of the environment that are offered, in order; ``hidden`` those among them that are not
     there at first: they appear in the turn of the user that they are mapped to, numbered from 0, or never (-1).
-    ``stripped`` are parameters (tool and name) whose enumerated values are taken out of the schemas.
+    ``stripped`` are parameters (tool and name; also of distractors) whose enumerated values are taken out of the
+    schemas. ``environment`` may be several as one (``email+calendar``).
     ``chain`` are the tools whose edges it was drawn for, ``structure`` as DepthBench has it (``single``, ``chain``,
     ``parallel``, ``fan-in``, …), ``goals`` how many goals its stages have. ``persona`` is the name of one of
     :data:`.wordlists.personas.PERSONAS`. ``recovers`` names the failure that it fills a cell for: tool and code.

@@ -41,9 +41,14 @@ class Context:
 
     def __init__(self, now: datetime = SOME_DAY) -> None:
         self.bank, self.now = Bank(), now
+        #: What was asked before, until something is taken up.
+        self._states: dict[tuple[Key, tuple[Place, ...]], dict[Place, Key]] = {}
+        self._beside: dict[tuple[Key, tuple[Place, ...]], list[Key]] = {}
 
     def absorb(self, tool: str, arguments: Mapping[str, Any], result: Any) -> None:
         """Take up a result and what was asked for it."""
+        self._states.clear()
+        self._beside.clear()
         self.bank.absorb(tool, arguments, result)
         for path, below in _paths_in(arguments, result):
             place = self.bank.number(Place("result", tool, "path"))
@@ -68,8 +73,21 @@ class Context:
         """In how many objects a value stood."""
         return len(self.bank.where.get(key, ()))
 
-    def states(self, key: Key, places: Sequence[Place]) -> dict[Place, Key]:
+    def states(self, key: Key, places: tuple[Place, ...]) -> dict[Place, Key]:
         """What state a thing is in: values of few kinds, such as ``status``, in the objects that its id stands in."""
+        known = self._states.get((key, places))
+        if known is None:
+            known = self._states[key, places] = self._find_states(key, places)
+        return known
+
+    def beside(self, key: Key, places: tuple[Place, ...]) -> list[Key]:
+        """The values of these places that stand in one object with a value, or with something that does."""
+        known = self._beside.get((key, places))
+        if known is None:
+            known = self._beside[key, places] = self._find_beside(key, places)
+        return known
+
+    def _find_states(self, key: Key, places: Sequence[Place]) -> dict[Place, Key]:
         numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
         found: dict[Place, Key] = {}
         for record in self.bank.where.get(key, ())[-4:]:
@@ -83,8 +101,7 @@ class Context:
                     found[told] = keys[0]
         return found
 
-    def beside(self, key: Key, places: Sequence[Place]) -> list[Key]:
-        """The values of these places that stand in one object with a value, or with something that does."""
+    def _find_beside(self, key: Key, places: Sequence[Place]) -> list[Key]:
         numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
         held = [self.bank.values[number] for number in numbers]
         near = [self.bank.records[record] for record in self.bank.where.get(key, ())]

@@ -29,13 +29,22 @@ class Offering:
 
     def __init__(self, environment: Environment, registry: Registry, knobs: Knobs, rng: Random) -> None:
         self.environment, self.registry, self.knobs, self.rng = environment, registry, knobs, rng
-        self.own = [name for name, spec in environment.tools.items() if not spec.hidden]
+        self.environments = {environment.name: environment}
         self.others = self._others()
         self._sayable: dict[str, Sayable] = {}
 
-    def offered(self) -> tuple[str, ...]:
-        """The tools of the environment in a random order."""
-        return tuple(self.rng.sample(self.own, len(self.own)))
+    def offered(self, environment: Environment) -> tuple[str, ...]:
+        """The tools of the environment, or of several as one, in a random order."""
+        self.environments[environment.name] = environment
+        own = [name for name, spec in environment.tools.items() if not spec.hidden]
+        return tuple(self.rng.sample(own, len(own)))
+
+    def partners(self, count: int) -> list[Environment]:
+        """Other environments that may be one with this one: both have names by which a registry makes them."""
+        name = self.environment.name
+        if "+" in name or not self.registry.knows("environment", name):
+            return []
+        return list(self.others.values())[:count]
 
     # Other environments -----------------------------------------------------------------------------------------------
 
@@ -67,36 +76,37 @@ class Offering:
 
     def distractors(self, blueprint: Blueprint) -> tuple[Distractor, ...]:
         """Tools of other environments: unrelated ones, or by the knob ``confusable`` such as are alike."""
-        taken = {*self.own, *(call.tool for stage in blueprint.stages for call in stage.asked.calls)}
+        own = self.environments[blueprint.environment].tools
+        taken = {*own, *(call.tool for stage in blueprint.stages for call in stage.asked.calls)}
         found = [
             Distractor(name, tool)
             for name, environment in self.others.items()
             for tool, spec in environment.tools.items()
-            if not spec.hidden and tool not in taken
+            if not spec.hidden and tool not in taken and name not in blueprint.environment.split("+")
         ]
         found = list({one.tool: one for one in self.rng.sample(found, len(found))}.values())
         count = self.rng.randint(self.knobs.least_distractors, self.knobs.most_distractors)
-        about = [call.tool for stage in blueprint.stages for call in stage.calls if call.tool in self.environment.tools]
+        about = [call.tool for stage in blueprint.stages for call in stage.calls if call.tool in own]
         if about and self.rng.random() < self.knobs.confusable:
-            wanted = [self.environment.tools[tool] for tool in dict.fromkeys(about)]
+            wanted = [own[tool] for tool in dict.fromkeys(about)]
             found.sort(
                 key=lambda one: -max(_alike(spec, self.others[one.environment].tools[one.tool]) for spec in wanted)
             )
         return tuple(found[:count])
 
-    def foreign_request(self) -> Stage | None:
-        """A turn that asks for a tool of another environment, with arguments that mean something there."""
-        names = [name for name in self.others if hasattr(self.others[name].open("", 0), "fork")]
+    def foreign_request(self, environment: Environment) -> Stage | None:
+        """A turn that asks for a tool of another environment than this, with arguments that mean something there."""
+        names = [name for name in self.others if name not in environment.name.split("+")]
         for name in self.rng.sample(names, len(names)):
-            environment = self.others[name]
-            explored = _short(environment)
+            other = self.others[name]
+            explored = short(other)
             calls = [
                 witness.calls[-1]
                 for tool, found in sorted(explored.witnesses.items())
                 for witness in found
-                if tool not in self.environment.tools
+                if tool not in environment.tools
             ]
-            sayable = self._sayable.setdefault(name, Sayable(environment.tools))
+            sayable = self._sayable.setdefault(name, Sayable(other.tools))
             for call in self.rng.sample(calls, min(5, len(calls))):
                 asked = Plan.of([call])
                 if sayable(asked):
@@ -107,10 +117,13 @@ class Offering:
 
     def closed(self, blueprint: Blueprint) -> list[tuple[str, str]]:
         """Parameters of the offered tools that take the members of a closed set."""
+        tools = self.environments[blueprint.environment].tools
+        specs = [tools[tool] for tool in blueprint.offered]
+        specs += [self.others[one.environment].tools[one.tool] for one in blueprint.distractors]
         return [
-            (tool, name)
-            for tool in blueprint.offered
-            for name, schema in self.environment.tools[tool].parameters.get("properties", {}).items()
+            (spec.name, name)
+            for spec in specs
+            for name, schema in spec.parameters.get("properties", {}).items()
             if isinstance(schema, Mapping) and ("enum" in schema or _closed_inside(schema))
         ]
 
@@ -132,7 +145,7 @@ def _alike(one: ToolSpec, other: ToolSpec) -> float:
     return max(names, len(mine & theirs) / max(1, len(mine | theirs)))
 
 
-def _short(environment: Environment) -> Explored:
+def short(environment: Environment) -> Explored:
     """What a short exploration of one world finds; once for each environment in a process."""
     key = environment.name, schema_hash(environment.tools)
     if key not in _explored:

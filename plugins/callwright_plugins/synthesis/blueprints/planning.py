@@ -16,26 +16,34 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from callwright.environments.composed.environment import ComposedEnvironment
 from callwright.language.program import Call, Program
 from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
-from callwright_plugins.synthesis.blueprints.offering import Offering
-from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
-from callwright_plugins.synthesis.blueprints.sayable import Sayable
-from callwright_plugins.synthesis.blueprints.turns import Wish, stage_of
-from callwright_plugins.synthesis.blueprints.wishes import Coverage, Wisher, World
+from callwright_plugins.synthesis.blueprints.offering import Offering, short
+from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
+from callwright_plugins.synthesis.blueprints.turns import Wish, same_state, stage_of
+from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
+from callwright_plugins.synthesis.graph.edges import Graph
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 
 #: How often a conversation is begun anew, in another world, before it is about something else.
 _ATTEMPTS: Final = 8
 #: How often near-duplicates are planned anew.
-_ROUNDS: Final = 6
+_ROUNDS: Final = 12
+#: From which round on a conversation about a failure may be about something else, and none is sought where none was
+#: found.
+_GIVEN_UP: Final = 3
 _THRESHOLD: Final = 0.70
+#: More failures are planned than cells are to be filled: some cells are filled twice by what is dropped or falls short.
+_MARGIN: Final = 1.15
+#: How many other environments this one is made one with, for conversations over two.
+_PARTNERS: Final = 2
 #: In how many worlds a failure is sought before it is taken as its witness has it.
 _ELSEWHERE: Final = 2
 
@@ -53,68 +61,70 @@ class _Planner:
     def __init__(self, materials: Materials, knowledge: Knowledge, knobs: Knobs) -> None:
         self.materials, self.knowledge, self.knobs = materials, knowledge, knobs
         self.environment = materials.environment
-        self.scenario = knowledge.explored.scenario
-        self.repertoire = Repertoire(self.environment, knowledge)
         self.coverage = Coverage()
         self.rng = Random(f"blueprints/{self.environment.name}/{materials.seed}/{materials.count}")
         self.offering = Offering(self.environment, materials.registry, knobs, self.rng)
-        self.sayable = Sayable(self.environment.tools)
-        self.worlds: dict[int, World] = {}
-        self.drawn_from = 0
-        self.world: World | None = None
-        self.proven = set(self.repertoire.edges)
+        self.repertoire = Repertoire(self.environment, knowledge)
+        explored = knowledge.explored
+        self.own = Venue(self.repertoire, explored.scenario, self.rng, knobs.refreshed, explored.seeds)
+        self._several: list[Venue] | None = None
 
     # The whole --------------------------------------------------------------------------------------------------------
 
     def plan(self) -> list[Blueprint]:
         """All blueprints."""
+        try:
+            return self._all()
+        finally:
+            for venue in (self.own, *(self._several or ())):
+                venue.close()
+
+    def _all(self) -> list[Blueprint]:
         wanted = self._kinds()
         found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             again = self._dropped(found)
+            if number < _GIVEN_UP:
+                again += [place for place, one in enumerate(found) if one is None]
             if not again:
                 break
             for place in again:
-                found[place] = self._made(wanted[place])
+                gone = found[place]
+                if gone is not None:
+                    self._count(gone, -1)
+            for place in again:
+                about = wanted[place] in ("failing", "recovered") and number >= _GIVEN_UP
+                found[place] = self._made("task" if about else wanted[place])
         for place in self._dropped(found):
             found[place] = None
-        blueprints = [one for one in found if one is not None]
-        for world in self.worlds.values():
-            world.session.close()
-        return self._turned(blueprints)
+        return self._turned([one for one in found if one is not None])
 
-    def _kinds(self) -> list[tuple[str, Pair | None]]:
-        """What each blueprint is to be: its kind, and the failure that it is about."""
+    def _kinds(self) -> list[str]:
+        """What each blueprint is to be."""
         knobs, count, rng = self.knobs, self.materials.count, self.rng
         rest = 1 - knobs.clarifications - knobs.abstentions
         kinds = shared_out(
             count, {"conversation": rest, "clarification": knobs.clarifications, "abstention": knobs.abstentions}, rng
         )
         talks = [place for place, kind in enumerate(kinds) if kind == "conversation"]
-        plain = max(0.0, 1 - knobs.irrelevance - knobs.failing - knobs.recoveries)
-        cells = self._cells()
-        if cells and len(talks) * (knobs.failing + knobs.recoveries) < len(cells):
-            grown = min(len(cells) / max(1, len(talks)), 1 - knobs.irrelevance)
-            whole = knobs.failing + knobs.recoveries
-            failing = grown * (knobs.failing / whole if whole else 0.5)
-            shares = {"irrelevant": knobs.irrelevance, "failing": failing, "recovered": grown - failing}
-            plain = max(0.0, 1 - knobs.irrelevance - grown)
-        else:
-            shares = {"irrelevant": knobs.irrelevance, "failing": knobs.failing, "recovered": knobs.recoveries}
-        if not knobs.failing and not knobs.recoveries:
-            shares, plain = {"irrelevant": knobs.irrelevance}, 1 - knobs.irrelevance
-        found: list[tuple[str, Pair | None]] = [(kind, None) for kind in kinds]
-        for place, kind in zip(talks, shared_out(len(talks), {"task": plain, **shares}, rng), strict=True):
-            found[place] = (kind, None)
-        return found
+        others = {"irrelevant": knobs.irrelevance, "several": knobs.several_servers}
+        failing, recovered = knobs.failing, knobs.recoveries
+        cells = _MARGIN * len(self._cells()) / max(1, len(talks))
+        if failing + recovered > 0:  # a cell is filled once, whatever that comes to
+            grown = min(max(cells, failing + recovered), 1 - sum(others.values()))
+            failing, recovered = (share * grown / (failing + recovered) for share in (failing, recovered))
+        shares = {"failing": failing, "recovered": recovered, **others}
+        shares["task"] = max(0.0, 1 - sum(shares.values()))
+        for place, kind in zip(talks, shared_out(len(talks), shares, rng), strict=True):
+            kinds[place] = kind
+        return kinds
 
     def _cells(self) -> list[Pair]:
         return sorted(self.repertoire.failures)
 
     # One --------------------------------------------------------------------------------------------------------------
 
-    def _made(self, wanted: tuple[str, Pair | None]) -> Blueprint | None:
-        kind, _ = wanted
+    def _made(self, kind: str) -> Blueprint | None:
         for attempt in range(_ATTEMPTS):
             found = self._tried(kind if attempt < _ATTEMPTS - 2 or kind in ("abstention", "clarification") else "task")
             if found is not None:
@@ -122,8 +132,9 @@ class _Planner:
         return None
 
     def _tried(self, kind: str) -> Blueprint | None:
-        world = self._next_world()
-        wisher = Wisher(self.repertoire, world, self.coverage, self.rng)
+        if kind == "several":
+            return self._of_several()
+        wisher = self._wisher(self.own)
         if kind == "clarification":
             return self._clarification(wisher)
         if kind == "abstention":
@@ -133,22 +144,23 @@ class _Planner:
             return self._about_a_failure(wisher, kind)
         return self._task(wisher, kind == "irrelevant")
 
-    def _next_world(self) -> World:
-        """The world of the next conversation: another one after some conversations, never one that was explored."""
-        if self.world is None or self.drawn_from >= self.knobs.refreshed:
-            seeds = self.knowledge.explored.seeds
-            seed = self.rng.randrange(1_000_000)
-            while seed in seeds:
-                seed += 1
-            self.world, self.drawn_from = self._open(seed), 0
-        self.drawn_from += 1
-        return self.world
+    def _wisher(self, venue: Venue) -> Wisher:
+        return Wisher(venue, venue.next_world(), self.coverage, self.rng)
 
-    def _open(self, seed: int) -> World:
-        if seed not in self.worlds:
-            session = self.environment.open(self.scenario, seed)
-            self.worlds[seed] = World(self.scenario, seed, session, self.repertoire.context(session, self.rng))
-        return self.worlds[seed]
+    def _venues(self) -> list[Venue]:
+        """This environment and another one as one, for a few others."""
+        if self._several is None:
+            self._several = []
+            for other in self.offering.partners(_PARTNERS):
+                names = f"{self.environment.name}+{other.name}"
+                whole = self.materials.registry.create("environment", names)
+                explored = short(other)
+                theirs = Knowledge(explored, Graph(other.name, explored.schema, explored.tools, ()))
+                parts = {self.environment.name: self.repertoire, other.name: Repertoire(other, theirs)}
+                scenario = self.own.scenario and f"{self.environment.name}={self.own.scenario}"
+                both = together(whole, parts)
+                self._several.append(Venue(both, scenario, self.rng, self.knobs.refreshed, self.own.without))
+        return self._several
 
     # Kinds ------------------------------------------------------------------------------------------------------------
 
@@ -183,8 +195,8 @@ class _Planner:
         return wishes, session, len(wishes) if form == "goals" else 1
 
     def _stage(self, wisher: Wisher, wishes: Sequence[Wish], before: Any) -> Stage | None:
-        stage = stage_of(wishes, self.environment.tools, before, self.repertoire.needs)
-        return stage if stage.asked.calls and self.sayable(stage.asked) else None
+        stage = stage_of(wishes, wisher.repertoire.tools, before, wisher.repertoire.needs)
+        return stage if stage.asked.calls and wisher.venue.sayable(stage.asked) else None
 
     def _talk(self, wisher: Wisher, session: Any, count: int) -> tuple[list[Stage], Any, int] | None:
         stages: list[Stage] = []
@@ -205,21 +217,57 @@ class _Planner:
         found = self._talk(wisher, wisher.world.session, turns - 1 if irrelevant and turns > 1 else turns)
         if found is None:
             return None
-        stages, _, goals = found
+        stages, after, goals = found
+        if _in_vain(stages, wisher, after):
+            return None
         if irrelevant:
-            asked = self.offering.foreign_request()
+            asked = self.offering.foreign_request(self.environment)
             if asked is None:
                 return None
             stages.append(asked)
         return self._blueprint(wisher, "task", stages, goals=goals)
 
+    def _of_several(self) -> Blueprint | None:
+        """A conversation that begins with a goal in each of two environments."""
+        venues = self._venues()
+        if not venues:
+            return self._task(self._wisher(self.own), irrelevant=False)
+        wisher = self._wisher(self.rng.choice(venues))
+        environment = wisher.repertoire.environment
+        route = environment.names_in(self.environment.name) if isinstance(environment, ComposedEnvironment) else None
+        if route is None:
+            return None
+        session = wisher.world.session
+        theirs = [tool for tool in wisher.repertoire.single if route(tool) is None]
+        ours = [tool for tool in wisher.repertoire.single if route(tool) is not None]
+        one = wisher.chain(session, self.rng.randint(2, 3)) if self.rng.random() < self.knobs.chains else None
+        one = one or wisher.single(session, ours)
+        other = wisher.single(one[1], theirs) if one is not None else None
+        if one is None or other is None:
+            return None
+        first = self._stage(wisher, [one[0], other[0]], session)
+        if first is None:
+            return None
+        turns = self._turns()
+        talk = self._talk(wisher, other[1], turns - 1) if turns > 1 else ([], other[1], 0)
+        if talk is None or _in_vain([first, *talk[0]], wisher, talk[1]):
+            return None
+        return self._blueprint(wisher, "task", [first, *talk[0]], goals=2 + talk[2])
+
     def _about_a_failure(self, wisher: Wisher, kind: str) -> Blueprint | None:
         """A conversation about the failure that was planned least: in this world, or as its witness has it."""
-        for cell in self.coverage.least(self._cells(), self.coverage.cells, self.rng, 3):
+        coverage, repaired = self.coverage, self.repertoire.repaired
+
+        def rank(cell: Pair) -> tuple[Any, ...]:  # fewer failures are made up for by another tool
+            unfit = (cell in repaired) != (kind == "recovered")
+            return coverage.cells[cell], unfit, coverage.tried[cell], self.rng.random()
+
+        ranked = sorted(self._cells(), key=rank)
+        for cell in ranked[:3]:
             literally = self.coverage.tried[cell] >= _ELSEWHERE
             if literally:
                 shape = self.repertoire.failures[cell]
-                wisher = Wisher(self.repertoire, self._open(shape.world[1]), self.coverage, self.rng)
+                wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng)
             made = self._recovered(wisher, cell, literally) if kind == "recovered" else None
             made = made or self._failing(wisher, cell, literally)
             if made is not None:
@@ -265,7 +313,10 @@ class _Planner:
         talk = self._talk(wisher, found[1], turns - 1) if turns > 1 else ([], found[1], 0)
         if talk is None:
             return None
-        return self._blueprint(wisher, "task", [stage, *talk[0]], recovers=cell, goals=1 + talk[2])
+        stages = [stage, *talk[0]]
+        if _in_vain(stages, wisher, talk[1]):
+            return None
+        return self._blueprint(wisher, "task", stages, recovers=cell, goals=1 + talk[2])
 
     def _missing(self, wisher: Wisher) -> tuple[Stage, str] | None:
         """A turn that can be met, and the tool that is hidden: one that it asks for, rather one that writes."""
@@ -293,7 +344,7 @@ class _Planner:
         return self._blueprint(wisher, "abstention", [Stage(stage.asked, ending="refusal")], hidden={tool: -1})
 
     def _elsewhere(self, wisher: Wisher) -> Blueprint | None:
-        asked = self.offering.foreign_request()
+        asked = self.offering.foreign_request(self.environment)
         return self._blueprint(wisher, "abstention", [asked]) if asked is not None else None
 
     def _blueprint(
@@ -306,25 +357,15 @@ class _Planner:
         goals: int = 1,
         hidden: Mapping[str, int] | None = None,
     ) -> Blueprint:
-        calls = [call for stage in stages for call in stage.calls]
-        self.coverage.tools.update({call.tool for call in calls})
-        pairs = {
-            pair
-            for stage in stages
-            for earlier, later in stage.edges
-            if (pair := (stage.calls[earlier].tool, stage.calls[later].tool)) in self.proven
-        }
-        self.coverage.pairs.update(pairs)
-        if recovers[0]:
-            self.coverage.cells[recovers] += 1
         longest = max(stages, key=lambda stage: len(stage.calls))
-        return Blueprint(
-            self.environment.name,
+        pairs = self._pairs(stages)
+        made = Blueprint(
+            wisher.repertoire.environment.name,
             wisher.world.scenario,
             wisher.world.seed,
             kind,
             tuple(stages),
-            self.offering.offered(),
+            self.offering.offered(wisher.repertoire.environment),
             self.rng.choice(PERSONAS).name,
             tuple(dict.fromkeys(tool for pair in sorted(pairs) for tool in pair)),
             Program(longest.calls).structure,
@@ -332,6 +373,27 @@ class _Planner:
             hidden=dict(hidden or {}),
             recovers=recovers,
         )
+        self._count(made, 1)
+        return made
+
+    def _pairs(self, stages: Sequence[Stage]) -> set[Pair]:
+        """The edges of the graph that stages use."""
+        return {
+            pair
+            for stage in stages
+            for earlier, later in stage.edges
+            if (pair := (stage.calls[earlier].tool, stage.calls[later].tool)) in self.repertoire.edges
+        }
+
+    def _count(self, blueprint: Blueprint, by: int) -> None:
+        """Count what a blueprint covers; ``by`` -1: it is gone."""
+        coverage = self.coverage
+        for tool in {call.tool for stage in blueprint.stages for call in stage.calls}:
+            coverage.tools[tool] += by
+        for pair in self._pairs(blueprint.stages):
+            coverage.pairs[pair] += by
+        if blueprint.recovers[0]:
+            coverage.cells[blueprint.recovers] += by
 
     # Over all of them -------------------------------------------------------------------------------------------------
 
@@ -362,7 +424,9 @@ class _Planner:
             for number, stage in enumerate(one.stages)
             if stage.calls
         ]
-        told = {at: self._tellable(blueprints[at[0]].stages[at[1]].asked) for at in turns}
+        told = {
+            at: self._tellable(blueprints[at[0]].environment, blueprints[at[0]].stages[at[1]].asked) for at in turns
+        }
         order = self.rng.sample(turns, len(turns))
         level: dict[tuple[int, int], Any] = {}
         for name, least in (("minimal", 2), ("missing", 1)):
@@ -379,12 +443,12 @@ class _Planner:
             for place, one in enumerate(blueprints)
         ]
 
-    def _tellable(self, asked: Plan) -> int:
+    def _tellable(self, environment: str, asked: Plan) -> int:
         """How many required arguments are said as they are: none, one, or more."""
         found = 0
         for call in asked.calls:
             referring = {path[0] for path, _ in call.located}
-            spec = self.environment.tools.get(call.tool)
+            spec = self.offering.environments[environment].tools.get(call.tool)
             required = spec.parameters.get("required", ()) if spec is not None else ()
             found += sum(name in required and name not in referring for name in call.arguments)
         return found
@@ -400,6 +464,13 @@ def _repeats(wishes: Sequence[Wish], other: Wish) -> bool:
     """Whether the calls of a wish are among those of others."""
     known = [(one.tool, one.arguments) for wish in wishes for one in wish.made]
     return all((one.tool, one.arguments) in known for one in other.made)
+
+
+def _in_vain(stages: Sequence[Stage], wisher: Wisher, after: Any) -> bool:
+    """Whether what is done comes to nothing in the end, so that whoever does nothing would have done as well."""
+    tools = wisher.repertoire.tools
+    writes = any(not tools[call.tool].read_only for stage in stages for call in stage.calls)
+    return writes and same_state(wisher.world.session, after)
 
 
 def _after(session: Any, wish: Wish) -> Any:

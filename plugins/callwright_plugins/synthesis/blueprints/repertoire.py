@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
 from attrs import evolve
 
+from callwright.environments.composed.environment import ComposedEnvironment
 from callwright.environments.protocol import EXECUTED, Environment
 from callwright.language.program import Call
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.context import Context, ask_around, sample, take_up
+from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
-from callwright_plugins.synthesis.blueprints.shapes import Free, FromResult, Shape, Shaper, Step, joined, leaves_of
+from callwright_plugins.synthesis.blueprints.shapes import (
+    Free,
+    FromResult,
+    Shape,
+    Shaper,
+    Step,
+    joined,
+    leaves_of,
+    renamed,
+)
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
 from callwright_plugins.synthesis.graph.edges import Edge
 from callwright_plugins.synthesis.graph.references import place_name
@@ -31,8 +42,8 @@ class Repertoire:
     of a state edge, whose ``source`` is the step that was missing.
     """
 
-    def __init__(self, environment: Environment, knowledge: Knowledge) -> None:
-        self.environment, self.knowledge = environment, knowledge
+    def __init__(self, environment: Environment, knowledge: Knowledge | None) -> None:
+        self.environment = environment
         self.tools = environment.tools
         self.single: dict[str, list[Shape]] = {}
         self.edges: dict[Pair, list[tuple[Edge, Shape]]] = {}
@@ -43,7 +54,8 @@ class Repertoire:
         self.worth: dict[int, tuple[int, int]] = {}
         self._joined: dict[tuple[int, int], Shape | None] = {}
         self._reads: dict[str, list[Shape]] = {}
-        self._shape_all()
+        if knowledge is not None:
+            self._shape_all(knowledge)
 
     # What a world holds -----------------------------------------------------------------------------------------------
 
@@ -60,14 +72,14 @@ class Repertoire:
 
     # Shapes -----------------------------------------------------------------------------------------------------------
 
-    def _shape_all(self) -> None:
-        explored, graph = self.knowledge.explored, self.knowledge.graph
+    def _shape_all(self, knowledge: Knowledge) -> None:
+        explored, graph = knowledge.explored, knowledge.graph
         worlds: dict[tuple[str, int], _World] = {}
 
         def world(witness: Witness) -> _World:
             key = witness.scenario, witness.seed
             if key not in worlds:
-                worlds[key] = _World(self.environment, *key, self._witnesses(key))
+                worlds[key] = _World(self.environment, *key, _witnesses(knowledge, key))
             return worlds[key]
 
         try:
@@ -101,13 +113,36 @@ class Repertoire:
                 self.repaired.setdefault((edge.target, proof.without.code), []).append(shape)
         self.edges.setdefault((edge.source, edge.target), []).extend((edge, one) for one in _distinct(shapes))
 
-    def _witnesses(self, key: tuple[str, int]) -> list[Witness]:
-        explored, graph = self.knowledge.explored, self.knowledge.graph
-        paths: Iterable[Witness] = (
-            *(one for found in explored.witnesses.values() for one in found),
-            *(proof.given for edge in graph.edges for proof in edge.proofs),
-        )
-        return [one for one in paths if (one.scenario, one.seed) == key]
+
+def together(environment: ComposedEnvironment, parts: Mapping[str, Repertoire]) -> Repertoire:
+    """The repertoire of several environments as one, of the repertoires of its parts by their names."""
+    made = Repertoire(environment, None)
+    for part, own in parts.items():
+        names = {original: name for name in environment.tools if (original := environment.names_in(part)(name))}
+
+        def here(shapes: Iterable[Shape], part: str = part, names: Mapping[str, str] = names) -> list[Shape]:
+            return [renamed(one, names, part) for one in shapes]
+
+        made.single.update({names[tool]: here(found) for tool, found in own.single.items() if tool in names})
+        made._reads.update({names[tool]: here(found) for tool, found in own._reads.items() if tool in names})
+        for (source, target), found in own.edges.items():
+            if source in names and target in names:
+                made.edges[names[source], names[target]] = [
+                    (edge, renamed(shape, names, part)) for edge, shape in found
+                ]
+        for target, sources in own.needs.items():
+            if target in names:
+                made.needs[names[target]] = frozenset(names[one] for one in sources if one in names)
+    return made
+
+
+def _witnesses(knowledge: Knowledge, key: tuple[str, int]) -> list[Witness]:
+    explored, graph = knowledge.explored, knowledge.graph
+    paths: Iterable[Witness] = (
+        *(one for found in explored.witnesses.values() for one in found),
+        *(proof.given for edge in graph.edges for proof in edge.proofs),
+    )
+    return [one for one in paths if (one.scenario, one.seed) == key]
 
 
 class _World:
@@ -115,7 +150,7 @@ class _World:
 
     def __init__(self, environment: Environment, scenario: str, seed: int, witnesses: Sequence[Witness]) -> None:
         self.environment = environment
-        self.session: Any = environment.open(scenario, seed)
+        self.session = opened(environment, scenario, seed)
         self.context = sample(environment, self.session, _Nothing(), rounds=0)
         tools = environment.tools
         asked: dict[str, Call] = {}

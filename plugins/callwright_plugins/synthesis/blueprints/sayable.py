@@ -12,10 +12,10 @@ from callwright_plugins.synthesis.language.plan import Plan
 
 
 class Sayable:
-    """Says what is asked for, once for each form of it: wording a plan takes longer than making it.
+    """Says what is asked for, once for each form of its calls: wording a plan takes longer than making it.
 
-    Two plans have one form if they have the same tools, arguments and references. What is refused of a form is refused
-    for its values' sake now and then, so a form counts as sayable once it has been said.
+    Two calls have one form if they have the same tool, arguments and references. Where a plan holds a form that has not
+    been said yet, all of it is said, and its forms count as sayable from then on.
     """
 
     def __init__(self, tools: Mapping[str, ToolSpec]) -> None:
@@ -24,15 +24,15 @@ class Sayable:
 
     def __call__(self, asked: Plan) -> bool:
         """Whether there are words for it."""
-        form = tuple(
-            (call.tool, tuple(call.arguments), tuple((path, str(reference)) for path, reference in call.located))
+        forms = {
+            (call.tool, tuple(call.arguments), tuple((path, reference.path) for path, reference in call.located))
             for call in asked.calls
-        )
-        if form in self.known:
+        }
+        if forms <= self.known:
             return True
         try:
             self.grammar.render(asked)
         except DataError:
             return False
-        self.known.add(form)
+        self.known |= forms
         return True

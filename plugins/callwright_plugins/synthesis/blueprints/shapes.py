@@ -222,7 +222,8 @@ class Shaper:
             return Free(name, "moment" if _MOMENT.fullmatch(value) else "text", value)
         return Free(name, "number" if isinstance(value, int | float) else "fixed", value)
 
-    def _variable(self, key: Key, value: Any, sources: list[Place], variables: list[Variable]) -> Variable:
+    def _variable(self, key: Key, value: Any, places: list[Place], variables: list[Variable]) -> Variable:
+        sources = tuple(places)
         beside = tuple(
             number
             for number, other in enumerate(variables)
@@ -230,7 +231,7 @@ class Shaper:
             or key_of(other.value) in self.context.beside(key, other.sources)
         )
         state = self.context.states(key, sources)
-        return Variable(tuple(sources), value, tuple(state.items()), beside)
+        return Variable(sources, value, tuple(state.items()), beside)
 
     def _known(self, key: Key) -> list[Place]:
         found = self._places.get(key)
@@ -333,3 +334,26 @@ def _moved(
                 return None
         return made if isinstance(template, Mapping) else list(made.values())
     return template
+
+
+def renamed(shape: Shape, names: Mapping[str, str], part: str) -> Shape:
+    """A shape of one environment in another that it is a ``part`` of, where its tools have other ``names``."""
+
+    def here(place: Place) -> list[Place]:
+        if place.origin == "knowledge":  # what parts do not agree on is known by the part
+            return [evolve(place, path=f"{part}.{place.path}"), place]
+        return [evolve(place, owner=names.get(place.owner, place.owner))]
+
+    return evolve(
+        shape,
+        steps=tuple(evolve(step, tool=names.get(step.tool, step.tool)) for step in shape.steps),
+        variables=tuple(
+            evolve(
+                one,
+                sources=tuple(there for place in one.sources for there in here(place)),
+                state=tuple((here(place)[-1], key) for place, key in one.state),
+            )
+            for one in shape.variables
+        ),
+        world=("", -1),
+    )

@@ -123,7 +123,7 @@ def _prove_order(made: Sequence[Made], follows: list[set[int]], tools: Mapping[s
             expected = _run(made, list(range(len(made))), before)
         order = [*range(soonest), place, *over, *range(place + 1, len(made))]
         found = _run(made, order, before)
-        if found is None or expected is None or not _same(expected, found):
+        if found is None or expected is None or not same_state(expected, found):
             follows[place].add(place - 1)
 
 
@@ -157,7 +157,8 @@ def _keyed(value: Any) -> list[tuple[Any, Key]]:
     return [(path, key_of(leaf)) for path, leaf in leaves_of_values(value)]
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_state(one: Any, other: Any) -> bool:
+    """Whether two sessions of one world have come to the same."""
     if one.digest() == other.digest():
         return True
     if not hasattr(one, "goal_state"):

@@ -12,7 +12,9 @@ from attrs import define, evolve, field
 from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made, entities_of
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
 from callwright_plugins.synthesis.blueprints.context import Context
+from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
+from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.shapes import Shape
 from callwright_plugins.synthesis.blueprints.turns import Wish
 from callwright_plugins.synthesis.exploration.witness import copied
@@ -37,6 +39,49 @@ class World:
 
 
 @define(eq=False)
+class Venue:
+    """Where conversations are planned: an environment with its repertoire, and its worlds, one after the other.
+
+    ``refreshed`` is after how many conversations another world is sampled; no world of the seeds ``without`` is.
+    """
+
+    repertoire: Repertoire
+    scenario: str
+    rng: Random
+    refreshed: int
+    without: tuple[int, ...] = ()
+    worlds: dict[int, World] = field(factory=dict)
+    sayable: Sayable = field(init=False)
+    _left: int = 0
+    _current: World | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.sayable = Sayable(self.repertoire.tools)
+
+    def next_world(self) -> World:
+        """The world of the next conversation."""
+        if self._current is None or self._left < 1:
+            seed = self.rng.randrange(1_000_000)
+            while seed in self.without:
+                seed += 1
+            self._current, self._left = self.world(seed), self.refreshed
+        self._left -= 1
+        return self._current
+
+    def world(self, seed: int) -> World:
+        """The world of a seed."""
+        if seed not in self.worlds:
+            session = opened(self.repertoire.environment, self.scenario, seed)
+            self.worlds[seed] = World(self.scenario, seed, session, self.repertoire.context(session, self.rng))
+        return self.worlds[seed]
+
+    def close(self) -> None:
+        """Give the sessions back."""
+        for world in self.worlds.values():
+            world.session.close()
+
+
+@define(eq=False)
 class Coverage:
     """How often tools, pairs of tools and failures have been planned, and tried in vain."""
 
@@ -55,11 +100,16 @@ class Coverage:
 class Wisher:
     """Makes wishes in one world, one conversation at a time."""
 
-    repertoire: Repertoire
+    venue: Venue
     world: World
     coverage: Coverage
     rng: Random
     binder: Binder = field(init=False)
+
+    @property
+    def repertoire(self) -> Repertoire:
+        """What can be done there."""
+        return self.venue.repertoire
 
     def __attrs_post_init__(self) -> None:
         self.binder = Binder(self.repertoire.tools, self.world.context, self.rng)
@@ -133,9 +183,7 @@ class Wisher:
 
     def recovered(self, session: Any, cell: Pair, *, literally: bool = False) -> tuple[Wish, Any] | None:
         """A call that fails and is made up for: by another tool first, or by other arguments; and the session after."""
-        ways: list[Recovery] = ["tool", "parameters"]
-        if self.rng.random() < 0.5:
-            ways.reverse()
+        ways: tuple[Recovery, ...] = ("tool", "parameters")
         for way in ways:
             found = (
                 self._by_tool(session, cell, literally)

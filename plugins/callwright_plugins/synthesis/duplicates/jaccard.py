@@ -8,10 +8,10 @@ each. None is missed, so the result is that of comparing all pairs.
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 from callwright.errors import UsageError
 
@@ -79,7 +79,7 @@ def _dropped(sets: Sequence[frozenset[T]], limit: Fraction) -> dict[int, int]:
     dropped: dict[int, int] = {}
     for index, mine in enumerate(sets):
         size = len(mine)
-        ranks = order.of(mine)
+        ranks = order.ranks(index)
         bitmap = _bitmap(ranks)
         bitmaps.append(bitmap)
         if not size:
@@ -124,7 +124,7 @@ def _range(size: int, limit: Fraction) -> tuple[int, list[int], int]:
     return least, needed, max(size + other - 2 * common for other, common in enumerate(needed, least))
 
 
-class _Order(Generic[T]):
+class _Order:
     """The elements in one order, the rarest first. Which of two equally rare ones comes first changes no result.
 
     Two sets that need ``a`` common elements share one among the first ``n - a + 1`` of each, and two among the first
@@ -132,20 +132,28 @@ class _Order(Generic[T]):
     those that very many have. The first common elements are of one of these kinds, so one key at least is common.
     """
 
-    def __init__(self, sets: Sequence[frozenset[T]]) -> None:
-        counts: Counter[T] = Counter()
-        for one in sets:
-            counts.update(one)
-        self.ranks = {element: rank for rank, element in enumerate(sorted(counts, key=counts.__getitem__))}
-        self.total = len(counts)
-        self.alone = sum(count == 1 for count in counts.values())
-        self.rare = sum(count <= RARE for count in counts.values())
-        self.frequent = sum(count <= FREQUENT for count in counts.values())
+    def __init__(self, sets: Sequence[frozenset[Any]]) -> None:
+        numbers: dict[Any, int] = {}
+        number = numbers.setdefault
+        # Each element is looked up once: from here on it is a number.
+        self.rows = [[number(element, len(numbers)) for element in one] for one in sets]
+        self.total = len(numbers)
+        counts = [0] * self.total
+        for row in self.rows:
+            for one in row:
+                counts[one] += 1
+        order = sorted(range(self.total), key=counts.__getitem__)
+        self.places = [0] * self.total
+        for place, one in enumerate(order):
+            self.places[one] = place
+        self.alone = sum(count == 1 for count in counts)
+        self.rare = sum(count <= RARE for count in counts)
+        self.frequent = sum(count <= FREQUENT for count in counts)
 
-    def of(self, elements: frozenset[T]) -> list[int]:
-        """The ranks of some elements, in order."""
-        ranks = self.ranks
-        return sorted([ranks[element] for element in elements])
+    def ranks(self, index: int) -> list[int]:
+        """The elements of a set in order."""
+        places = self.places
+        return sorted([places[one] for one in self.rows[index]])
 
     def keys(self, ranks: list[int], least: int, single: bool) -> list[int]:
         """The keys of a set that has ``least`` elements or more in common with what it is near; ``single``: perhaps
@@ -153,18 +161,17 @@ class _Order(Generic[T]):
         """
         first = len(ranks) - least + 1
         total = self.total
-        keys = [rank for rank in ranks[:first] if self.alone <= rank and (rank < self.rare or single)]
-        often = [rank for rank in ranks[: first + 2] if rank >= self.rare]
-        # How many of them are in the first ``n - a + 1`` and ``n - a + 2``.
-        ones = sum(rank >= self.rare for rank in ranks[:first])
-        twos = sum(rank >= self.rare for rank in ranks[: first + 1])
-        for i in range(ones):
-            for j in range(i + 1, twos):
-                pair = total * (often[i] + 1) + often[j]
-                if often[j] < self.frequent or least < 3:  # a small set may have only two to share
+        begin = bisect_left(ranks, self.rare)
+        keys = ranks[bisect_left(ranks, self.alone) : first if single else min(begin, first)]
+        often = ranks[begin : first + 2]
+        pairs = ranks[begin : first + 1]
+        for i, one in enumerate(ranks[begin:first]):
+            for j, two in enumerate(pairs[i + 1 :], i + 1):
+                pair = total * (one + 1) + two
+                if two < self.frequent or least < 3:  # a small set may have only two to share
                     keys.append(pair)
-                if often[j] >= self.frequent:
-                    keys.extend([total * (pair + 1) + third for third in often[j + 1 :]])
+                if two >= self.frequent:
+                    keys.extend([total * (pair + 1) + three for three in often[j + 1 :]])
         return keys
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from random import Random
 from typing import Any, Final, TypeVar
 
 from attrs import define, field
 
+from callwright.environments.knowledge.suggestions import Suggestions, Template
 from callwright.tools.reading import compatible, json_types
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.free import Free, branches_of, free_values, options_of
@@ -61,6 +62,8 @@ class Slot:
     worked: dict[int, float] = field(factory=dict)
     #: Places whose name alone says that they fill the slot.
     strong: dict[int, None] = field(factory=dict)
+    #: Whether somebody says what to write there: then nothing else is written.
+    suggested: bool = False
     known_places: int = 0
     weights: dict[int, float] = field(factory=dict)
     _stale: bool = True
@@ -69,7 +72,7 @@ class Slot:
     def look(self, bank: Bank) -> None:
         """Take the places into account that were found since."""
         fixed = frozenset(key_of(option) for option in options_of(self.schema) or ()) if self.closed else None
-        for number in range(self.known_places, len(bank.places)):
+        for number in range(self.known_places, len(bank.places) if not self.suggested else 0):
             place = bank.places[number]
             types = bank.types[number]
             if place.origin in ("schema", "clock") or not types:
@@ -152,6 +155,9 @@ class Drawer:
     named: int = field(init=False)
     #: By tool and parameter: how much failures ask for one that may be left out.
     asked_for: dict[tuple[str, str], float] = field(factory=dict)
+    #: What to write into free-text arguments, where somebody says so.
+    suggestions: Suggestions | None = None
+    _here: Local = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.named = self.bank.number(Place("failure", "", "named"))
@@ -168,6 +174,7 @@ class Drawer:
         ``fixed`` are values of another call that this one should be about, where it takes them.
         """
         spec = self.tools[tool]
+        self._here = local
         properties = spec.parameters.get("properties", {})
         required = [name for name in properties if name in spec.parameters.get("required", ())]
         optional = [name for name in properties if name not in required]
@@ -195,6 +202,7 @@ class Drawer:
     def vary(self, tool: str, arguments: Mapping[str, Any], message: str, local: Local) -> Drawn | None:
         """Arguments that failed, with one or two of them drawn anew: rather those that the message quotes."""
         spec = self.tools[tool]
+        self._here = local
         properties = spec.parameters.get("properties", {})
         if not properties:
             return None
@@ -330,15 +338,42 @@ class Drawer:
 
     def _make_free(self, slot: Slot) -> None:
         name = slot.path.rpartition(".")[2].replace("[]", "")
-        ways = free_values(name, slot.schema, self.now, slot.tool)
+        told = self._suggested(slot)
+        slot.suggested = bool(told)
+        ways = told or free_values(name, slot.schema, self.now, slot.tool)
         slot.free = {self.bank.number(way.place): way for way in ways}
         slot._stale = True
+
+    def _suggested(self, slot: Slot) -> list[Free]:
+        """The templates for a slot as ways to make up a value."""
+        told = self.suggestions
+        found = told.of(slot.tool, slot.path) if told is not None else []
+
+        def drawn(one: Template) -> Callable[[Random], str]:
+            return lambda rng: (told.filled(one, rng, self._told) if told else None) or one.text
+
+        return [
+            Free(Place("schema", slot.tool, f"{slot.path}: template {number}"), 1.0, drawn(one))
+            for number, one in enumerate(found, 1)
+        ]
+
+    def _told(self, source: str) -> list[str]:
+        """The texts that a tool told, or was given (``tool.argument``): in the state at hand, or else in this world."""
+        tool, _, argument = source.partition(".")
+        wanted = ("argument", tool, argument) if argument else ("result", tool)
+        places = [
+            number
+            for number, one in enumerate(self.bank.places)
+            if ((one.origin, one.owner, one.path) if argument else (one.origin, one.owner)) == wanted
+        ]
+        here = [key[1] for number in places for key in self._here.get(number, ()) if key[0] == "string"]
+        return here or [key[1] for number in places for key in self.bank.values[number] if key[0] == "string"]
 
     def _draw(
         self, slot: Slot, local: Local, chosen: Mapping[Key, None], fixed: Mapping[Key, None] | None
     ) -> tuple[int, Key]:
         rng, table, bank = self.rng, slot.table(), self.bank
-        if fixed and rng.random() < 0.8:
+        if fixed and not slot.suggested and rng.random() < 0.8:
             same = [
                 (number, key)
                 for key in fixed
@@ -351,7 +386,7 @@ class Drawer:
             named = [key for key in fixed if key not in chosen and key[0] == "string" and re.search(r"\d", key[1])]
             if named and "string" in slot.types and rng.random() < 0.5:
                 return self.named, rng.choice(named)
-        if chosen and rng.random() < 0.65:
+        if chosen and not slot.suggested and rng.random() < 0.65:
             together = self._together(slot, chosen)
             if together:
                 return rng.choice(together)

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from callwright.environments.protocol import Briefs, Environment, Outcome, TellsTime, declares
+from callwright.environments.protocol import Briefs, Environment, Outcome, Suggests, TellsTime, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.drawing import Drawer, shared_values
+from callwright_plugins.synthesis.exploration.enabling import enabler_weights
 from callwright_plugins.synthesis.exploration.free import SOME_DAY
-from callwright_plugins.synthesis.exploration.names import words_of
 from callwright_plugins.synthesis.exploration.states import Failed, Laboratory, OutOfCalls, State, known_to
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Memory, key_of, leaves, names_something
 
@@ -39,7 +39,6 @@ _TOLD_WORD: Final = re.compile(r"'([^']{1,80})'|\"([^\"]{1,80})\"|([A-Za-z]*[0-9
 _DOUBTS: Final = 3
 #: Tools that are tried in a new state about the things of the call that led there.
 _LOOKS: Final = 6
-_NAME: Final = re.compile(r"\w+")
 _NOW: Final = re.compile(r"Now: (?:\w+, )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
@@ -117,6 +116,9 @@ class Explorer:
         #: By code and tool: how often a call of the tool repaired a failure of this code.
         self.enabled: dict[tuple[str, str], int] = {}
         self.drawer = Drawer(self.specs, self.bank, self.rng, SOME_DAY)
+        if declares(environment, Suggests) and environment.suggestions is not None:  # type: ignore[attr-defined]
+            environment.suggestions.check(environment.tools)  # type: ignore[attr-defined]
+            self.drawer.suggestions = environment.suggestions  # type: ignore[attr-defined]
 
     def explore(self, scenario: str, seed: int, calls: int) -> World:
         """Explore a world with at most so many calls. The same calls for the same arguments, on every machine."""
@@ -266,19 +268,9 @@ class Explorer:
 
     def _some_enabler(self, tool: str, code: str, message: str) -> str:
         """A tool that may repair a failure: what it names, what the failing tool names, and what repaired it before."""
-        said, described = words_in(message), words_in(self.specs[tool].description)
-        about = {*words_of(message), *words_of(code)}
-        weights = [
-            (
-                1.0
-                + 12.0 * (name in said)
-                + 3.0 * (name in described)
-                + 2.0 * len(about.intersection(words_of(name)))
-                + 6.0 * min(2, self.enabled.get((code, name), 0))
-            )
-            / (1 + self.enablers.get((tool, code, name), 0) / 2)
-            for name in self.writes
-        ]
+        worth = enabler_weights(self.specs[tool], code, message, self.writes, self.enabled)
+        tried = [1 + self.enablers.get((tool, code, name), 0) / 2 for name in self.writes]
+        weights = [one / often for one, often in zip(worth, tried, strict=True)]
         return self.rng.choices(self.writes, weights)[0]
 
     def _note_turn(self, before: State, enabler: Call, tool: str, failed: Failed, code: str, kind: str) -> None:
@@ -455,11 +447,6 @@ def told_in(message: str) -> list[Any]:
         if text.isdecimal() and len(text) < 16:
             found.append(int(text))
     return found[:12]
-
-
-def words_in(text: str) -> set[str]:
-    """The words of a text, among which the names of tools are looked for."""
-    return set(_NAME.findall(text))
 
 
 def _add(local: dict[int, list[Key]], new: list[tuple[int, Key]]) -> None:

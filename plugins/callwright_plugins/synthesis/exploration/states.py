@@ -66,12 +66,16 @@ class Laboratory:
 
     def close(self) -> None:
         """Give the sessions back."""
-        for session in (self.first, self._session):
+        for session in (self.first, self._session, None if self.forks else self._last):
             if session is not None:
                 session.close()
 
     def enter(self, state: State) -> Session:
         """A session in this state."""
+        if self._last is not None:  # nobody has settled there: whoever has few processes cannot wait for it
+            if not self.forks:
+                self._last.close()
+            self._last = None
         if self._here is state and self._session is not None:
             return self._session
         if self._session is not None and self._session is not self.first:
@@ -100,7 +104,6 @@ class Laboratory:
     def call(self, state: State, tool: str, arguments: Mapping[str, Any]) -> tuple[Outcome, str]:
         """Make a call in a state; the outcome, and the digest afterwards. The state itself stays as it is."""
         session = self.enter(state)
-        self._last = None
         self._count()
         outcome = session.call(tool, copied(arguments))
         spec = self.environment.tools[tool]

@@ -11,8 +11,10 @@ from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright.errors import UsageError
 from callwright_plugins.synthesis.exploration.explored import Explored
 from callwright_plugins.synthesis.exploration.states import OutOfCalls
+from callwright_plugins.synthesis.graph.directed import Directing, suggested
 from callwright_plugins.synthesis.graph.edges import Edge, Graph, merged
 from callwright_plugins.synthesis.graph.information_edges import Candidate, Informing
+from callwright_plugins.synthesis.graph.proposals import Pair
 from callwright_plugins.synthesis.graph.shortening import shortened
 from callwright_plugins.synthesis.graph.state_edges import state_edges
 from callwright_plugins.synthesis.graph.trials import Trials
@@ -24,6 +26,12 @@ _TRIES_AGAIN: Final = 16
 _SEEDS: Final = 2
 #: Proofs that an edge keeps of each seed.
 _PROOFS: Final = 2
+#: Tries for each pair that is suggested and unproven, in each world, and how often all of them are gone through.
+_DIRECTED: Final = 16
+_ROUNDS: Final = 6
+#: Calls of that in each world, as a multiple of those that exploring made there, and at most so many.
+_DIRECTED_CALLS: Final = 5
+_MOST_DIRECTED: Final = 40_000
 
 
 @frozen
@@ -78,6 +86,11 @@ def build(
             for number, one in enumerate(informing):
                 cut |= _prove_all(one, number, tried, proven, tries, again=tries == _TRIES_AGAIN)
         seeds = [world.seed for world in worlds]
+        directing = [
+            Directing(trial, world, explorer, one, min(_DIRECTED_CALLS * world.calls, _MOST_DIRECTED))
+            for trial, world, one in zip(trials, worlds, informing, strict=True)
+        ]
+        cut |= _direct(directing, informing, seeds, suggested(explorer.specs), states, proven)
         kept = [
             edge
             for found in proven.values()
@@ -102,6 +115,41 @@ def _shortened(edge: Edge, trials: Sequence[Trials]) -> Edge:
     """The edge with its proofs as short as they can be."""
     of_seed = {trial.seed: trial for trial in trials}
     return evolve(edge, proofs=tuple(shortened(of_seed[proof.given.seed], proof) for proof in edge.proofs))
+
+
+def _direct(
+    directing: Sequence[Directing],
+    informing: Sequence[Informing],
+    seeds: Sequence[int],
+    pairs: Mapping[Pair, bool],
+    states: list[Edge],
+    proven: dict[Candidate, dict[int, Edge]],
+) -> bool:
+    """Try the suggested pairs that nothing has proven yet, in every world. Whether the calls were used up."""
+    cut = False
+    for _ in range(_ROUNDS):
+        for number, one in enumerate(directing):
+            informing[number].begin()
+            done = {(edge.source, edge.target) for edge in states}
+            done |= {
+                (candidate.source, candidate.target)
+                for candidate, found in proven.items()
+                if len({seeds[where] for where in found}) >= _SEEDS
+            }
+            try:
+                for pair, likely in pairs.items():
+                    tries = _DIRECTED if likely else _DIRECTED // 4
+                    for edge in one.edges(pair, tries) if pair not in done else ():
+                        if edge.kind == "state":
+                            states.append(edge)
+                        else:
+                            candidate = Candidate(edge.source, edge.result, edge.target, edge.argument)
+                            proven.setdefault(candidate, {}).setdefault(number, edge)
+            except OutOfCalls:
+                cut = True
+        for number, other in enumerate(informing):
+            cut |= _prove_all(other, number, dict.fromkeys(proven), proven, _TRIES_AGAIN, again=True)
+    return cut
 
 
 def _prove_all(

@@ -24,7 +24,7 @@ from callwright_plugins.synthesis.graph.trials import Trials, text_of
 #: How alike a field's and a parameter's names are where the value may be tried without having been seen to work.
 _LIKELY: Final = 0.25
 _BASES: Final = 8
-_PAGING: Final = frozenset({"limit", "cursor", "offset", "page", "page_size"})
+PAGING: Final = frozenset({"limit", "cursor", "offset", "page", "page_size"})
 
 
 #: A result, the path to a value in it, and the value.
@@ -55,23 +55,27 @@ class Informing:
         self.exact: dict[tuple[str, str], dict[Key, list[Source]]] = {}
         #: By tool and place in its result: what was told there.
         self.fields: dict[str, dict[str, list[Source]]] = {}
-        for tool, told in world.told.items():
-            fields = self.fields.setdefault(tool, {})
-            for one in told:
-                asked = {key for _, key in located(dict(one.call.arguments))}
-                seen: dict[str, int] = {}
-                for path, key in located(one.value):
-                    name = place_name(path)
-                    seen[name] = seen.get(name, 0) + 1
-                    if key not in asked and len(str(key[1])) <= 400:
-                        if seen[name] <= 12:
-                            fields.setdefault(name, []).append((one, path, key))
-                        self.exact.setdefault((tool, name), {}).setdefault(key, []).append((one, path, key))
+        #: By value: the tools and places that told it.
         self.of_key: dict[Key, dict[tuple[str, str], None]] = {}
-        for place, keys in self.exact.items():
-            for key in keys:
+        for told in world.told.values():
+            for one in told:
+                self.take_up(one)
+
+    def take_up(self, told: Told) -> None:
+        """Take what a call told into account."""
+        tool = told.call.tool
+        fields = self.fields.setdefault(tool, {})
+        asked = {key for _, key in located(dict(told.call.arguments))}
+        seen: dict[str, int] = {}
+        for path, key in located(told.value):
+            name = place_name(path)
+            seen[name] = seen.get(name, 0) + 1
+            if key not in asked and len(str(key[1])) <= 400:
+                if seen[name] <= 12:
+                    fields.setdefault(name, []).append((told, path, key))
+                self.exact.setdefault((tool, name), {}).setdefault(key, []).append((told, path, key))
                 if key[0] == "string":
-                    self.of_key.setdefault(key, {})[place] = None
+                    self.of_key.setdefault(key, {})[tool, name] = None
 
     def begin(self) -> None:
         """Draw from this world."""
@@ -83,7 +87,7 @@ class Informing:
         """What may be an edge: fields whose names fit, that have worked, or whose values an executed call was given."""
         for target in self.world.successes:
             for slot in [slot for (tool, _), slot in self.drawer.slots.items() if tool == target]:
-                if slot.path.split(".")[0] in _PAGING or slot.closed or not slot.types - {"boolean"}:
+                if slot.path.split(".")[0] in PAGING or slot.closed or not slot.types - {"boolean"}:
                     continue
                 found: dict[tuple[str, str], float] = {}
                 for success in self.world.successes[target].values():
@@ -134,7 +138,12 @@ class Informing:
                     return edge
         return None
 
-    def _prove(self, candidate: Candidate, way: Way, keys: list[Key]) -> Edge | None:
+    def proven_by(self, candidate: Candidate, way: Way, *, near: bool) -> Edge | None:
+        """The edge, if this way proves it. ``near``: with the numbers next to it alone, since others say less."""
+        keys = [] if near else [key for _, _, key in self.fields.get(candidate.source, {}).get(candidate.result, [])]
+        return self._prove(candidate, way, keys, near=near)
+
+    def _prove(self, candidate: Candidate, way: Way, keys: list[Key], *, near: bool = False) -> Edge | None:
         path, step, call, where, told = way
         key, valid = told[2], self.tools[call.tool].compiled.literal.validator.is_valid
         there: dict[str, Any] = dict(call.arguments)
@@ -146,7 +155,8 @@ class Informing:
         given = self.trials.run(path, with_it)
         if given is None or not came_to_something(given):
             return None
-        for value in foreign_values(key, keys, self.rng):
+        others = [key[1] + 1, key[1] - 1] if near else foreign_values(key, keys, self.rng)
+        for value in others:
             other = Call(len(path), call.tool, replaced(with_it.arguments, where, value))
             bare = self.trials.run(path, other) if valid(other.arguments) else None
             if bare is not None and came_to_nothing(bare):
@@ -204,11 +214,14 @@ class Informing:
             same = {name: value for name, value in call.arguments.items() if name in takes and name != where[0]}
             if not same:
                 continue
-            asked = Call(len(path), candidate.source, {**(known[0].call.arguments if known else {}), **same})
-            if not spec.compiled.literal.validator.is_valid(asked.arguments):
-                continue
-            outcome = self.trials.run(path, asked)
-            if not came_to_something(outcome):
+            for more in ({}, known[0].call.arguments if known else {}):  # what else it was asked may contradict
+                asked = Call(len(path), candidate.source, {**more, **same})
+                if not spec.compiled.literal.validator.is_valid(asked.arguments):
+                    continue
+                outcome = self.trials.run(path, asked)
+                if came_to_something(outcome):
+                    break
+            else:
                 continue
             assert outcome is not None
             told = Told(path, asked, outcome.value)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from callwright.environments.protocol import Outcome
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.explorer import World
+from callwright_plugins.synthesis.exploration.values import Key
 from callwright_plugins.synthesis.exploration.witness import Witness
 from callwright_plugins.synthesis.graph.edges import Edge, Proof
 from callwright_plugins.synthesis.graph.references import Bound, bindings, located, replaced, value_at
@@ -37,7 +38,7 @@ def state_edges(trials: Trials, world: World) -> Iterator[Edge]:
     """The state edges of one world: from the calls that turned a failure, and by leaving out calls of paths."""
     for turn in world.turns.values():
         with_it, without = (*turn.path, turn.enabler), turn.path
-        if turn.enabler.tool == turn.call.tool or _is_told(trials, with_it, turn.call):
+        if turn.enabler.tool == turn.call.tool or _is_told(trials, with_it, turn.call, world.knowledge):
             continue
         given, bare = trials.run(with_it, turn.call), trials.run(without, turn.call)
         if given is None or bare is None:
@@ -52,35 +53,59 @@ def state_edges(trials: Trials, world: World) -> Iterator[Edge]:
     for tool in world.successes:
         ways = [found for found in world.paths(tool) if 0 < len(found.path) <= _LONGEST and found.kind != "empty"]
         for found in ways[:_PATHS]:
-            yield from _left_out(trials, found.path, found.call)
+            yield from _left_out(trials, found.path, found.call, world.knowledge)
 
 
-def _is_told(trials: Trials, path: tuple[Call, ...], call: Call) -> bool:
-    """Whether the last call of a path tells what the next one is given: a guessed value is information, too."""
+def _is_told(trials: Trials, path: tuple[Call, ...], call: Call, known: Mapping[Key, None]) -> bool:
+    """Whether the last call of a path tells what the next one is given and nobody knows: a guessed value is
+    information, too."""
     results = trials.results(path)
     if len(results) < len(path):
         return True
-    asked = {key for _, key in located(dict(path[-1].arguments))}
-    told = {key for _, key in located(results[-1]) if key[0] == "string" and key not in asked}
+    asked = _asked_by(path)
+    told = {key for _, key in located(results[-1]) if key[0] == "string" and key not in asked and key not in known}
     return any(key in told for _, key in located(dict(call.arguments)))
 
 
-def _left_out(trials: Trials, path: tuple[Call, ...], call: Call) -> Iterator[Edge]:
+def _asked_by(path: tuple[Call, ...]) -> set[Key]:
+    """What was said to the calls of a path: whoever made them knew it."""
+    return {key for call in path for _, key in located(dict(call.arguments))}
+
+
+def _left_out(trials: Trials, path: tuple[Call, ...], call: Call, known: Mapping[Key, None]) -> Iterator[Edge]:
     """The edges that leaving out one call of a path shows."""
+    for number in range(len(path)):
+        edge = left_out_at(trials, path, call, number, known)
+        if edge is not None:
+            yield edge
+
+
+def left_out_at(
+    trials: Trials, path: tuple[Call, ...], call: Call, number: int, known: Mapping[Key, None]
+) -> Edge | None:
+    """The edge that leaving out this call of a path shows, if the last call then comes to nothing.
+
+    ``known`` is what people know: where an argument is such a value, the call was not needed to tell it.
+    """
     given = trials.run(path, call)
     if given is None or not came_to_something(given):
-        return
+        return None
+    source = path[number]
     bound = bindings((*path, call), trials.results(path))
-    for number, source in enumerate(path):
-        if source.tool == call.tool or any(number == told for told, _ in bound[len(path)].values()):
-            continue  # an argument comes from it: that is information
-        rest = _without(trials, (*path, call), bound, number)
-        if rest is None:
-            continue  # another call of the path needs it: the edge is to that one
-        bare = trials.run(rest[:-1], rest[-1])
-        if bare is not None and came_to_nothing(bare):
-            proof = Proof(witness_of(trials, (*path, call), given), witness_of(trials, rest, bare), number)
-            yield Edge(source.tool, call.tool, "state", proofs=(proof,))
+    last = dict(located(dict(call.arguments)))
+    free = {**known, **dict.fromkeys(_asked_by(path[: number + 1]))}
+    told = {where for where, (by, _) in bound[-1].items() if by == number and last[where] not in free}
+    if source.tool == call.tool or told:
+        return None  # an argument comes from it: that is information
+    bound[-1] = {where: found for where, found in bound[-1].items() if found[0] != number}
+    rest = _without(trials, (*path, call), bound, number)
+    if rest is None:
+        return None  # another call of the path needs it: the edge is to that one
+    bare = trials.run(rest[:-1], rest[-1])
+    if bare is None or not came_to_nothing(bare):
+        return None
+    proof = Proof(witness_of(trials, (*path, call), given), witness_of(trials, rest, bare), number)
+    return Edge(source.tool, call.tool, "state", proofs=(proof,))
 
 
 def _without(trials: Trials, calls: tuple[Call, ...], bound: Bound, left_out: int) -> tuple[Call, ...] | None:

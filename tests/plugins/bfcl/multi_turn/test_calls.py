@@ -104,6 +104,8 @@ def test_literals_reach_a_method_as_python_evaluates_them(given: list[Any], name
         "show(1, # a remark\n2)",
         r"show('\d')",
         "show(list)",
+        "show(a=1, b=2, a=3)",
+        "show(sort(file_name='a', file_name='b'))",
     ],
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
@@ -202,6 +204,8 @@ def test_numbers_that_cannot_be_written_are_an_error_of_the_call() -> None:
         ("[show(x=true, y=None)]", ["show(x='true', y=None)"]),
         ("[show(x=1 + 2 * 3)]", ["show(x=7)"]),
         ("[show(x='a' + 'b')]", ["show(x='ab')"]),
+        ("[show(x=2 * 'ab')]", ["show(x='abab')"]),
+        ("[show(x='a' * 10**9)]", None),
         ("[show(x=sort('a'))]", ["show(x=\"sort('a')\")"]),  # a call without names is a text
         ("[show(x=sort(file_name='a'))]", ["show(x=sort(file_name='a'))"]),
         ("[show(x={'a': 1, 'b': {'c': 2}})]", ["show(x={'a': 1, 'b': {'c': 2}})"]),

@@ -1,0 +1,1 @@
+"""Dialogue: a blueprint becomes a conversation, by a finite state machine, and the conversation a task."""

@@ -1,0 +1,201 @@
+"""Words: those of the grammar, or a teacher's for the same plan, which have to be read back to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final, Protocol
+
+from attrs import evolve, frozen
+
+from callwright.environments.protocol import Environment
+from callwright.errors import DataError, InfrastructureFailure
+from callwright.language.messages import Message
+from callwright.plugins import Registry
+from callwright.tools.spec import ToolSpec
+from callwright.training.teaching.teacher import Role, Teacher, TeacherFailure, TeacherReply, TeacherRequest
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.dialogue.worlds import environment_of
+from callwright_plugins.synthesis.language.grammar import Grammar, Query, Unsayable
+from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.replies import Replies, Reply
+from callwright_plugins.synthesis.language.styles import Style
+from callwright_plugins.synthesis.language.withholding import Withheld
+from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS, Persona
+
+SCRIPTED: Final = "scripted"
+#: How often a teacher words a query that is not read back, or a turn that is not valid, before it is given up on.
+TRIES: Final = 3
+
+
+@frozen(eq=False)
+class Voice:
+    """The tools of an environment and the words for them."""
+
+    tools: Mapping[str, ToolSpec]
+    grammar: Grammar
+    replies: Replies
+
+
+_PERSONAS: Final = {one.name: one for one in PERSONAS}
+#: Voices that are kept, each with what it was made of.
+_KEPT: Final = 64
+_voices: Final[dict[int, tuple[Environment, Voice]]] = {}
+
+
+def voice_of(environment: Environment) -> Voice:
+    """The voice of an environment: its grammar is made once in a process."""
+    known = _voices.get(id(environment))
+    if known is None:
+        if len(_voices) >= _KEPT:
+            _voices.clear()
+        tools = {name: spec for name, spec in environment.tools.items() if not spec.hidden}
+        grammar = Grammar(tools)
+        known = _voices[id(environment)] = environment, Voice(tools, grammar, Replies(grammar))
+    return known[1]
+
+
+def voice_for(stage: Stage, environment: Environment, registry: Registry) -> Voice:
+    """The voice that a stage is said with: that of the environment whose tools it asks for."""
+    if not stage.elsewhere or stage.elsewhere == environment.name:
+        return voice_of(environment)
+    return voice_of(environment_of(registry, stage.elsewhere))
+
+
+def persona_of(blueprint: Blueprint) -> Persona:
+    """Who speaks. Raises :class:`callwright.errors.DataError` for a name of nobody."""
+    if blueprint.persona and blueprint.persona not in _PERSONAS:
+        raise DataError(f"nobody is called {blueprint.persona!r:.60}; personas are {', '.join(_PERSONAS)}")
+    return _PERSONAS.get(blueprint.persona, PERSONAS[7])
+
+
+class Words(Protocol):
+    """Who has the words of a conversation."""
+
+    @property
+    def name(self) -> str:
+        """Who that is."""
+
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
+        """What the user says. Raises :class:`callwright.errors.DataError` where no words say just that."""
+
+    def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
+        """What the assistant says; ``attempt`` counts those that were not valid."""
+
+
+class ScriptedWords:
+    """The words of the grammar."""
+
+    name: Final = SCRIPTED
+
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
+        """As :meth:`Words.query`."""
+        rng = Random(f"style/{seed}")
+        style = Style(
+            persona,
+            stage.information,
+            ellipsis=rng.random() < 0.7,
+            correction=rng.random() < persona.corrects,
+            typo=rng.random() < persona.typos,
+            greets=rng.random() < persona.greets,
+            thanks=rng.random() < persona.thanks,
+            background=rng.random() < persona.background,
+        )
+        return voice.grammar.render(stage.asked, style, seed)
+
+    def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
+        """As :meth:`Words.say`: each attempt states less, since what is stated is what cannot be said."""
+        left = reply.facts[: max(0, len(reply.facts) - 2 * attempt)] if attempt < TRIES else ()
+        reason = reply.reason if attempt < TRIES else reply.code
+        return replies.say(evolve(reply, facts=left, reason=reason), seed + attempt)
+
+
+class TaughtWords:
+    """A teacher's words for what the grammar says. A query is read back, by a request that has not seen the plan."""
+
+    def __init__(self, teacher: Teacher) -> None:
+        self.teacher, self.name = teacher, teacher.name
+        self._scripted = ScriptedWords()
+
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
+        """As :meth:`Words.query`. Raises :class:`callwright.InfrastructureFailure` where the teacher is not there."""
+        plain = self._scripted.query(stage, voice, persona, seed)
+        for attempt in range(TRIES):
+            text = self._ask("user", [Message.system(_user(persona)), Message.user(plain.text)], seed + attempt).text
+            text = text.strip()
+            if text and self._read(text, voice, seed) == plain.said.key:
+                return evolve(plain, text=text, attempts=attempt, frames=())
+        raise Unsayable(f"after {TRIES} tries the teacher's words are read otherwise than {plain.text[:200]!r}")
+
+    def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
+        """As :meth:`Words.say`; after some tries the grammar's words take the place of the teacher's."""
+        plain = self._scripted.say(reply, replies, said, seed, max(0, attempt - TRIES + 1))
+        if attempt >= TRIES - 1:
+            return plain
+        asked = [Message.system(_ASSISTANT), *said, Message.system(f"Now say this in your own words: {plain}")]
+        found = self._ask("assistant", asked, seed + attempt)
+        return "" if found.calls or found.truncated else found.text.strip()
+
+    def _read(self, text: str, voice: Voice, seed: int) -> str:
+        """The key of the plan that the teacher reads out of a text; empty where it reads none."""
+        tools = [spec.to_openai() for spec in voice.tools.values()]
+        asked = f"The tools:\n{json.dumps(tools, ensure_ascii=False)}\n\nThe request:\n{text}"
+        found = self._ask("judge", [Message.system(_READER), Message.user(asked)], seed, _SCHEMA)
+        try:
+            stated = json.loads(re.sub(r"^```(?:json)?|```$", "", found.text.strip()))
+            return Plan.from_json(stated).key
+        except (ValueError, RecursionError, DataError):
+            return ""
+
+    def _ask(
+        self, role: Role, messages: Sequence[Message], seed: int, schema: Mapping[str, Any] | None = None
+    ) -> TeacherReply:
+        (found,) = self.teacher.ask([TeacherRequest(role, tuple(messages), seed=seed, schema=schema)])
+        if isinstance(found, TeacherFailure):
+            raise InfrastructureFailure(f"the teacher {self.name!r} did not reply: {found.reason}")
+        return found
+
+
+def words_of(teacher: Teacher | None) -> Words:
+    """The words of a teacher; without one those of the grammar."""
+    return ScriptedWords() if teacher is None else TaughtWords(teacher)
+
+
+def withheld_json(withheld: Sequence[Withheld]) -> list[dict[str, Any]]:
+    """What a query left out, as JSON."""
+    return [{"call": one.call, "argument": one.argument, "value": one.value, "title": one.title} for one in withheld]
+
+
+def _user(persona: Persona) -> str:
+    return (
+        f"You play a person who writes to an assistant. {persona.about} You are given a request in stiff words. Write "
+        "the message in which this person asks for the same. Keep every value as it is, add none and leave none out; "
+        "what the request leaves open stays open. Write the message and nothing else."
+    )
+
+
+_ASSISTANT: Final = (
+    "You are an assistant with tools. Say what you are told to say in your own words, briefly. Keep every value, ask "
+    "for everything that is to be asked for by its name, and for nothing else. Call no tool."
+)
+_READER: Final = (
+    "You are given tools and a request. Write the calls that the request asks for, as JSON: "
+    '{"calls": [{"tool": NAME, "arguments": {…}}]}. Give only arguments that the request states. An argument that is '
+    'taken from the result of call N (from 0) is the text "API_RESPONSE_N.path". Write the JSON and nothing else.'
+)
+_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
+                "required": ["tool", "arguments"],
+            },
+        }
+    },
+    "required": ["calls"],
+}

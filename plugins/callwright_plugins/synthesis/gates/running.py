@@ -1,0 +1,94 @@
+"""Runs: programs of a task, turn by turn in a fresh session of its world, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from callwright.environments.goals import Comparison, Goal, check_paths, compare
+from callwright.errors import InfrastructureFailure
+from callwright.language.program import Program
+from callwright.walk.execution import Execution
+from callwright.walk.tasks import Task
+from callwright.walk.trace import CallRecord
+from callwright.walk.users.world import GOAL
+
+
+@frozen(eq=False)
+class Run:
+    """What some turns came to. ``turns`` holds the records of each; ``state`` and ``digest`` are those after the last.
+
+    ``first`` is the state before the first call, ``reached`` what the goal of the task came to: ``None`` for a task
+    without one.
+    """
+
+    turns: tuple[tuple[CallRecord, ...], ...]
+    state: Any = field(repr=False)
+    first: Any = field(repr=False)
+    digest: str
+    first_digest: str
+    reached: Comparison | None = None
+
+    @property
+    def records(self) -> tuple[CallRecord, ...]:
+        """Every call, in order."""
+        return tuple(record for turn in self.turns for record in turn)
+
+    @property
+    def values(self) -> list[Any]:
+        """What the calls returned that executed."""
+        return [record.outcome.value for record in self.records if record.outcome.executed]
+
+    @property
+    def changes(self) -> bool:
+        """Whether the world has come to something else."""
+        if self.state is None:
+            return self.digest != self.first_digest
+        return not compare(None, self.first, self.state).equal
+
+    def leaves_as(self, other: Run) -> bool:
+        """Whether both runs have come to the same."""
+        if self.digest == other.digest:
+            return True
+        return self.state is not None and other.state is not None and compare(None, self.state, other.state).equal
+
+
+def run(task: Task, turns: Sequence[Program], *, judged: bool = True) -> Run:
+    """Run the turns in the world of a task. One without calls lets a turn of the user pass. ``judged``: what the goal
+    came to is known of it, too.
+
+    Raises :class:`callwright.InfrastructureFailure` where the session is lost, and :class:`callwright.CallwrightError`
+    for a world or a goal that is none.
+    """
+    goal = task.facts.get(GOAL)
+    world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock, "hazards": task.hazards}
+    execution = Execution(
+        task.environment, task.tools, **world, opening=task.opening, appear=task.appear or None, task=task.id
+    )
+    try:
+        first, before = execution.look("goal_state"), execution.look("digest")
+        records: list[tuple[CallRecord, ...]] = []
+        for turn in turns:
+            trace = execution.run(turn)
+            if trace.masked is not None:
+                raise InfrastructureFailure(trace.masked)
+            records.append(trace.records)
+        state = execution.look("goal_state")
+        reached = None if goal is None or not judged else _reached(execution, goal, first, state)
+        return Run(tuple(records), state, first, execution.look("digest"), before, reached)
+    finally:
+        execution.close()
+
+
+def shown_state(goal: Any) -> Any:
+    """The state that a goal shows (``{"state": …}``); ``None`` for one that is stated."""
+    return goal.get("state") if isinstance(goal, Mapping) and "state" in goal else None
+
+
+def _reached(execution: Execution, goal: Any, first: Any, state: Any) -> Comparison:
+    if state is not None and state == shown_state(goal):
+        return Comparison()
+    found: Comparison | None = execution.look("goal", goal)
+    return found if found is not None else check_paths(Goal.from_json(goal), first, state)

@@ -1,0 +1,102 @@
+"""Grounded synthesis: knowledge, blueprints, conversations, gates, one after the other (Prove, section 3.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from callwright.errors import UsageError
+from callwright.training.synthesis.synthesizer import Materials
+from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
+from callwright.walk.limits import TurnLimits
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
+from callwright_plugins.synthesis.blueprints.knobs import Knobs
+from callwright_plugins.synthesis.blueprints.knowledge import known
+from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
+from callwright_plugins.synthesis.dialogue.conversation import converse
+from callwright_plugins.synthesis.gates import compare, gate
+
+#: The longest reference has three queries, each with a question, and a turn for each call and each answer.
+LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+class Grounded:
+    """The synthesizer ``grounded``: conversations about what an environment can do, with references that were executed.
+
+    ``knobs`` are those of :class:`.blueprints.knobs.Knobs`, by name. ``cache`` is a folder for what exploring came to;
+    ``scenario``, ``seeds`` and ``calls`` (for each seed) are what is explored. Tools of a server that destroy something
+    are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them.
+
+    Raises :class:`callwright.UsageError` for options that are something else.
+    """
+
+    name: ClassVar[str] = "grounded"
+    limits: ClassVar[TurnLimits] = LIMITS
+
+    def __init__(
+        self,
+        cache: str | None = None,
+        gates: bool = True,
+        scenario: str = "",
+        seeds: Sequence[int] = (0, 1),
+        calls: int | None = None,
+        allow_destructive: bool = False,
+        **knobs: Any,
+    ) -> None:
+        for option, value in (("gates", gates), ("allow_destructive", allow_destructive)):
+            if not isinstance(value, bool):
+                raise UsageError(f"the option {option!r} of the synthesizer 'grounded' is true or false, not {value!r}")
+        for option, text in (("scenario", scenario), ("cache", cache or "")):
+            if not isinstance(text, str):
+                raise UsageError(f"the option {option!r} of the synthesizer 'grounded' is a text, not {text!r:.60}")
+        if isinstance(seeds, str) or len(set(seeds)) < 2 or not all(type(one) is int for one in seeds):
+            raise UsageError(f"the option 'seeds' of the synthesizer 'grounded' is two worlds or more, not {seeds!r}")
+        if calls is not None and (type(calls) is not int or calls < 1):
+            raise UsageError(f"the option 'calls' of the synthesizer 'grounded' is a number from 1, not {calls!r}")
+        self.cache = Path(cache) if cache else None
+        self.gates, self.scenario, self.seeds, self.calls = gates, scenario, tuple(seeds), calls
+        self.allow_destructive = allow_destructive
+        self.knobs = Knobs.from_json(knobs)
+
+    def plan(self, materials: Materials) -> list[Unit]:
+        """A unit for each blueprint: its payload."""
+        environment = materials.environment
+        knowledge = known(
+            environment,
+            registry=materials.registry,
+            scenario=self.scenario,
+            seeds=self.seeds,
+            calls=self.calls,
+            cache=self.cache,
+            allow_destructive=self.allow_destructive,
+        )
+        name = _NO_WORD.sub("-", environment.name).strip("-")
+        blueprints = plan_blueprints(materials, knowledge, self.knobs)
+        seed = materials.seed * 1_000_003
+        return [
+            Unit(f"{name}-{place:05}", place, seed + 10 * place, one.to_json()) for place, one in enumerate(blueprints)
+        ]
+
+    def make(self, unit: Unit, materials: Materials) -> Accepted | Rejected:
+        """The conversation of a blueprint, if the gates let it pass."""
+        blueprint = Blueprint.from_json(unit.payload)
+        task = converse(blueprint, materials, unit.seed, unit.id)
+        if isinstance(task, Rejected):
+            return task
+        passed: Sequence[str] = ()
+        if self.gates:
+            gated = gate(task, blueprint=blueprint, registry=materials.registry)
+            if gated.rejected is not None:
+                return gated.rejected
+            passed = gated.passed
+        facts = {name: task.facts[name] for name in ("kind", "information", "family", "chain_tools", "recovers")}
+        return Accepted(materials.row(task), {**facts, "gates": list(passed)})
+
+    def compare(self, made: Sequence[Made]) -> Sequence[Rejected | None]:
+        """Near-duplicates, and what is above a quota."""
+        if not self.gates:
+            return [None] * len(made)
+        return compare(made)

@@ -1,0 +1,187 @@
+"""Measuring: what a file of tasks covers, how its tasks differ, and which are alike, from its rows alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from callwright.language.program import Call, revive
+from callwright_plugins.synthesis.duplicates.elements import elements, shingles
+from callwright_plugins.synthesis.duplicates.jaccard import jaccard
+
+#: Tasks that are shown at random, pairs that are shown, and how alike these are at least.
+EXAMPLES: Final = 10
+PAIRS: Final = 10
+ALIKE: Final = Fraction(1, 2)
+#: Sets in which an element occurs at most so often lead to pairs.
+_RARE: Final = 40
+_UNSTATED: Final = "not stated"
+
+
+@frozen
+class Shown:
+    """A task as the page shows it."""
+
+    id: str
+    environment: str
+    query: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    answer: Any
+    facts: Mapping[str, Any]
+
+
+@frozen
+class Pair:
+    """Two tasks that are alike, by their calls or by their words."""
+
+    one: Shown
+    other: Shown
+    alike: float
+    by: str
+
+
+@define
+class Measured:
+    """Figures of a file of tasks. ``tools`` and ``pairs`` count tasks by environment, ``lengths`` by calls
+    and level.
+    """
+
+    tasks: int = 0
+    environments: Counter[str] = field(factory=Counter)
+    kinds: Counter[str] = field(factory=Counter)
+    tools: dict[str, Counter[str]] = field(factory=dict)
+    calls: Counter[str] = field(factory=Counter)
+    pairs: dict[str, Counter[tuple[str, str]]] = field(factory=dict)
+    codes: Counter[tuple[str, str, str]] = field(factory=Counter)
+    lengths: Counter[tuple[int, str]] = field(factory=Counter)
+    #: By tool and parameter: how often it was given, and the different values.
+    values: dict[tuple[str, str], Counter[str]] = field(factory=dict)
+    words: Counter[int] = field(factory=Counter)
+    queries: Counter[str] = field(factory=Counter)
+    sequences: Counter[tuple[str, ...]] = field(factory=Counter)
+    #: By task: the share of attempts that earned full reward, where somebody measured it.
+    passed: dict[str, float] = field(factory=dict)
+    near: list[Pair] = field(factory=list)
+    examples: list[Shown] = field(factory=list)
+
+
+def measure(rows: Iterable[Mapping[str, Any]], *, seed: int = 0) -> Measured:
+    """The figures of the rows of tasks, in their order. Rows that say nothing of something count as not stating it."""
+    found = Measured()
+    shown: list[Shown] = []
+    for row in rows:
+        one = _shown(row)
+        shown.append(one)
+        _count(found, one)
+    found.near = _near(shown)
+    drawn = sorted(Random(seed).sample(range(len(shown)), min(EXAMPLES, len(shown))))
+    found.examples = [shown[place] for place in drawn]
+    return found
+
+
+def _shown(row: Mapping[str, Any]) -> Shown:
+    stated = row.get("environment")
+    name = stated.get("name") if isinstance(stated, Mapping) else stated
+    program = row.get("program")
+    calls = tuple(
+        (str(call.get("tool")), dict(call.get("arguments") or {}))
+        for call in (program.get("calls") or () if isinstance(program, Mapping) else ())
+        if isinstance(call, Mapping)
+    )
+    facts = row.get("facts")
+    return Shown(
+        str(row.get("id")),
+        str(name),
+        str(row.get("query")),
+        calls,
+        row.get("answer"),
+        facts if isinstance(facts, Mapping) else {},
+    )
+
+
+def _count(found: Measured, task: Shown) -> None:
+    found.tasks += 1
+    found.environments[task.environment] += 1
+    found.kinds[str(task.facts.get("kind") or _UNSTATED)] += 1
+    level = str(task.facts.get("information") or _UNSTATED)
+    names = tuple(tool for tool, _ in task.calls)
+    found.lengths[len(names), level] += 1
+    found.sequences[names] += 1
+    found.queries[" ".join(task.query.split()).casefold()] += 1
+    found.words[len(task.query.split())] += 1
+    used = found.tools.setdefault(task.environment, Counter())
+    used.update(dict.fromkeys(names, 1))
+    found.calls.update(names)
+    pairs = found.pairs.setdefault(task.environment, Counter())
+    pairs.update(dict.fromkeys(_linked(task), 1))
+    for tool, arguments in task.calls:
+        for key, value in arguments.items():
+            text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+            found.values.setdefault((tool, key), Counter())[text] += 1
+    found.codes.update(_failures(task))
+    difficulty = task.facts.get("difficulty")
+    rate = difficulty.get("pass@1") if isinstance(difficulty, Mapping) else None
+    if isinstance(rate, int | float) and not isinstance(rate, bool):
+        found.passed[task.id] = float(rate)
+
+
+def _linked(task: Shown) -> Iterable[tuple[str, str]]:
+    """Pairs of tools of which a task uses the one for the other: what was planned, and what refers to a result."""
+    chain = task.facts.get("chain_tools")
+    if isinstance(chain, list) and len(chain) > 1:
+        yield from zip(map(str, chain), map(str, chain[1:]), strict=False)
+    for number, (tool, arguments) in enumerate(task.calls):
+        for _, reference in Call(number, tool, revive(dict(arguments))).located:
+            if reference.call < len(task.calls):
+                yield task.calls[reference.call][0], tool
+
+
+def _failures(task: Shown) -> Iterable[tuple[str, str, str]]:
+    """The failures that a task meets on purpose: tool, code, and what makes up for them."""
+    blueprint = task.facts.get("blueprint")
+    stages = blueprint.get("stages") if isinstance(blueprint, Mapping) else None
+    for stage in stages if isinstance(stages, list) else ():
+        calls = stage.get("calls") or ()
+        for one in stage.get("failing") or ():
+            if one.get("call") in range(len(calls)):
+                yield str(calls[one["call"]].get("tool")), str(one.get("code")), str(one.get("recovery"))
+
+
+def _near(shown: Sequence[Shown]) -> list[Pair]:
+    """The pairs that are most alike: by calls, then by words. Candidates share something rare."""
+    by_calls = [
+        elements([Call(at, tool, revive(dict(arguments))) for at, (tool, arguments) in enumerate(task.calls)])
+        for task in shown
+    ]
+    found = [
+        *((*one, "calls") for one in _alike(by_calls)),
+        *((*one, "words") for one in _alike([shingles(task.query) for task in shown])),
+    ]
+    found.sort(key=lambda one: (-one[2], one[0], one[1]))
+    best: dict[tuple[int, int], tuple[int, int, Fraction, str]] = {}
+    for one in found:
+        best.setdefault(one[:2], one)
+    return [Pair(shown[a], shown[b], float(share), by) for a, b, share, by in list(best.values())[:PAIRS]]
+
+
+def _alike(sets: Sequence[frozenset[str]]) -> list[tuple[int, int, Fraction]]:
+    where: dict[str, list[int]] = {}
+    for number, one in enumerate(sets):
+        for element in one:
+            where.setdefault(element, []).append(number)
+    candidates = {
+        (a, b)
+        for places in where.values()
+        if 1 < len(places) <= _RARE
+        for at, a in enumerate(places)
+        for b in places[at + 1 :]
+    }
+    pairs = [(a, b, jaccard(sets[a], sets[b])) for a, b in sorted(candidates)]
+    pairs = [one for one in pairs if one[2] >= ALIKE]
+    return sorted(pairs, key=lambda one: (-one[2], one[0], one[1]))[: 4 * PAIRS]

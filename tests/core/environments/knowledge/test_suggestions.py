@@ -1,0 +1,81 @@
+"""Suggestions: texts for free-text arguments, from a file, with gaps that hold what was told."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from callwright.environments.knowledge.suggestions import read_suggestions
+from callwright.errors import DataError, UnknownName
+
+GOOD: dict[str, Any] = {
+    "gaps": {
+        "table": {"from": ["tables", "create.query"], "pattern": r"'name': '(\w+)'|TABLE \w+"},
+        "word": {"any_of": ["milk"]},
+    },
+    "templates": [{"tool": "read", "argument": "query", "text": "SELECT {word} FROM {table} -- {word}"}],
+}
+
+
+def written(folder: Path, content: Any) -> Path:
+    path = folder / "texts.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_gaps_are_filled_with_what_was_told_and_alike_in_one_text(tmp_path: Path) -> None:
+    content = {**GOOD, "gaps": {**GOOD["gaps"], "table": {"from": ["tables"], "pattern": r"'name': '(\w+)'"}}}
+    found = read_suggestions(written(tmp_path, content))
+    (template,) = found.of("read", "query")
+    told = {"tables": ["[{'name': 'notes'}]"]}
+    assert found.filled(template, Random(0), lambda source: told.get(source, [])) == "SELECT milk FROM notes -- milk"
+    assert found.filled(template, Random(0), lambda source: []) is None
+    assert found.of("read", "other") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([], "suggestions are"),
+        ({**GOOD, "templates": []}, "suggestions are"),
+        ({**GOOD, "gaps": {**GOOD["gaps"], "table": {"from": ["a"]}}}, "the gap 'table'"),
+        (
+            {**GOOD, "gaps": {**GOOD["gaps"], "table": {"from": ["a"], "pattern": "("}}},
+            "the pattern of the gap 'table'",
+        ),
+        ({**GOOD, "templates": [{"tool": "read", "argument": "query"}]}, "template 1"),
+        ({**GOOD, "templates": [{"tool": "read", "argument": "q", "text": "{tabel}"}]}, "table"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file_and_the_place(tmp_path: Path, content: Any, said: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(DataError, match=r"texts\.json") as raised:
+        read_suggestions(path)
+    assert said in str(raised.value)
+
+
+def test_a_tool_that_is_not_there_is_named_with_the_nearest_one(tmp_path: Path) -> None:
+    found = read_suggestions(written(tmp_path, GOOD))
+    with pytest.raises(UnknownName, match="'reed'"):
+        found.check({"reed": 0, "tables": 0, "create": 0})
+
+
+def test_every_text_that_ships_for_sqlite_is_a_statement_that_sqlite_runs() -> None:
+    found = read_suggestions("sqlite")
+    database = sqlite3.connect(":memory:")
+    told: dict[str, list[str]] = {}
+    draw = Random(1)
+    for template in sorted(found.templates, key=lambda one: one.tool != "create_table"):
+        text = found.filled(template, draw, lambda source: told.get(source, []))
+        assert text is not None
+        assert "{" not in text
+        if template.argument == "query":
+            database.execute(text)
+        if template.tool == "create_table":
+            told["create_table.query"] = [text]
+    database.close()

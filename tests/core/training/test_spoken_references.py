@@ -1,0 +1,56 @@
+"""References that are stated turn by turn, as conversations with their users."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from attrs import evolve
+
+import callwright as cw
+from callwright.errors import DataError
+from callwright.training.demonstrations import reference_of
+from callwright.training.spoken_references import conversation_of, speaks
+
+MINI = cw.corpus("worlds-mini-v1")
+
+
+def test_a_conversation_of_every_hand_made_task_has_its_calls_with_the_values_they_get() -> None:
+    for task in MINI["validation"]:
+        assert speaks(task)
+        said = conversation_of(task)
+        assert reference_of(MINI, task) == said
+        assert (said[0].role, said[-1].role) == ("assistant", "assistant")
+        assert said[-1].text
+        made = [call for message in said for call in message.tool_calls]
+        assert [call.name for call in made] == [
+            call["tool"] for turn in task.facts["gold"] for call in turn.get("calls", ())
+        ]
+        assert not any("API_RESPONSE_" in call.arguments for call in made)
+        answered = [message.tool_call_id for message in said if message.role == "tool"]
+        assert answered == [call.id for call in made]
+        assert len(set(answered)) == len(answered)
+        words = [turn["say"] for turn in task.facts["gold"] if "say" in turn]
+        assert [message.text for message in said if message.role == "assistant" and message.text] == words
+
+
+def test_what_the_user_tells_when_asked_stands_between() -> None:
+    task = next(one for one in MINI["validation"] if one.user is not None and one.user.options.get("knows"))
+    told = [message.text for message in conversation_of(task) if message.role == "user"]
+    assert told
+    assert all(told)
+
+
+def test_a_reference_that_cannot_be_read_or_says_nothing_is_refused() -> None:
+    task = MINI["validation"][0]
+    for gold in (["hello"], [{"calls": [{"arguments": {}}]}], 3):
+        with pytest.raises(DataError, match="'say' or with 'calls'"):
+            conversation_of(evolve(task, facts={**task.facts, "gold": gold}))
+    with pytest.raises(DataError, match="no words"):
+        conversation_of(evolve(task, facts={**task.facts, "gold": []}))
+
+
+def test_without_a_user_the_program_is_shown() -> None:
+    task = evolve(MINI["validation"][0], user=None)
+    assert reference_of(MINI, task) is task.program
+    assert json.dumps(task.facts["gold"])

@@ -1,0 +1,151 @@
+"""Shapes say where values come from; filled in other worlds, their calls come to the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from tests.plugins.synthesis.depot import Far, depot
+
+from callwright.language.program import Call
+from callwright.plugins import default_registry
+from callwright_plugins.synthesis.blueprints.binding import Binder
+from callwright_plugins.synthesis.blueprints.forking import opened
+from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
+from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
+from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
+from callwright_plugins.synthesis.blueprints.shapes import Entity, FromResult, Shape, joined
+from callwright_plugins.synthesis.exploration.values import Place
+
+
+@pytest.fixture(scope="module")
+def knowledge() -> Knowledge:
+    return known(depot(), registry=default_registry(), calls=1500)
+
+
+@pytest.fixture(scope="module")
+def repertoire(knowledge: Knowledge) -> Repertoire:
+    return Repertoire(depot(), knowledge)
+
+
+def shape_of(repertoire: Repertoire, source: str, target: str) -> Shape:
+    return repertoire.edges[source, target][0][1]
+
+
+def test_a_pin_is_the_users_a_token_is_told_and_a_parcel_is_of_the_world(repertoire: Repertoire) -> None:
+    shape = shape_of(repertoire, "sign_in", "fetch_parcel")
+    signed, fetched = shape.steps[0], shape.steps[-1]
+    assert shape.tools[0] == "sign_in"
+    pin = signed.arguments["pin"]
+    assert isinstance(pin, Entity)
+    assert shape.variables[pin.variable].of_the_user
+    token = fetched.arguments["token"]
+    assert isinstance(token, FromResult)
+    assert (token.step, token.path) == (0, ("token",))
+    parcel = fetched.arguments["parcel_id"]
+    assert isinstance(parcel, Entity | FromResult)
+    if isinstance(parcel, Entity):
+        assert Place("result", "list_parcels", "items[].parcel_id") in shape.variables[parcel.variable].sources
+
+
+def test_shapes_hold_no_step_that_was_of_no_use(repertoire: Repertoire) -> None:
+    assert {shape.tools for shape in repertoire.single["drive_out"]} == {("open_gate", "drive_out")}
+    assert {shape.tools for shape in repertoire.single["list_parcels"]} == {("list_parcels",)}
+
+
+def test_every_shape_can_be_filled_in_other_worlds(repertoire: Repertoire) -> None:
+    for seed in range(100, 110):
+        session: Any = opened(depot(), "", seed)
+        context = repertoire.context(session, Random(seed))
+        binder = Binder(repertoire.tools, context, Random(seed))
+        digest = session.digest()
+        for pair, found in repertoire.edges.items():
+            bound = next((made for _, shape in found if (made := binder.bind(session, shape, 10)) is not None), None)
+            assert bound is not None, (seed, pair)
+            again = depot().open("", seed)
+            for made in bound.made:
+                assert again.call(made.tool, dict(made.arguments)) == made.outcome
+        for cell, shape in repertoire.failures.items():
+            failed = binder.bind(session, shape, 10)
+            if failed is not None:
+                assert failed.made[-1].outcome.code == cell[1]
+        assert session.digest() == digest
+
+
+def test_chains_are_edges_joined_where_one_ends_and_the_other_begins(repertoire: Repertoire) -> None:
+    first, second = shape_of(repertoire, "open_gate", "close_gate"), shape_of(repertoire, "close_gate", "open_gate")
+    both = joined(first, second, len(first.steps) - 1)
+    assert both is not None
+    assert both.tools == ("open_gate", "close_gate", "open_gate")
+    assert joined(first, shape_of(repertoire, "sign_in", "fetch_parcel"), len(first.steps) - 1) is None
+
+
+def test_a_sample_is_compact_and_about_what_a_chain_is_about(repertoire: Repertoire) -> None:
+    session: Any = opened(depot(), "", 7)
+    context = repertoire.context(session, Random(1))
+    everything = context.compact()
+    assert len(everything["list_parcels: items[].parcel_id"]) == 5
+    assert everything["me: pin"] == [session.knowledge("me")["pin"]]
+    place = Place("result", "list_parcels", "items[].shelf")
+    assert set(context.compact([place])) == {"list_parcels: items[].shelf"}
+
+
+def test_forks_of_a_server_know_nothing_of_each_other() -> None:
+    far = Far(disposable=True)
+    one: Any = opened(far, "", 3)
+    other = one.fork()
+    assert one.call("open_gate", {}).kind == "ok"
+    assert other.call("open_gate", {}).kind == "ok"
+    third = one.fork()
+    assert one.call("open_gate", {}).code == "ALREADY_OPEN"
+    assert third.call("drive_out", {}).kind == "ok"
+    assert one.fork().digest() == third.digest() == other.digest()
+    begun = far.calls.count("open_gate")
+    for _ in range(5):
+        third.fork().call("list_parcels", {})
+    assert far.calls.count("open_gate") == begun  # a call that only reads needs no other session
+    one.close()
+
+
+def test_made_up_numbers_stay_within_their_bounds_and_their_order_of_magnitude() -> None:
+    rng = Random(5)
+    for value in (0, 1, 7, 12, 250, 99_999, 1_000_000, -3):
+        schema = {"minimum": min(0, value), "maximum": max(5, value)}
+        for _ in range(50):
+            made = invented_number(value, schema, rng)
+            assert isinstance(made, int)
+            assert schema["minimum"] <= made <= schema["maximum"]
+            assert value <= 10 or value / 10 <= made
+    assert invented_number(3, {"maximum": 0}, rng) == 3
+
+
+def test_moments_keep_their_distance_and_their_form() -> None:
+    then, now = datetime(2026, 3, 2, 9, tzinfo=UTC), datetime(2026, 5, 1, 9, tzinfo=UTC)
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M"):
+        for days in (-40, -1, 0, 3, 200):
+            value = (then + timedelta(days=days)).strftime(form)
+            moved = moved_moment(value, then, now, 2)
+            shift = 2 if days >= 0 else -2
+            assert moved == (now + timedelta(days=days + shift)).strftime(form)
+    assert moved_moment("9999-12-31", then, now, 5) == "9999-12-31"
+    assert moved_moment("2026-13-45", then, now, 5) == "2026-13-45"
+
+
+def test_made_up_texts_keep_what_a_schema_or_a_form_asks_for() -> None:
+    rng = Random(2)
+    assert invented_text("code", "AB-12", {"pattern": "^[A-Z]{2}-[0-9]{2}$"}, rng) == "AB-12"
+    assert invented_text("path", "/etc/hosts", {}, rng) == "/etc/hosts"
+    assert {invented_text("body", "hello", {}, rng) for _ in range(40)} != {"hello"}
+    assert "/" not in invented_text("name", "Reports", {}, rng)
+
+
+def test_a_call_of_a_shape_can_be_asked_for_without_being_made(repertoire: Repertoire) -> None:
+    session: Any = opened(depot(), "", 4)
+    context = repertoire.context(session, Random(1))
+    binder = Binder(repertoire.tools, context, Random(1))
+    (shape, *_) = [one for one in repertoire.single["sign_in"] if len(one.steps) == 1]
+    assert binder.arguments(shape) == {"pin": session.knowledge("me")["pin"]}
+    assert binder.calls == 0
+    assert Call(0, "sign_in", binder.arguments(shape) or {}).located == ()

@@ -1,0 +1,174 @@
+"""What the gates let through, and what they reject for which reason."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+import callwright as cw
+from callwright.environments.functions import FunctionEnvironment
+from callwright.language.program import Call, Program, plain
+from callwright.plugins import default_registry
+from callwright_plugins.synthesis.gates import GATES, gate
+from callwright_plugins.synthesis.gates.case import Case
+from callwright_plugins.synthesis.gates.mutants import mutants
+from callwright_plugins.synthesis.gates.replay import replayed_elsewhere
+from callwright_plugins.worlds_mini.corpus import WorldsMini
+
+IDS = [task.id for task in cw.corpus("worlds-mini-v1")["validation"]]
+EACH = 12
+
+
+@cache
+def corpus() -> WorldsMini:
+    made: WorldsMini = cw.corpus("worlds-mini-v1")
+    return made
+
+
+def with_gold(task: cw.Task, turns: list[Program]) -> cw.Task:
+    stated: list[dict[str, Any]] = [
+        {"calls": [{"tool": call.tool, "arguments": plain(call.arguments)} for call in turn.calls]}
+        if turn.calls
+        else {"say": turn.text or "So it is."}
+        for turn in turns
+    ]
+    return evolve(task, facts={**task.facts, "gold": stated})
+
+
+# Conversations written by hand ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_conversation_that_was_written_by_hand_passes_all_gates(name: str) -> None:
+    gated = gate(corpus().task(name))
+    assert gated.rejected is None
+    assert gated.passed == tuple(one.name for one in GATES)
+
+
+@pytest.mark.parametrize("name", IDS[::3])
+def test_a_mutant_in_the_place_of_its_reference_never_passes(name: str) -> None:
+    task = corpus().task(name)
+    for what, turns in corpus().mutants(name):
+        if any(call.id != place for turn in turns for place, call in enumerate(turn.calls)):
+            continue  # without a call, what refers to later ones cannot be written down
+        rejected = gate(with_gold(task, turns)).rejected
+        assert rejected is not None, what
+        assert rejected.stage in ("replay", "sound"), (what, rejected)
+
+
+def test_a_reference_in_another_legal_order_passes_too() -> None:
+    tried = 0
+    for name in IDS[::4]:
+        for turns in corpus().orders(name):
+            tried += 1
+            assert gate(with_gold(corpus().task(name), turns)).rejected is None, name
+    assert tried >= 5
+
+
+def test_mutants_of_every_kind_are_drawn_and_are_always_the_same() -> None:
+    kinds: Counter[str] = Counter()
+    for name in IDS[:8]:
+        case = Case(corpus().task(name), None, default_registry())
+        found = list(mutants(case))
+        assert found == list(mutants(Case(corpus().task(name), None, default_registry())))
+        assert all(one.turns != tuple(case.turns) for one in found)
+        kinds.update(one.kind for one in found)
+    assert set(kinds) == {"entity", "tool", "dropped", "value", "too many"}
+
+
+# Eight kinds of bad task ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planting(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gates_benchmark", root / "benchmarks" / "gates.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gates_benchmark"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def goods(planting: ModuleType) -> list[Any]:
+    found: list[Any] = planting.good_tasks(("crm", "iot_devices", "banking"), seeds=(0, 1), calls=900)
+    return found
+
+
+def test_good_tasks_are_not_lost(goods: list[Any]) -> None:
+    assert len(goods) >= 100
+    assert [(good.task.query, found) for good in goods if (found := gate(good.task).rejected) is not None] == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["unsolvable", "already solved", "ambiguous", "foreign entity", "leaked secret", "wrong gold", "brittle answer"],
+)
+def test_bad_tasks_are_rejected_for_the_right_reason(planting: ModuleType, goods: list[Any], kind: str) -> None:
+    tasks = planting.planted(goods, kind, EACH)
+    assert len(tasks) >= 4
+    assert Counter(planting.outcome(task, kind) for task in tasks) == {"right": len(tasks)}
+
+
+def test_a_copy_with_other_words_is_a_near_duplicate(planting: ModuleType, goods: list[Any]) -> None:
+    assert planting.duplicates_found(goods, EACH) == {"right": EACH}
+
+
+# Replay ---------------------------------------------------------------------------------------------------------------
+
+
+@cw.tool(read_only=True)
+def which_process() -> int:
+    """The number of this process."""
+    return os.getpid()
+
+
+COUNTED: list[int] = []
+
+
+@cw.tool(read_only=True)
+def count_up() -> int:
+    """How often it was asked."""
+    COUNTED.append(1)
+    return len(COUNTED)
+
+
+def odd_task(tool: str, answer: Any) -> cw.Task:
+    environment = FunctionEnvironment("odd", [which_process, count_up])
+    program = Program((Call(0, tool, {}),))
+    return cw.Task("odd", "How many?", environment.tools, cw.Answer((answer,)), environment, program=program)
+
+
+def test_what_differs_from_call_to_call_is_no_task() -> None:
+    rejected = gate(odd_task("count_up", 1)).rejected
+    assert rejected is not None
+    assert (rejected.stage, rejected.reason) == ("replay", "another end when it is made again")
+
+
+def test_a_task_without_a_reference_cannot_be_replayed() -> None:
+    rejected = gate(evolve(odd_task("count_up", 1), program=None)).rejected
+    assert rejected is not None
+    assert rejected.reason == "there is no reference"
+
+
+def test_a_reference_that_cannot_be_read_is_said_to_be_so() -> None:
+    rejected = gate(evolve(odd_task("count_up", 1), facts={"gold": [{"shout": 1}]})).rejected
+    assert rejected is not None
+    assert "'say' or with 'calls'" in rejected.evidence["error"]
+
+
+def test_what_differs_from_process_to_process_is_found_in_another_one() -> None:
+    same, other = replayed_elsewhere([corpus().task(IDS[0]), odd_task("which_process", os.getpid())])
+    assert same is None
+    assert other is not None
+    assert other.reason == "another end in another process"

@@ -1,0 +1,52 @@
+"""The synthesizer ``grounded``: what every synthesizer has to be, and a recipe from its knowledge to its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.plugins.synthesis.dialogue.talks import played
+
+import callwright as cw
+from callwright.errors import UnknownName, UsageError
+from callwright.testing import check_component
+from callwright.training.synthesis.synthesizer import Materials
+from callwright.training.synthesis.units import Accepted
+from callwright.walk.task_rows.writing import write_rows
+from callwright_plugins.synthesis.grounded import Grounded
+
+
+def grounded(cache: Path, **options: Any) -> Grounded:
+    return Grounded(cache=str(cache), calls=1500, gates=False, **options)
+
+
+def test_it_is_a_synthesizer(tmp_path: Path) -> None:
+    assert check_component("synthesizer", grounded(tmp_path), environment=cw.environment("video_meeting")) == ()
+
+
+def test_all_that_it_accepts_reaches_its_goal_in_an_episode_and_a_file(tmp_path: Path) -> None:
+    environment = cw.environment("vehicle")
+    materials = Materials(environment, seed=1, count=24)
+    synthesizer = grounded(tmp_path, clarifications=0.2, abstentions=0.1)
+    units = synthesizer.plan(materials)
+    made = [synthesizer.make(unit, materials) for unit in units]
+    accepted = [one for one in made if isinstance(one, Accepted)]
+    assert len(accepted) >= 0.9 * len(made), made
+    assert Counter(one.facts["kind"] for one in accepted).keys() == {"task", "failing", "clarification", "abstention"}
+    file = tmp_path / "tasks.jsonl"
+    write_rows(file, (one.row for one in accepted), limits=synthesizer.limits, registry=materials.registry)
+    for task in cw.read_tasks(file):
+        episode = played(task, "hermes")
+        assert episode.stop == "answered"
+        assert episode.attempt.goal.equal
+        assert len(episode.turns) <= synthesizer.limits.assistant_turns
+
+
+def test_options_that_are_wrong_are_said_in_words() -> None:
+    with pytest.raises(UnknownName, match="distractors"):
+        Grounded(distracters=0.2)
+    for wrong in ({"seeds": [1]}, {"seeds": "01"}, {"gates": "no"}, {"calls": 0}, {"missing": 2}, {"cache": 3}):
+        with pytest.raises(UsageError):
+            Grounded(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,116 @@
+"""The page of a synthesis: what it says is what the files say, and nothing in them can act."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import callwright as cw
+from callwright.cli.root import root
+from callwright.commands.app import App
+from callwright.errors import DataError
+from callwright_plugins.synthesis.report.measuring import measure
+from callwright_plugins.synthesis.report.page import write_page
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as a synthesis leaves it, of the fifty tasks made by hand."""
+    corpus = cw.corpus("worlds-mini-v1")
+    path = tmp_path_factory.mktemp("synthesis")
+    count = cw.write_tasks(path / "tasks.jsonl", [task for split in corpus.splits for task in corpus[split]])
+    gone = [
+        {"unit": f"u{n}", "stage": "sound", "reason": "doing <b>nothing</b> earns it", "evidence": {"n": n}}
+        for n in range(3)
+    ]
+    (path / "rejected.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gone), encoding="utf-8")
+    manifest = {
+        "name": "<script>alert(1)</script>",
+        "seed": 7,
+        "yields": {"planned": count + 3, "accepted": count, "kept": count, "rejected": {}},
+        "files": {"tasks.jsonl": "", "rejected.jsonl": ""},
+    }
+    (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return path
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+
+def test_the_page_is_one_file_that_loads_and_runs_nothing_and_is_the_same_each_time(folder: Path) -> None:
+    page = write_page(folder)
+    text = page.read_text(encoding="utf-8")
+    assert page == folder / "report.html"
+    assert "default-src 'none'" in text
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "<b>nothing" not in text
+    assert not re.search(r"(?:src|href)=", text)
+    assert write_page(folder, folder / "again.html").read_text(encoding="utf-8") == text
+
+
+def test_it_counts_what_is_in_the_files(folder: Path) -> None:
+    text = write_page(folder).read_text(encoding="utf-8")
+    assert text.count('class="example"') == 10
+    assert re.search(r"<td class='right'>3</td>", text)
+    found = measure(rows(folder))
+    assert found.tasks == 50
+    calls = Counter(call["tool"] for row in rows(folder) for call in (row.get("program") or {}).get("calls", ()))
+    assert found.calls == calls
+    assert sum(found.lengths.values()) == 50
+    for row in rows(folder):
+        for tool in {call["tool"] for call in (row.get("program") or {}).get("calls", ())}:
+            assert found.tools[row["environment"]][tool] >= 1
+
+
+def test_failures_levels_difficulty_and_pairs_come_from_the_facts() -> None:
+    def row(name: str, rate: float, text: str) -> dict[str, Any]:
+        calls = [
+            {"tool": "find", "arguments": {"name": "Kim"}},
+            {"tool": "pay", "arguments": {"to": "API_RESPONSE_0.id", "cents": 5}},
+        ]
+        failing = [{"call": 1, "code": "LIMIT", "recovery": "parameters"}]
+        return {
+            "id": name,
+            "environment": {"name": "desk", "options": {}},
+            "query": text,
+            "program": {"calls": [{"id": at, **call} for at, call in enumerate(calls)]},
+            "answer": [1],
+            "facts": {
+                "information": "partial",
+                "kind": "task",
+                "difficulty": {"pass@1": rate},
+                "blueprint": {"stages": [{"calls": calls, "failing": failing}]},
+            },
+        }
+
+    found = measure([row("a", 0.25, "Pay Kim five cents please"), row("b", 1.0, "Something that is quite different")])
+    assert found.pairs["desk"] == {("find", "pay"): 2}
+    assert found.codes == {("pay", "LIMIT", "parameters"): 2}
+    assert found.lengths == {(2, "partial"): 2}
+    assert found.passed == {"a": 0.25, "b": 1.0}
+    assert [(one.one.id, one.other.id, one.alike, one.by) for one in found.near] == [("a", "b", 1.0, "calls")]
+    assert len(found.values["pay", "cents"]) == 1
+
+
+def test_rows_that_say_little_are_counted_all_the_same() -> None:
+    found = measure([{"id": "x", "environment": "desk", "query": "", "answer": [], "facts": {"blueprint": 3}}])
+    assert (found.tasks, found.lengths) == (1, {(0, "not stated"): 1})
+    assert measure([]).examples == []
+
+
+def test_the_command_writes_it_and_refuses_other_folders(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    done = CliRunner().invoke(root, ["synthesize", "report", str(folder), "-o", str(out)], obj=App())
+    assert done.exit_code == 0
+    assert out.is_file()
+    refused = CliRunner().invoke(root, ["synthesize", "report", str(tmp_path)], obj=App(), standalone_mode=False)
+    assert isinstance(refused.exception, DataError)

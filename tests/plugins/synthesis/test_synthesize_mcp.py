@@ -1,0 +1,88 @@
+"""From the command of a server to tasks and a recipe: with a server of ours, started as anybody's would be."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import callwright as cw
+from callwright.cli.root import root
+from callwright.commands.app import App
+from callwright.errors import UnknownName, UsageError
+
+SERVER = [sys.executable, "-m", "callwright", "env", "serve", "email", "--stdio"]
+#: A synthesizer of tasks of one call, which needs no exploring.
+PLUGIN = """
+import callwright as cw
+from callwright.training import Accepted, Unit
+
+
+class LookUps:
+    name = "look-ups"
+
+    def plan(self, materials):
+        tools = materials.environment.tools.values()
+        fit = sorted(one.name for one in tools if one.read_only and not one.parameters.get("required"))
+        return [Unit(f"task-{n}", n, n // len(fit), {"tool": fit[n % len(fit)]}) for n in range(materials.count)]
+
+    def make(self, unit, materials):
+        environment, tool = materials.environment, unit.payload["tool"]
+        session = environment.open("", unit.seed)
+        outcome = session.call(tool, {})
+        session.close()
+        return Accepted(materials.row(cw.Task(
+            id=unit.id, query=environment.tools[tool].description, tools=dict(environment.tools),
+            answer=cw.Answer((outcome.value,)), environment=environment, seed=unit.seed, depth=1,
+            split="validation" if unit.index % 3 == 0 else "train",
+            program=cw.Program((cw.Call(0, tool, {}),)))), {})
+
+    def compare(self, made):
+        return [None] * len(made)
+
+
+@cw.hookimpl
+def callwright_synthesizers():
+    yield cw.Lazy("look-ups", LookUps, summary="one call")
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "one_call_tasks.py").write_text(PLUGIN, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "one_call_tasks"
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(root, list(words), obj=App(), standalone_mode=False)
+
+
+def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin: str, tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    out = tmp_path / "mail"
+    given = ["--count", "6", "--synthesizer", "look-ups", "--no-probe"]
+    done = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
+    assert done.exception is None, done.output
+    assert "6 tasks" in done.output
+    assert (out / "tasks" / "report.html").is_file()
+    chats = [json.loads(line) for line in (out / "chats.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(chats) == 6
+    assert all(chat["tools"] for chat in chats)
+    tasks = cw.read_tasks(out / "tasks" / "tasks.jsonl", trust=True)
+    assert {name: len(part) for name, part in tasks.splits.items()} == {"train": 4, "validation": 2}
+    again = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
+    assert again.exception is None, again.output
+    measured = run("evaluate", "--recipe", str(out / "train.toml"), "--sampler", "gold", "--yes", "--json")
+    assert measured.exception is None, measured.output
+    assert json.loads(measured.output[measured.output.index("{") :])
+
+
+def test_a_wrong_synthesizer_or_variable_is_said_before_a_server_is_started(tmp_path: Path) -> None:
+    command = ["synthesize", "mcp", "-o", str(tmp_path / "x"), "--no-probe"]
+    assert isinstance(run(*command, "--synthesizer", "nonsense", "--", "no-such-program").exception, UnknownName)
+    assert isinstance(run(*command, "-e", "novalue", "--", "no-such-program").exception, UsageError)
+    assert not (tmp_path / "x").exists()
