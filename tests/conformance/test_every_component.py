@@ -20,6 +20,8 @@ NEED_DATA = {
     "depthbench-official": "depthbench_official",
     "api-bank": "apibank",
     "bamboogle": "bamboogle",
+    "bfcl-v3": "bfcl/v3_git",
+    "bfcl-v4": "bfcl/v4_package",
     "nestful": "nestful",
     "t-eval": "teval",
     "when2call": "when2call",

@@ -12,7 +12,13 @@ _HERE = "callwright_plugins.bfcl"
 
 @hookimpl
 def callwright_benchmarks() -> Iterable[Lazy]:
-    """Register the benchmark."""
+    """Register the benchmarks."""
+    for version in ("v3", "v4"):
+        yield Lazy(
+            f"bfcl-{version}",
+            f"{_HERE}.benchmark:Bfcl{version.upper()}",
+            summary=f"BFCL {version}: calls in three languages, relevance, irrelevance, several turns (data=, …)",
+        )
     yield Lazy(
         "bfcl-multi-turn",
         f"{_HERE}.multi_turn.benchmark:BfclMultiTurn",

@@ -76,6 +76,13 @@ def decoded_calls(step: Any) -> list[str]:
     return calls
 
 
+def call_parts(tree: ast.expr) -> dict[Any, Any]:
+    """The name and arguments of a call. Raises what the official decoder fails with, :class:`NotDecoded` among it."""
+    if not isinstance(tree, ast.Call):
+        raise NotDecoded("no call")
+    return _call(tree)
+
+
 # Texts ----------------------------------------------------------------------------------------------------------------
 
 
