@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError, DataError
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import make_executor
-from callwright.plugins import Registry, default_registry
+from callwright.plugins import Registry, default_registry, load_plugins
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
 from callwright.testing.pickling import refuses
 from callwright.testing.sample import SHOP
@@ -132,9 +133,14 @@ def _materials(synthesizer: Synthesizer, environment: Environment | None, teache
         environment = default_registry().create("environment", synthesizer.tried_in)
     if environment is not None:
         return Materials(environment, _SEED, _LIMIT, teacher, default_registry())
-    registry = Registry()
-    registry.add(shop, name="shop")
+    registry = _with_shop()
     return Materials(registry.create("environment", SHOP.name), _SEED, _LIMIT, teacher, registry)
+
+
+@functools.cache
+def _with_shop() -> Registry:
+    """Everything that is installed, since tasks may have users and tools of other plugins, and the sample shop."""
+    return load_plugins(extra={"sample-shop": shop})
 
 
 def _plan(synthesizer: Synthesizer, materials: Materials) -> list[Unit]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from typing import Any, Final
@@ -45,8 +46,14 @@ def forked(environment: Environment) -> Environment:
     """The environment as :class:`ForkedEnvironment`; one whose sessions live elsewhere as it is."""
     if declares(environment, OutOfProcess):
         return environment
-    made: Any = ForkedEnvironment(environment)
+    made: Any = _forked_class(type(environment))(environment)
     return made  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _forked_class(kind: type[Any]) -> type[ForkedEnvironment]:
+    """A class of its own for each class of environments: what one can do is looked up by its class, once."""
+    return type(f"Forked{kind.__name__}", (ForkedEnvironment,), {})
 
 
 def _first(environment: Environment, scenario: str, seed: int) -> Session:
