@@ -64,7 +64,7 @@ def test_every_shape_can_be_filled_in_other_worlds(repertoire: Repertoire) -> No
         binder = Binder(repertoire.tools, context, Random(seed))
         digest = session.digest()
         for pair, found in repertoire.edges.items():
-            bound = next((made for _, shape in found if (made := binder.bind(session, shape, 10)) is not None), None)
+            bound = next((one for _, shape in found if (one := binder.bind(session, shape, 10)) is not None), None)
             assert bound is not None, (seed, pair)
             again = depot().open("", seed)
             for made in bound.made:
