@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -24,6 +24,10 @@ def _share(instance: Any, attribute: Any, value: Any) -> None:
 def _number(instance: Any, attribute: Any, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{attribute.name} is a whole number from 1, not {value!r:.40}")
+
+
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(given)
 
 
 def _some(share: float) -> Any:
@@ -76,7 +80,7 @@ class Knobs:
     most_turns: int = _count(3)
     decay: float = _some(0.5)
     refreshed: int = _count(25)
-    others: tuple[str, ...] = field(default=(), converter=tuple)
+    others: tuple[str, ...] = field(default=(), converter=_names)
 
     def __attrs_post_init__(self) -> None:
         for names in (

@@ -178,7 +178,8 @@ class _World:
             if found is not None:
                 calls, results = fewer, found
             place -= 1
-        code = witness.code or ("" if witness.kind in EXECUTED else witness.kind)
+        # What came about in part has a code, too, and is no failure.
+        code = "" if witness.kind in EXECUTED else witness.code or witness.kind
         shape = self.shaper.shape(calls, results, witness.kind, code, told)
         return evolve(shape, source=source, world=(witness.scenario, witness.seed))
 

@@ -262,7 +262,7 @@ def test_the_same_materials_give_the_same_blueprints_in_any_process() -> None:
 def test_knobs_at_nothing_leave_nothing() -> None:
     environment = depot()
     knowledge = known(environment, registry=default_registry(), calls=600)
-    none = dict.fromkeys(
+    none: dict[str, Any] = dict.fromkeys(
         ("missing", "minimal", "distractors", "stripped", "irrelevance", "clarifications", "abstentions"), 0.0
     )
     made = planned(environment, knowledge, 10, failing=0.0, recoveries=0.0, least_turns=1, decay=0.0, **none)

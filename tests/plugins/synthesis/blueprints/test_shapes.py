@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from attrs import evolve
 from tests.plugins.synthesis.depot import Far, depot
 
 from callwright.language.program import Call
@@ -15,9 +16,10 @@ from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
-from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
+from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _World
 from callwright_plugins.synthesis.blueprints.shapes import Entity, FromResult, Shape, joined
 from callwright_plugins.synthesis.exploration.values import Place
+from callwright_plugins.synthesis.exploration.witness import Witness
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def test_every_shape_can_be_filled_in_other_worlds(repertoire: Repertoire) -> No
         binder = Binder(repertoire.tools, context, Random(seed))
         digest = session.digest()
         for pair, found in repertoire.edges.items():
-            bound = next((made for _, shape in found if (made := binder.bind(session, shape, 10)) is not None), None)
+            bound = next((one for _, shape in found if (one := binder.bind(session, shape, 10)) is not None), None)
             assert bound is not None, (seed, pair)
             again = depot().open("", seed)
             for made in bound.made:
@@ -149,3 +151,15 @@ def test_a_call_of_a_shape_can_be_asked_for_without_being_made(repertoire: Reper
     assert binder.arguments(shape) == {"pin": session.knowledge("me")["pin"]}
     assert binder.calls == 0
     assert Call(0, "sign_in", binder.arguments(shape) or {}).located == ()
+
+
+def test_what_came_about_in_part_is_no_failure() -> None:
+    partly = Witness("", 0, (Call(0, "open_gate", {}),), "partial", "NOT_ALL")
+    world = _World(depot(), "", 0, [])
+    world._results = lambda witness, calls: [{}]  # type: ignore[method-assign]
+    shape = world.shape(partly)
+    failed = world.shape(evolve(partly, kind="refused", code="CLOSED"))
+    assert shape is not None
+    assert (shape.kind, shape.code) == ("partial", "")
+    assert failed is not None
+    assert failed.code == "CLOSED"
