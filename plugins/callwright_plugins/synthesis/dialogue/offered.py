@@ -25,15 +25,15 @@ def offered_tools(blueprint: Blueprint, environment: Environment, registry: Regi
     Raises :class:`callwright.errors.DataError` for a tool that is not there.
     """
     found = {name: _spec(environment, name) for name in blueprint.offered if blueprint.hidden.get(name) != NEVER}
-    for tool, parameter in blueprint.stripped:
-        if tool in found:
-            found[tool] = stripped(found[tool], parameter)
     order = list(found)
     rng = Random(f"offered/{seed}/{environment.name}")
     for one in blueprint.distractors:
         if one.tool not in environment.tools and one.tool not in found:
             found[one.tool] = _spec(environment_of(registry, one.environment), one.tool)
             order.insert(rng.randint(0, len(order)), one.tool)
+    for tool, parameter in blueprint.stripped:
+        if tool in found:
+            found[tool] = stripped(found[tool], parameter)
     return {name: found[name] for name in order}
 
 
