@@ -14,6 +14,7 @@ from callwright.errors import UnknownName, UsageError
 from callwright.testing import check_component
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Accepted
+from callwright.training.verdicts import judge
 from callwright.walk.task_rows.writing import write_rows
 from callwright_plugins.synthesis.grounded import Grounded
 
@@ -40,7 +41,12 @@ def test_all_that_it_accepts_reaches_its_goal_in_an_episode_and_a_file(tmp_path:
     for task in cw.read_tasks(file):
         episode = played(task, "hermes")
         assert episode.stop == "answered"
-        assert episode.attempt.goal.equal
+        assert judge(episode.attempt).answer
+        parser = cw.parser("hermes")
+        nothing = cw.Attempt(task, parser.render(cw.Program((), text="No.")), parser)
+        assert judge(nothing).answer == (
+            task.facts["changes_nothing"] and task.facts["kind"] in ("failing", "abstention")
+        )
         assert len(episode.turns) <= synthesizer.limits.assistant_turns
 
 

@@ -81,6 +81,21 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
     assert json.loads(measured.output[measured.output.index("{") :])
 
 
+def test_what_grounded_makes_of_a_server_is_earned_by_its_reference_alone(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    out = tmp_path / "mail"
+    given = ["--count", "8", "--synthesizer-option", "calls=250", "--no-probe"]
+    done = run("synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
+    assert done.exception is None, done.output
+    tasks = cw.read_tasks(out / "tasks" / "tasks.jsonl", trust=True)
+    assert len(tasks) >= 4
+    assert {task.environment.name for task in tasks} == {"mcp"}
+    for sampler, least, most in (("gold", 1.0, 1.0), ("no-call", 0.0, 0.5)):
+        given = ["--recipe", str(out / "train.toml"), "--sampler", sampler, "--yes", "--json"]
+        done = CliRunner().invoke(root, ["evaluate", *given], obj=App())
+        assert least <= json.loads(done.stdout)["overall"] <= most, done.output
+
+
 def test_a_wrong_synthesizer_or_variable_is_said_before_a_server_is_started(tmp_path: Path) -> None:
     command = ["synthesize", "mcp", "-o", str(tmp_path / "x"), "--no-probe"]
     assert isinstance(run(*command, "--synthesizer", "nonsense", "--", "no-such-program").exception, UnknownName)

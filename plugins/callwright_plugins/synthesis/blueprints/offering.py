@@ -40,9 +40,12 @@ class Offering:
         return tuple(self.rng.sample(own, len(own)))
 
     def partners(self, count: int) -> list[Environment]:
-        """Other environments that may be one with this one: both have names by which a registry makes them."""
+        """Other environments that may be one with this one: a registry makes both by their names alone.
+
+        That is not so of a server, which is made by its command.
+        """
         name = self.environment.name
-        if "+" in name or not self.registry.knows("environment", name):
+        if "+" in name or not self.registry.knows("environment", name) or declares(self.environment, OutOfProcess):
             return []
         return list(self.others.values())[:count]
 

@@ -316,11 +316,17 @@ class _Talk:
 
     # The task ---------------------------------------------------------------------------------------------------------
 
-    def _task(self) -> Task:
+    def _task(self) -> Task | Rejected:
+        """The task. Where something is asked for and nothing changes, it is held to its answer, and has no goal: else
+        whoever does nothing would reach it.
+        """
         blueprint, done = self.blueprint, self.done
-        state = self.execution.look("goal_state")
-        goal = {} if state is None else {"goal": {"state": state}}
+        state, program = self.execution.look("goal_state"), self._program()
         unchanged = state is not None and compare(None, self.before, state).equal
+        asks = blueprint.kind in ("task", "clarification")
+        goal = {} if state is None or (asks and unchanged) else {"goal": {"state": state}}
+        if not goal and (program is None or not asks) and blueprint.kind != "abstention":
+            return Rejected(_EXECUTION, "nothing tells whether it was done", {"kind": blueprint.kind})
         return Task(
             id=self.id,
             query=self.queries[0]["query"],
@@ -332,7 +338,7 @@ class _Talk:
             depth=len(done.steps),
             chain=longest_chain(done.steps),
             structure=blueprint.structure,
-            program=self._program(),
+            program=program,
             facts={
                 **goal,
                 "gold": self.gold,
