@@ -1,7 +1,7 @@
 """A Griffe extension: what a class that attrs writes takes is shown as its signature.
 
-Griffe reads source without running it, and knows of dataclasses alone. Without this a value such as ``Term`` would stand
-in the reference without its fields.
+Griffe reads source without running it, and knows of dataclasses alone. Without this a value such as ``Term`` would
+stand in the reference without its fields.
 """
 
 from __future__ import annotations

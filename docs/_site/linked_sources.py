@@ -1,8 +1,8 @@
 """Links that leave the folder of the pages: a site has no checkout beside it, so what they lead to becomes a page.
 
 On a Git host ``../core/callwright/errors.py`` opens that file. On the site it opens the page
-``source/core/callwright/errors.py.md``, which holds the text of the file, or for a folder what is in it. Nothing but what
-some page links to is published.
+``source/core/callwright/errors.py.md``, which holds the text of the file, or for a folder what is in it. Nothing
+but what some page links to is published.
 """
 
 from __future__ import annotations
