@@ -60,6 +60,7 @@ PAGES = [
     "docs/synthesizers.md",
     "docs/write-a-form.md",
     "docs/write-a-reward.md",
+    "docs/troubleshooting.md",
     "docs/write-a-toolset.md",
     "docs/write-an-algorithm.md",
     "docs/write-a-sampler.md",

@@ -2,7 +2,7 @@
 
 An engine of texts (a sampler) drives :class:`callwright.episodes.Conversation`, one of token ids
 :class:`callwright.episodes.TokenEpisode`; what follows is the same for both. An episode whose session or engine failed
-is begun again up to ``retries`` times, then left masked.
+is retried up to ``retries`` times, then left masked.
 """
 
 from __future__ import annotations

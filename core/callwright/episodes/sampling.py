@@ -97,7 +97,7 @@ def converse(
 
     ``conditions`` are the pipeline's unless given; their seed is what samples are drawn with. A sampler without a
     method ``converse`` is only held to the limits of turns, and its completions to what it says of them
-    (``truncated``): its tokens cannot be counted here. An episode whose session failed is begun again up to ``retries``
+    (``truncated``): its tokens cannot be counted here. An episode whose session failed is retried up to ``retries``
     times, then left masked.
     """
     conditions = pipeline.conditions if conditions is None else conditions

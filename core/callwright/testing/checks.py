@@ -60,7 +60,6 @@ class Check:
         return self.name
 
     def __call__(self, component: Any) -> None:
-        """Check a component."""
         known = component.expected_failures.get(self.name) if isinstance(component, ExpectsFailures) else None
         placed = checked_as(component, self.name)
         if placed is None:

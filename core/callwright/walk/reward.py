@@ -51,7 +51,7 @@ class Term:
     """A component in a recipe. ``weight`` multiplies its value; a term of weight 0 is only a gate.
 
     ``requires`` names terms of the same recipe, written before this one: if one of them is below its maximum, this term
-    is not looked at and gets its minimum.
+    scores its minimum without being computed.
     """
 
     component: RewardComponent

@@ -119,7 +119,6 @@ class RateLimits(RewardComponent):
     stage: ClassVar[str] = "execution"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 without waste."""
         trace = attempt.whole_trace
         if trace.masked is not None:
             return masked(trace.masked)
@@ -156,7 +155,6 @@ class Recovery(RewardComponent):
     stage: ClassVar[str] = "execution"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         if attempt.trace is None:
             failure = attempt.failure
             code, reason = (failure.code, failure.message) if failure else ("no_program", "there is no program")

@@ -424,7 +424,6 @@ class ComposedSession(MovingTime, Session):
         return knowledge_of(self._opened(part), entity)
 
     def briefing(self) -> str:
-        """What :meth:`.ComposedEnvironment.briefing` says."""
         return self.environment.briefing(self)
 
     def opened(self, names: Iterable[str]) -> list[Any]:

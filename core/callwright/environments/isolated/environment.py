@@ -222,12 +222,10 @@ class IsolatedSession(Session):
         return self._process.stream(names, ("stream", self._number, work, given))
 
     def digest(self) -> str:
-        """The digest."""
         found: str = self._process.ask("the digest of a session", ("digest", self._number))
         return found
 
     def close(self) -> None:
-        """Give it back."""
         if self._closed:
             return
         self._closed = True
