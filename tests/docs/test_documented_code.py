@@ -58,6 +58,7 @@ PAGES = [
     "docs/village.md",
     "docs/task-files.md",
     "docs/synthesizers.md",
+    "docs/capabilities.md",
     "docs/write-a-form.md",
     "docs/write-a-reward.md",
     "docs/troubleshooting.md",

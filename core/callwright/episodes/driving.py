@@ -12,11 +12,13 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from callwright.capability import has
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import ComponentError, InfrastructureFailure
 from callwright.language.messages import Message
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import StopReason
+from callwright.walk.users.user import Waits
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -186,7 +188,7 @@ def _drive(
 
 
 def _waits(episode: Episode) -> bool:
-    return getattr(episode, "waits", False) is True
+    return has(episode, Waits) and episode.waits is True
 
 
 def _lanes() -> ThreadPoolExecutor:
