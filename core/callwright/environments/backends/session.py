@@ -14,6 +14,7 @@ from callwright.environments.calling import call_tool, in_use
 from callwright.environments.protocol import Outcome, Session
 from callwright.environments.undeclared import account_of
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
+from callwright.language.markup import Diff
 
 if TYPE_CHECKING:
     from callwright.environments.functions import FunctionEnvironment
@@ -163,7 +164,7 @@ def difference(before: Tables, after: Tables) -> dict[str, Any]:
 
     Rows are known by their first column where it tells all of them apart; otherwise they are only added and removed.
     """
-    found: dict[str, Any] = {}
+    found = Diff()
     for name in sorted({*before, *after}):
         old, new = before.get(name, ()), after.get(name, ())
         was, now = _keyed(old), _keyed(new)
