@@ -16,8 +16,9 @@ from callwright.language.messages import Message
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.training.teaching.teacher import Role, Teacher, TeacherFailure, TeacherReply, TeacherRequest
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, told_before
 from callwright_plugins.synthesis.dialogue.worlds import environment_of
+from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar, Query, Unsayable
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.replies import Replies, Reply
@@ -45,14 +46,14 @@ _KEPT: Final = 64
 _voices: Final[dict[int, tuple[Environment, Voice]]] = {}
 
 
-def voice_of(environment: Environment) -> Voice:
-    """The voice of an environment: its grammar is made once in a process."""
+def voice_of(environment: Environment, registry: Registry) -> Voice:
+    """The voice of an environment, with the phrases that it ships: made once in a process."""
     known = _voices.get(id(environment))
     if known is None:
         if len(_voices) >= _KEPT:
             _voices.clear()
         tools = {name: spec for name, spec in environment.tools.items() if not spec.hidden}
-        grammar = Grammar(tools)
+        grammar = grammar_for(environment, registry)
         known = _voices[id(environment)] = environment, Voice(tools, grammar, Replies(grammar))
     return known[1]
 
@@ -60,8 +61,8 @@ def voice_of(environment: Environment) -> Voice:
 def voice_for(stage: Stage, environment: Environment, registry: Registry) -> Voice:
     """The voice that a stage is said with: that of the environment whose tools it asks for."""
     if not stage.elsewhere or stage.elsewhere == environment.name:
-        return voice_of(environment)
-    return voice_of(environment_of(registry, stage.elsewhere))
+        return voice_of(environment, registry)
+    return voice_of(environment_of(registry, stage.elsewhere), registry)
 
 
 def persona_of(blueprint: Blueprint) -> Persona:
@@ -78,8 +79,11 @@ class Words(Protocol):
     def name(self) -> str:
         """Who that is."""
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
-        """What the user says. Raises :class:`callwright.errors.DataError` where no words say just that."""
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
+        """What the user says after ``earlier`` turns.
+
+        Raises :class:`callwright.errors.DataError` where no words say just that.
+        """
 
     def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
         """What the assistant says; ``attempt`` counts those that were not valid."""
@@ -90,8 +94,8 @@ class ScriptedWords:
 
     name: Final = SCRIPTED
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
-        """As :meth:`Words.query`."""
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
+        """As :meth:`Words.query`. Greetings and what one says of oneself come once."""
         rng = Random(f"style/{seed}")
         style = Style(
             persona,
@@ -99,11 +103,11 @@ class ScriptedWords:
             ellipsis=rng.random() < 0.7,
             correction=rng.random() < persona.corrects,
             typo=rng.random() < persona.typos,
-            greets=rng.random() < persona.greets,
+            greets=rng.random() < persona.greets and not earlier,
             thanks=rng.random() < persona.thanks,
-            background=rng.random() < persona.background,
+            background=rng.random() < persona.background and not earlier,
         )
-        return voice.grammar.render(stage.asked, style, seed)
+        return voice.grammar.render(stage.asked, style, seed, earlier=told_before(earlier))
 
     def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
         """As :meth:`Words.say`: each attempt states less, since what is stated is what cannot be said."""
@@ -119,9 +123,9 @@ class TaughtWords:
         self.teacher, self.name = teacher, teacher.name
         self._scripted = ScriptedWords()
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
         """As :meth:`Words.query`. Raises :class:`callwright.InfrastructureFailure` where the teacher is not there."""
-        plain = self._scripted.query(stage, voice, persona, seed)
+        plain = self._scripted.query(stage, voice, persona, seed, earlier)
         for attempt in range(TRIES):
             text = self._ask("user", [Message.system(_user(persona)), Message.user(plain.text)], seed + attempt).text
             text = text.strip()

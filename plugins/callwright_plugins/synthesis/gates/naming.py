@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
-from callwright.environments.protocol import Environment
-from callwright.language.program import Program, plain
+from callwright.language.program import Call, Program, plain
 from callwright.training.synthesis.units import Rejected
-from callwright_plugins.synthesis.blueprints.blueprint import Stage
+from callwright_plugins.synthesis.blueprints.blueprint import Stage, told_before
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.hearing import Heard, hearings, requests, told_when_asked
 from callwright_plugins.synthesis.gates.mutants import is_entity
 from callwright_plugins.synthesis.gates.worlds import members_of, shape
+from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.values.names import Names, names_in
@@ -94,9 +93,10 @@ class Unambiguous:
             if not stage.asked.calls:
                 continue
             asked = stage.asked
-            readings, others = self._others(case, grammar_of(case, Names()), text, before, asked)
+            earlier = told_before(case.blueprint.stages[:number]) if case.blueprint is not None else ()
+            readings, others = self._others(case, grammar_of(case, Names()), text, before, asked, earlier)
             if (others or not readings) and names_of(case).of:  # it may have been said by names
-                named, beside = self._others(case, grammar_of(case, names_of(case)), text, before, asked)
+                named, beside = self._others(case, grammar_of(case, names_of(case)), text, before, asked, earlier)
                 if not readings or len(beside) < len(named):
                     readings, others = named, beside
             if not readings and case.task.facts.get(TEACHER) == SCRIPTED:
@@ -113,10 +113,10 @@ class Unambiguous:
 
     @staticmethod
     def _others(
-        case: Case, grammar: Grammar, text: str, before: Sequence[Program], asked: Plan
+        case: Case, grammar: Grammar, text: str, before: Sequence[Program], asked: Plan, earlier: Sequence[Call]
     ) -> tuple[tuple[Plan, ...], list[Plan]]:
         """The readings of a text, and those among them that are not what is asked for, nor come to the same."""
-        readings = grammar.readings(text)
+        readings = grammar.readings(text, earlier)
         return readings, [
             one for one in readings if not _says_of(one, asked, case) and not _as_good(case, before, one, asked)
         ]
@@ -127,23 +127,10 @@ def names_of(case: Case) -> Names:
     return names_in([]).merged(case.world.names).merged(names_in(case.gold.values))
 
 
-_grammars: WeakKeyDictionary[Any, Grammar] = WeakKeyDictionary()
-
-
 def grammar_of(case: Case, names: Names) -> Grammar:
     """The grammar of the tools of the task's environment, in which things have these names."""
-    environment = case.task.environment
-    try:
-        known = _grammars.get(environment)
-        if known is None:
-            known = _grammars[environment] = _grammar(environment)
-    except TypeError:  # environments that cannot be referred to weakly, or have no hash
-        known = _grammar(environment)
+    known = grammar_for(case.task.environment, case.registry)
     return Grammar(known.lexicon, names) if names.of else known
-
-
-def _grammar(environment: Environment) -> Grammar:
-    return Grammar({name: one for name, one in environment.tools.items() if not one.hidden})
 
 
 def _stages(case: Case) -> Iterator[tuple[int, Stage, str, list[Program]]]:
