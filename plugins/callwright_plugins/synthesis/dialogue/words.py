@@ -22,7 +22,7 @@ from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar, Query, Unsayable
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.replies import Replies, Reply
-from callwright_plugins.synthesis.language.styles import Style
+from callwright_plugins.synthesis.language.styles import Information, Style
 from callwright_plugins.synthesis.language.withholding import Withheld
 from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS, Persona
 
@@ -89,24 +89,29 @@ class Words(Protocol):
         """What the assistant says; ``attempt`` counts those that were not valid."""
 
 
+def style_of(persona: Persona, information: Information, seed: int, *, first: bool) -> Style:
+    """How somebody words a query. Greetings, and what one says of oneself, come once: in the ``first`` turn."""
+    rng = Random(f"style/{seed}")
+    return Style(
+        persona,
+        information,
+        ellipsis=rng.random() < 0.7,
+        correction=rng.random() < persona.corrects,
+        typo=rng.random() < persona.typos,
+        greets=rng.random() < persona.greets and first,
+        thanks=rng.random() < persona.thanks,
+        background=rng.random() < persona.background and first,
+    )
+
+
 class ScriptedWords:
     """The words of the grammar."""
 
     name: Final = SCRIPTED
 
     def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
-        """As :meth:`Words.query`. Greetings and what one says of oneself come once."""
-        rng = Random(f"style/{seed}")
-        style = Style(
-            persona,
-            stage.information,
-            ellipsis=rng.random() < 0.7,
-            correction=rng.random() < persona.corrects,
-            typo=rng.random() < persona.typos,
-            greets=rng.random() < persona.greets and not earlier,
-            thanks=rng.random() < persona.thanks,
-            background=rng.random() < persona.background and not earlier,
-        )
+        """As :meth:`Words.query`."""
+        style = style_of(persona, stage.information, seed, first=not earlier)
         return voice.grammar.render(stage.asked, style, seed, earlier=told_before(earlier))
 
     def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
