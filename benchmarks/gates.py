@@ -105,7 +105,7 @@ def made(environment: Environment, grammar: Grammar, seed: int, calls: Sequence[
         program=plan.program,
         depth=len(calls),
         facts={
-            "goal": {"state": found.state},
+            **({"goal": {"state": found.state}} if found.changes else {}),
             "gold": [_turn(plan.calls), {"say": "It is done."}],
             "blueprint": _blueprint(environment, seed, plan).to_json(),
             "kind": "task",
@@ -165,7 +165,7 @@ def unsolvable(good: Good, random: Random) -> Task | None:
 def already_solved(good: Good, random: Random) -> Task | None:
     """A goal that asks for nothing to become so."""
     task = good.task
-    state = task.facts["goal"]["state"]
+    state = task.facts.get("goal", {}).get("state")
     if not isinstance(state, Mapping) or not state.get("tables"):
         return None
     allowed = [{"table": name, "must": False} for name in state["tables"]]
@@ -177,6 +177,11 @@ def ambiguous(good: Good, random: Random) -> Task | None:
     task = good.task
     assert task.program is not None
     query = good.grammar.render(Plan(task.program.calls), Style(information="missing"), random.randrange(1 << 30))
+    if any(
+        dict(secrets(task.tools[task.program.calls[one.call].tool], {one.argument: one.value}))
+        for one in query.withheld
+    ):
+        return None  # a secret from nowhere is a kind of its own
     return evolve(task, query=query.text) if query.withheld else None
 
 

@@ -283,7 +283,7 @@ class _Filling:
         if leaf.way == "moment":
             days = 0 if self.plainly else self.days
             value = moved_moment(value, self.shape.now, self.binder.context.now, days)
-        elif not self.plainly and leaf.way != "fixed" and rng.random() < 0.8:
+        elif not self.plainly and leaf.way != "fixed" and (leaf.way == "text" or rng.random() < 0.8):
             schema = schema_at(self.binder.tools[tool].parameters, path) or {}
             if leaf.way == "number":
                 value = invented_number(value, schema, rng)

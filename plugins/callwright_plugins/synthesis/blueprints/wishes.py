@@ -19,6 +19,7 @@ from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.shapes import Shape
 from callwright_plugins.synthesis.blueprints.turns import Wish
 from callwright_plugins.synthesis.exploration.witness import copied
+from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
 _TRIES: Final = 9
 _SHAPES: Final = 4
@@ -244,6 +245,8 @@ class Wisher:
                 if good.arguments.get(name) != value
             ]
             for arguments in (*changed, dict(bad.arguments)):
+                if any(SENSITIVE.search(name) and good.arguments.get(name) != arguments[name] for name in arguments):
+                    continue  # nobody makes up a token: the user may have a wrong one, and that is another plan
                 if not self.repertoire.tools[tool].compiled.literal.validator.is_valid(arguments):
                     continue
                 tried = fork.fork()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final, Protocol
@@ -17,10 +15,10 @@ from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.training.teaching.teacher import Role, Teacher, TeacherFailure, TeacherReply, TeacherRequest
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, told_before
+from callwright_plugins.synthesis.dialogue.back_translation import translated_back
 from callwright_plugins.synthesis.dialogue.worlds import environment_of
 from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar, Query, Unsayable
-from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.replies import Replies, Reply
 from callwright_plugins.synthesis.language.styles import Information, Style
 from callwright_plugins.synthesis.language.withholding import Withheld
@@ -130,11 +128,13 @@ class TaughtWords:
 
     def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
         """As :meth:`Words.query`. Raises :class:`callwright.InfrastructureFailure` where the teacher is not there."""
-        plain = self._scripted.query(stage, voice, persona, seed, earlier)
+        style = style_of(persona, stage.information, seed, first=not earlier)
+        plain = voice.grammar.render(stage.asked, style, seed)  # said in full: who reads it has not heard the others
         for attempt in range(TRIES):
             text = self._ask("user", [Message.system(_user(persona)), Message.user(plain.text)], seed + attempt).text
             text = text.strip()
-            if text and self._read(text, voice, seed) == plain.said.key:
+            read = translated_back(self.teacher, text, voice.tools, seed) if text else None
+            if read is not None and read.key == plain.said.key:
                 return evolve(plain, text=text, attempts=attempt, frames=())
         raise Unsayable(f"after {TRIES} tries the teacher's words are read otherwise than {plain.text[:200]!r}")
 
@@ -147,21 +147,8 @@ class TaughtWords:
         found = self._ask("assistant", asked, seed + attempt)
         return "" if found.calls or found.truncated else found.text.strip()
 
-    def _read(self, text: str, voice: Voice, seed: int) -> str:
-        """The key of the plan that the teacher reads out of a text; empty where it reads none."""
-        tools = [spec.to_openai() for spec in voice.tools.values()]
-        asked = f"The tools:\n{json.dumps(tools, ensure_ascii=False)}\n\nThe request:\n{text}"
-        found = self._ask("judge", [Message.system(_READER), Message.user(asked)], seed, _SCHEMA)
-        try:
-            stated = json.loads(re.sub(r"^```(?:json)?|```$", "", found.text.strip()))
-            return Plan.from_json(stated).key
-        except (ValueError, RecursionError, DataError):
-            return ""
-
-    def _ask(
-        self, role: Role, messages: Sequence[Message], seed: int, schema: Mapping[str, Any] | None = None
-    ) -> TeacherReply:
-        (found,) = self.teacher.ask([TeacherRequest(role, tuple(messages), seed=seed, schema=schema)])
+    def _ask(self, role: Role, messages: Sequence[Message], seed: int) -> TeacherReply:
+        (found,) = self.teacher.ask([TeacherRequest(role, tuple(messages), seed=seed)])
         if isinstance(found, TeacherFailure):
             raise InfrastructureFailure(f"the teacher {self.name!r} did not reply: {found.reason}")
         return found
@@ -189,22 +176,3 @@ _ASSISTANT: Final = (
     "You are an assistant with tools. Say what you are told to say in your own words, briefly. Keep every value, ask "
     "for everything that is to be asked for by its name, and for nothing else. Call no tool."
 )
-_READER: Final = (
-    "You are given tools and a request. Write the calls that the request asks for, as JSON: "
-    '{"calls": [{"tool": NAME, "arguments": {…}}]}. Give only arguments that the request states. An argument that is '
-    'taken from the result of call N (from 0) is the text "API_RESPONSE_N.path". Write the JSON and nothing else.'
-)
-_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "calls": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
-                "required": ["tool", "arguments"],
-            },
-        }
-    },
-    "required": ["calls"],
-}

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from callwright.language.program import Call, Program, plain
 from callwright.training.synthesis.units import Rejected
+from callwright.training.teaching.teacher import Teacher
 from callwright_plugins.synthesis.blueprints.blueprint import Stage, told_before
+from callwright_plugins.synthesis.dialogue.back_translation import translated_back
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.hearing import Heard, hearings, requests, told_when_asked
 from callwright_plugins.synthesis.gates.mutants import is_entity
@@ -120,6 +122,77 @@ class Unambiguous:
         return readings, [
             one for one in readings if not _says_of(one, asked, case) and not _as_good(case, before, one, asked)
         ]
+
+
+class BackTranslated:
+    """The gate ``back-translated``: a second teacher, which has not seen the plan, reads what the user says.
+
+    Of a task with a blueprint each request has to be read as what is asked for, or as what comes to the same; of any
+    other task the first request, with what the user says later, as calls that come to what is asked for. Abstentions
+    are left out, and so are requests for what is not offered. Raises :class:`callwright.InfrastructureFailure` where
+    the teacher does not reply.
+    """
+
+    name: Final = "back-translated"
+
+    def __init__(self, teacher: Teacher) -> None:
+        self.teacher = teacher
+
+    def __call__(self, case: Case) -> Rejected | None:
+        """What the teacher reads as something else, or as nothing."""
+        if case.kind == "abstention" or not case.turns:
+            return None
+        return self._whole(case) if case.blueprint is None else self._stages(case)
+
+    def _stages(self, case: Case) -> Rejected | None:
+        said: list[str] = []
+        for number, stage, text, before in _stages(case):
+            beside = [*said, *told_in_the_end(case)]
+            said.append(text)
+            if not stage.asked.calls or not stage.calls:
+                continue
+            read = translated_back(self.teacher, text, case.task.tools, case.task.seed + number, beside)
+            if read is None:
+                return self._nothing(number, text)
+            if not _says_of(read, stage.asked, case) and not _reaches(case, before, read, stage):
+                evidence = {"stage": number, "asked": stage.asked.to_json(), "read": read.to_json()}
+                return Rejected(self.name, "a second teacher reads something else", evidence)
+        return None
+
+    def _whole(self, case: Case) -> Rejected | None:
+        if case.gold.records and all(record.outcome.failed for record in case.gold.records):
+            return None
+        text = case.task.query
+        read = translated_back(self.teacher, text, case.task.tools, case.task.seed, told_when_asked(case))
+        if read is None:
+            return self._nothing(0, text)
+        if not case.earns(case.run([read.program])):
+            return Rejected(self.name, "a second teacher reads something else", {"read": read.to_json()})
+        return None
+
+    def _nothing(self, number: int, text: str) -> Rejected:
+        evidence = {"stage": number, "text": text[:200]}
+        return Rejected(self.name, "a second teacher reads nothing that could be called", evidence)
+
+
+def told_in_the_end(case: Case) -> list[str]:
+    """What the user of a task tells when asked, in its words."""
+    user = case.task.user
+    tells = user.options.get("tells") if user is not None else None
+    return [str(value) for _, value, _ in members_of(tells)]
+
+
+def _reaches(case: Case, before: Sequence[Program], read: Plan, stage: Stage) -> bool:
+    """Whether a reading comes to the same as the calls of a stage, in the world as it then is; with the failures that
+    are meant to be.
+    """
+    mine, theirs = (case.run([*before, Program(tuple(calls))]) for calls in (read.calls, stage.calls))
+    if not mine.leaves_as(theirs):
+        return False
+    last = [next(iter(one.records[-1:]), None) for one in (mine, theirs)]
+    if last[0] is None or last[1] is None:
+        return False
+    return (last[0].outcome.kind, last[0].outcome.value) == (last[1].outcome.kind, last[1].outcome.value)
 
 
 def names_of(case: Case) -> Names:

@@ -205,7 +205,7 @@ class Writer:
             slot = self._slot(call, name)
             if number and (self.plainly or self.random.random() < 0.35):
                 draft.grammar(",")
-            elif number and number == len(left) - 1 and not slot.before.startswith("and"):
+            elif number and number == len(left) - 1 and not slot.constant and not slot.before.startswith("and"):
                 draft.grammar("and")
             draft.grammar(slot.before)
             if not slot.constant:

@@ -282,18 +282,19 @@ def slots_of(hints: Mapping[str, Hint]) -> dict[str, tuple[Slot, ...]]:
         if sum(titles[name] == title for title in titles.values()) > 1:
             titles[name] = " ".join(name.split("_")).lower()
     found: dict[str, list[Slot]] = {name: _slots(name, titles[name], hint) for name, hint in hints.items()}
-    uses: dict[tuple[str, str, bool], set[str]] = {}
+    uses: dict[tuple[str, str, str], set[str]] = {}
     for name, slots in found.items():
         for slot in slots:
-            uses.setdefault(_words(slot), set()).add(name)
+            uses.setdefault(_words(slot, hints), set()).add(name)
     return {
-        name: tuple(slot for slot in slots if len(uses[_words(slot)]) == 1 or slot is slots[-1])
+        name: tuple(slot for slot in slots if len(uses[_words(slot, hints)]) == 1 or slot is slots[-1])
         for name, slots in found.items()
     }
 
 
-def _words(slot: Slot) -> tuple[str, str, bool]:
-    return slot.before, "" if slot.before else slot.behind, slot.thing
+def _words(slot: Slot, hints: Mapping[str, Hint]) -> tuple[str, str, str]:
+    # "for that account" and "for that card" are told apart by what they are.
+    return slot.before, "" if slot.before else slot.behind, hints[slot.argument].kind if slot.thing else ""
 
 
 def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
