@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +13,22 @@ from callwright.errors import InfrastructureFailure, UsageError
 from callwright.machines.foreign_code.code import ForeignCode, ForeignLimits, ForeignRaised
 from callwright_plugins.tau2.scoring import Call
 
-_FILE: Final = "source_side.py"
+_MODULE: Final = "source_side"
 #: Seconds of one evaluation; the first of a domain parses its databases.
 _SECONDS: Final = 120.0
+
+
+@frozen
+class Recorded:
+    """A dialogue as it is to be evaluated: the task as its file states it, and the calls.
+
+    ``results`` are what was recorded of each call, as texts; ``None``, and those that are missing at the end, are not
+    compared.
+    """
+
+    task: Mapping[str, Any]
+    calls: Sequence[Call]
+    results: Sequence[str | None] = ()
 
 
 @frozen
@@ -43,12 +57,13 @@ class Tau2Source:
         if not (Path(data) / "tau2" / "domains").is_dir():
             raise UsageError(f"{data} is not tau2's folder of data: it has no tau2/domains (--data DIR)")
         self._code = ForeignCode(
-            Path(__file__).parent,
+            Path(__file__).parent / "backend",
             interpreter=interpreter,
             paths=[found],
             variables={"TAU2_DATA_DIR": str(Path(data).absolute())},
             limits=ForeignLimits(time=_SECONDS),
         )
+        self._numbers = count()
 
     def __enter__(self) -> Tau2Source:
         return self
@@ -75,12 +90,76 @@ class Tau2Source:
 
         Raises :class:`callwright.InfrastructureFailure` for that, and where the process is lost.
         """
-        told = [*results, *[None] * (len(calls) - len(results))]
-        made = [[call.by, call.name, dict(call.arguments), said] for call, said in zip(calls, told, strict=True)]
+        found = self.left_together(domain, [Recorded(task, calls, results)])[0]
+        if isinstance(found, InfrastructureFailure):
+            raise found
+        return found
+
+    def left_together(self, domain: str, asked: Sequence[Recorded]) -> list[Left | InfrastructureFailure]:
+        """As :meth:`left`, of several dialogues at once; in place of what is not known stands why.
+
+        Raises :class:`callwright.InfrastructureFailure` where the process is lost.
+        """
         try:
-            found = self._code.call(f"{_FILE}:evaluate", domain, dict(task), made)
+            answers = self._code.call(
+                f"{_MODULE}:evaluate_all", [[domain, dict(one.task), _sent(one)] for one in asked]
+            )
         except ForeignRaised as error:
             raise InfrastructureFailure(f"tau2's code: {error}") from error
-        if "replayed" in found:
-            raise InfrastructureFailure(f"the dialogue cannot be replayed: {found['replayed']}")
-        return Left(found["db"], found["assertions"])
+        found: list[Left | InfrastructureFailure] = []
+        for answer in answers:
+            if "raised" in answer:
+                found.append(InfrastructureFailure(f"tau2's code: {answer['raised']}"))
+            elif "replayed" in answer:
+                found.append(InfrastructureFailure(f"the dialogue cannot be replayed: {answer['replayed']}"))
+            else:
+                found.append(Left(answer["db"], answer["assertions"]))
+        return found
+
+    # Dialogues that are led -------------------------------------------------------------------------------------------
+
+    def describe(self, domain: str) -> Mapping[str, Any]:
+        """``policy``, ``tools`` and ``user_tools`` (as function definitions) of a domain.
+
+        Raises :class:`callwright.UsageError` for a domain that cannot be opened.
+        """
+        try:
+            found: Mapping[str, Any] = self._code.call(f"{_MODULE}:describe", domain)
+        except ForeignRaised as error:
+            raise UsageError(
+                f"tau2's domain {domain!r} cannot be opened with this --package and --data: {error}"
+            ) from error
+        return found
+
+    def begin(self, domain: str, task: Mapping[str, Any]) -> tuple[int, str]:
+        """Open a dialogue in the state in which a task begins: its number, and the digest of the databases.
+
+        Raises :class:`callwright.InfrastructureFailure` where that fails.
+        """
+        number = next(self._numbers)
+        return number, str(self._asked("begin", number, domain, dict(task))["digest"])
+
+    def call(self, number: int, by: str, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make a call of the ``assistant`` or the ``user`` in a dialogue: ``content``, ``error`` and ``digest``.
+
+        Raises :class:`callwright.InfrastructureFailure` where the process of the dialogue was lost.
+        """
+        found: Mapping[str, Any] = self._asked("call", number, by, name, dict(arguments))
+        if not found:
+            raise InfrastructureFailure("the process of tau2's code was lost, and the dialogue with it")
+        return found
+
+    def end(self, number: int) -> None:
+        """Forget a dialogue."""
+        self._asked("end", number)
+
+    def _asked(self, function: str, *given: Any) -> Any:
+        try:
+            return self._code.call(f"{_MODULE}:{function}", *given)
+        except ForeignRaised as error:
+            raise InfrastructureFailure(f"tau2's code: {error}") from error
+
+
+def _sent(one: Recorded) -> list[Any]:
+    told = [*one.results, *[None] * (len(one.calls) - len(one.results))]
+    return [[call.by, call.name, dict(call.arguments), said] for call, said in zip(one.calls, told, strict=True)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import importlib
 import importlib.machinery
 import json
@@ -22,6 +23,8 @@ _domains: dict[str, Any] = {}
 #: Environments as the references of tasks leave them, by domain and task; nobody changes them. The oldest go first.
 _references: dict[tuple[str, str], Any] = {}
 _MOST_REFERENCES = 1024
+#: Dialogues that are led at the moment, by number: the domain's parsed databases, and their environment.
+_sessions: dict[int, tuple[Any, Any]] = {}
 
 
 class Rows(dict[Any, Any]):
@@ -97,6 +100,13 @@ class Parsed:
         self.packed: dict[str, dict[Any, bytes]] = {name: {} for name in self.tables}
         self.whole = {name: _packed(value) for name, value in self.fields.items() if name not in self.tables}
 
+    def holds(self, name: str, key: Any, rows: Rows) -> bool:
+        """Whether a row of a fork is the one that was parsed; also one that neither has."""
+        first = self.fields[name]
+        if key not in rows or key not in first:
+            return key not in rows and key not in first
+        return bool(dict.__getitem__(rows, key) == first[key])
+
     def fork(self) -> Any:
         """A database of its own that shares its rows until they are taken."""
         forked = self.db.model_copy()
@@ -121,6 +131,8 @@ def evaluate(domain: str, task: dict[str, Any], calls: list[Any]) -> dict[str, A
         read = models.Task.model_validate(task)
         _references[key] = read, _reference(made, read), {}
     read, gold, texts = _references[key]
+    if read.evaluation_criteria.actions is None and read.evaluation_criteria.env_assertions is None:
+        return {"db": True, "assertions": True}  # nothing is asked of the databases
     predicted = _opened(made, read.initial_state)
     for by, name, arguments, content in calls:
         told = _replay(predicted, by, name, arguments, content)
@@ -131,6 +143,81 @@ def evaluate(domain: str, task: dict[str, Any], calls: list[Any]) -> dict[str, A
     asked = read.evaluation_criteria.env_assertions or []
     held = [predicted.run_env_assertion(one, raise_assertion_error=False) for one in asked]
     return {"db": same, "assertions": all(held)}
+
+
+def evaluate_all(asked: list[Any]) -> list[dict[str, Any]]:
+    """As :func:`evaluate`, of several ``[domain, task, calls]``. One that cannot be evaluated is ``{"raised": …}``."""
+    found = []
+    for one in asked:
+        try:
+            found.append(evaluate(*one))
+        except Exception as error:
+            found.append({"raised": f"{type(error).__name__}: {error}"})
+    return found
+
+
+# Dialogues that are led -----------------------------------------------------------------------------------------------
+
+
+def describe(domain: str) -> dict[str, Any]:
+    """The policy of a domain, and the tools of its agent and of its user as function definitions."""
+    environment = _domain(domain)[0]
+    theirs = [] if environment.user_tools is None else environment.get_user_tools()
+    return {
+        "policy": environment.get_policy(),
+        "tools": [one.openai_schema for one in environment.get_tools()],
+        "user_tools": [one.openai_schema for one in theirs],
+    }
+
+
+def begin(number: int, domain: str, task: dict[str, Any]) -> dict[str, Any]:
+    """Open a dialogue in the state in which a task begins: ``{"digest"}``."""
+    made = _domain(domain)
+    read = sys.modules["tau2.data_model.tasks"].Task.model_validate(task)
+    environment = _opened(made, read.initial_state)
+    environment.sync_tools()
+    _sessions[number] = made, environment
+    return {"digest": _digest(made, environment)}
+
+
+def call(number: int, by: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Make a call in a dialogue: ``{"content", "error", "digest"}``; ``{}`` for one that this process does not know."""
+    if number not in _sessions:
+        return {}
+    made, environment = _sessions[number]
+    calls = sys.modules["tau2.data_model.message"]
+    answer = environment.get_response(calls.ToolCall(id="", name=name, arguments=arguments, requestor=by))
+    environment.sync_tools()
+    return {"content": answer.content, "error": bool(answer.error), "digest": _digest(made, environment)}
+
+
+def end(number: int) -> None:
+    """Forget a dialogue."""
+    _sessions.pop(number, None)
+
+
+def _digest(made: Any, environment: Any) -> str:
+    """A hash of what both databases hold: of rows, those that are not as they were parsed."""
+    _, parsed, user_parsed = made
+    found = hashlib.sha256()
+    for kit, known in ((environment.tools, parsed), (environment.user_tools, user_parsed)):
+        if kit is None or known is None or kit.db is None:
+            continue
+        for name in type(kit.db).model_fields:
+            value = getattr(kit.db, name)
+            if isinstance(value, Rows):
+                held = {
+                    str(key): _text(_dumped(value, key) if key in value else None)
+                    for key in value.taken | (known.fields[name].keys() - value.keys())
+                    if not known.holds(name, key, value)
+                }
+                found.update(f"{name}{json.dumps(held, sort_keys=True)}".encode())
+            else:
+                found.update(f"{name}{_text(kit.db.model_dump(include={name}))}".encode())
+    return found.hexdigest()[:32]
+
+
+# Databases ------------------------------------------------------------------------------------------------------------
 
 
 def _reference(made: Any, task: Any) -> Any:
