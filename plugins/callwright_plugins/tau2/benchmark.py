@@ -60,8 +60,9 @@ class Tau2(CorpusBenchmark):
         judge_url: str | None = None,
     ) -> None:
         self._made = made
-        self._stated = {str(one["id"]): one for one in stated}
-        self._criteria = {task_id: Criteria.of(one) for task_id, one in self._stated.items()}
+        #: The tasks as their file states them, by id.
+        self.stated: Mapping[str, Mapping[str, Any]] = {str(one["id"]): one for one in stated}
+        self._criteria = {task_id: Criteria.of(one) for task_id, one in self.stated.items()}
         self.domain = domain
         plays = user or self._plays
         self.users: Mapping[str, Mapping[str, Any]] = {}
@@ -81,7 +82,7 @@ class Tau2(CorpusBenchmark):
                 plays="model" if self.users else plays,
                 split="test",
             )
-            for task_id, one in self._stated.items()
+            for task_id, one in self.stated.items()
         ]
         super().__init__(Listed(domain.environment, tasks, made, LIMITS), "test", version)
         self.unofficial = tuple(self._departures(plays, user_model))
@@ -133,7 +134,7 @@ class Tau2(CorpusBenchmark):
                 continue
             found.append(_masked(dialogue.ended) if dialogue.ended == _LOST else dialogue)
         asked = [
-            Recorded(self._stated[task.id], one.calls, one.results)
+            Recorded(self.stated[task.id], one.calls, one.results)
             for (task, _), one in zip(attempts, found, strict=True)
             if isinstance(one, Dialogue) and self._asks_databases(task.id, one)
         ]
@@ -198,7 +199,7 @@ class Tau2(CorpusBenchmark):
         if not isinstance(simulation, Mapping):
             return None
         task = self.corpus.task(str(row.get("id")))
-        if isinstance(stated, Mapping) and not same_task(stated, self._stated[task.id]):
+        if isinstance(stated, Mapping) and not same_task(stated, self.stated[task.id]):
             raise DataError(
                 f"its task {task.id!r} is held against something else than in {self.name}:{self.version}: it is of "
                 "another version of tau2-bench (NAME:VERSION)"
