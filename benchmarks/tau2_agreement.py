@@ -8,7 +8,7 @@ its base dependencies and pandas. For each domain, three things are done:
 1. The official evaluators judge two dialogues of each task: one holds the calls of its reference, the other leaves out
    the last call that changes something. They are written as an official result file, with the rewards.
 2. ``callwright benchmark judge`` reads that file, and its verdicts are held against the recorded rewards; so are the
-   factors and ``db_match``, and the speed of judging 64 at a time is measured.
+   factors and ``db_match``, and the speed of judging 64 at a time is measured, in processor time on both sides.
 3. ``callwright evaluate --sampler gold`` leads the reference of each task as a dialogue; and the same without the last
    turn that changes something is led and held against the official reward.
 
@@ -36,6 +36,7 @@ from callwright.measuring.benchmark import users_of
 from callwright.walk.attempt import Attempt
 from callwright.walk.prompt import build_messages
 from callwright_plugins.tau2.benchmark import Tau2
+from callwright_plugins.tau2.domain import SourceDomain
 from callwright_plugins.tau2.scoring import Criteria
 from callwright_plugins.tau2.tasks import reference, wants
 
@@ -114,7 +115,8 @@ def run(domain: str, given: argparse.Namespace, official: ForeignCode) -> None:
     alike, zero = sum(led[task] == reward for task, reward in short.items()), list(short.values()).count(0.0)
     print(f"  led without the last call that changes something: {alike} of {len(short)} as officially ({zero} are 0)")
     for what, speed in (("each reference new", first), ("references kept", later)):
-        print(f"  {what}: {speed:,.1f} evaluations/s, official {pace:,.2f}: {speed / pace:,.1f} times", flush=True)
+        paces = f"{speed:,.1f} evaluations in a second of processor time, official {pace:,.2f}"
+        print(f"  {what}: {paces}: {speed / pace:,.1f} times", flush=True)
 
 
 def judged_by_command(name: str, options: Mapping[str, str], file: Path) -> list[dict[str, Any]]:
@@ -143,7 +145,8 @@ def command(*words: str) -> str:
 
 
 def judged_here(benchmark: Tau2, file: Path, runs: Sequence[dict[str, Any]], rounds: int) -> tuple[int, float, float]:
-    """How many agree in all factors and in ``db_match``; evaluations a second, of the first round and of others.
+    """How many agree in all factors and in ``db_match``; evaluations in a second of processor time, of the first round
+    and of others.
 
     The databases are parsed before; what references leave is found out in the first round.
     """
@@ -156,9 +159,9 @@ def judged_here(benchmark: Tau2, file: Path, runs: Sequence[dict[str, Any]], rou
         assert attempt is not None
         answers.append((attempt.task, attempt))
     batches = [answers[at : at + AT_ONCE] for at in range(0, len(answers), AT_ONCE)]
-    begun = time.perf_counter()
+    begun = processor_time(benchmark)
     found = [one for batch in batches for one in benchmark.judge_together(batch)]
-    first = len(answers) / (time.perf_counter() - begun)
+    first = len(answers) / (processor_time(benchmark) - begun)
     alike = 0
     for one, made in zip(found, runs, strict=True):
         info = made["reward_info"]
@@ -166,11 +169,18 @@ def judged_here(benchmark: Tau2, file: Path, runs: Sequence[dict[str, Any]], rou
         alike += dict(one.parts) == wanted
         if dict(one.parts) != wanted:
             print("other:", made["task_id"], made["id"], one, wanted, sep="\n  ")
-    begun = time.perf_counter()
+    begun = processor_time(benchmark)
     for _ in range(rounds):
         for batch in batches:
             benchmark.judge_together(batch)
-    return alike, first, rounds * len(answers) / (time.perf_counter() - begun)
+    return alike, first, rounds * len(answers) / (processor_time(benchmark) - begun)
+
+
+def processor_time(benchmark: Tau2) -> float:
+    """Of this process and of that of tau2's code, in seconds."""
+    assert isinstance(benchmark.domain, SourceDomain)
+    there: float = benchmark.domain.source._code.call("time:process_time")
+    return time.process_time() + there
 
 
 def led_without(benchmark: Tau2, task_id: str, place: int) -> Attempt:

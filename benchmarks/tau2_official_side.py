@@ -61,8 +61,8 @@ def dialogue(domain: str, task: dict[str, Any], dropped: int) -> dict[str, Any]:
 def simulation(domain: str, task: dict[str, Any], calls: list[Any], said: list[str], name: str) -> dict[str, Any]:
     """A dialogue as an official result file has it, with the reward that the official evaluators give it.
 
-    NL_ASSERTION is left out of the reward where there are sentences for a judge. ``seconds`` are those of the
-    evaluators; the rest is a ``SimulationRun``.
+    NL_ASSERTION is left out of the reward where there are sentences for a judge. ``run`` is a ``SimulationRun``,
+    ``seconds`` the processor time of the evaluators.
     """
     messages, tasks = _module("tau2.data_model.message"), _module("tau2.data_model.tasks")
     simulations = _module("tau2.data_model.simulation")
@@ -80,11 +80,11 @@ def simulation(domain: str, task: dict[str, Any], calls: list[Any], said: list[s
         made.append(messages.ToolMessage(id=call.id, role="tool", content=content, requestor=by))
     made += [messages.AssistantMessage(role="assistant", content=text) for text in said]
     made.append(messages.UserMessage(role="user", content="###STOP###"))
-    begun = time.perf_counter()
+    begun = time.process_time()
     world = environment.calculate_reward(_constructor(domain), read, made)
     acted = action.calculate_reward(read, made)
     told = communicate.calculate_reward(read, made)
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     basis = {one.value for one in read.evaluation_criteria.reward_basis}
     factors = {one.value: value for one, value in (world.reward_breakdown or {}).items()}
     if "ACTION" in basis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.digests import digest_of
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.machines.foreign_code.code import ForeignCode, ForeignLimits, ForeignRaised
 from callwright_plugins.tau2.scoring import Call
@@ -16,6 +18,8 @@ from callwright_plugins.tau2.scoring import Call
 _MODULE: Final = "source_side"
 #: Seconds of one evaluation; the first of a domain parses its databases.
 _SECONDS: Final = 120.0
+#: Tasks whose keys are kept.
+_MOST_KEYS: Final = 4096
 
 
 @frozen
@@ -64,6 +68,7 @@ class Tau2Source:
             limits=ForeignLimits(time=_SECONDS),
         )
         self._numbers = count()
+        self._keys: dict[int, tuple[Mapping[str, Any], str]] = {}
 
     def __enter__(self) -> Tau2Source:
         return self
@@ -100,12 +105,15 @@ class Tau2Source:
 
         Raises :class:`callwright.InfrastructureFailure` where the process is lost.
         """
-        try:
-            answers = self._code.call(
-                f"{_MODULE}:evaluate_all", [[domain, dict(one.task), _sent(one)] for one in asked]
-            )
-        except ForeignRaised as error:
-            raise InfrastructureFailure(f"tau2's code: {error}") from error
+        keys = [self._key(domain, one.task) for one in asked]
+        told = [[key, _sent(one)] for key, one in zip(keys, asked, strict=True)]
+        answers = self._evaluated(told)
+        unknown = [at for at, answer in enumerate(answers) if not answer]
+        if unknown:  # the first time, and after the process was lost
+            for key, task in {keys[at]: asked[at].task for at in unknown}.items():
+                self._asked("know", key, domain, json.dumps(task))
+            for at, answer in zip(unknown, self._evaluated([told[at] for at in unknown]), strict=True):
+                answers[at] = answer or {"raised": "the process was lost"}
         found: list[Left | InfrastructureFailure] = []
         for answer in answers:
             if "raised" in answer:
@@ -115,6 +123,19 @@ class Tau2Source:
             else:
                 found.append(Left(answer["db"], answer["assertions"]))
         return found
+
+    def _evaluated(self, told: Sequence[Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self._asked("evaluate_all", json.dumps(told)))
+        return found
+
+    def _key(self, domain: str, task: Mapping[str, Any]) -> str:
+        """By what is in a task, which may have the id of another one. The same object has the same key."""
+        known = self._keys.get(id(task))
+        if known is None or known[0] is not task:
+            if len(self._keys) >= _MOST_KEYS:
+                self._keys.clear()
+            known = self._keys[id(task)] = task, digest_of([domain, task])
+        return known[1]
 
     # Dialogues that are led -------------------------------------------------------------------------------------------
 

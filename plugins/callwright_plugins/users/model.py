@@ -152,7 +152,8 @@ class _Played:
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the model writes, as a user."""
         kind = self._kind
-        theirs = getattr(self._task.environment, "user_tools", None) or {}
+        given = getattr(self._task.environment, "user_tools", None) or {}
+        theirs = {name: spec for name, spec in given.items() if not spec.hidden}
         native = offers_tools(kind.sampler)
         begins = self._asked == 0 and begins_with_user(self._task)
         if self._system is None:

@@ -1,7 +1,7 @@
 """Runs in tau2's own interpreter, beside its source: what dialogues leave in a domain's databases.
 
-A domain's databases are parsed once. Each evaluation forks them: rows are shared until somebody takes one, and then
-that one is copied. To compare two forks is to compare the rows that either of them took.
+A domain's databases are parsed once, and each evaluation forks them (``forks``). What the reference of a task leaves is
+found out once.
 
 Nothing of Callwright can be imported here. What is named by a leading ``tau2.`` is the source that the user points at.
 """
@@ -14,146 +14,91 @@ import hashlib
 import importlib
 import importlib.machinery
 import json
-import pickle
 import sys
 import types
 from typing import Any
 
+forks = importlib.import_module("forks")  # which lies beside this file, in a folder that is no package there
+
 _domains: dict[str, Any] = {}
-#: Environments as the references of tasks leave them, by domain and task; nobody changes them. The oldest go first.
-_references: dict[tuple[str, str], Any] = {}
+#: Names of tools, by class.
+_names: dict[Any, frozenset[str]] = {}
+#: What is known of tasks, by key: domain and task as they were told, and :class:`Reference` once somebody asked. The
+#: oldest go first.
+_references: dict[str, Any] = {}
 _MOST_REFERENCES = 1024
+#: Names of tools of which it is known whether they change anything: models write any.
+_MOST_NAMES = 1024
 #: Dialogues that are led at the moment, by number: the domain's parsed databases, and their environment.
 _sessions: dict[int, tuple[Any, Any]] = {}
 
 
-class Rows(dict[Any, Any]):
-    """A table that shares its rows with the parsed one until they are taken."""
+class Reference:
+    """A task, how its databases are in the beginning and how its reference leaves them; nobody changes either."""
 
-    def __init__(self, rows: Any, packed: dict[Any, bytes]) -> None:
-        super().__init__(rows)
-        self.taken: set[Any] = set()
-        #: Rows that were taken before, by any fork, packed: to unpack one is quicker than to copy it.
-        self._packed = packed
+    def __init__(self, domain: str, stated: dict[str, Any]) -> None:
+        self.made = _domain(domain)
+        self.task = sys.modules["tau2.data_model.tasks"].Task.model_validate(stated)
+        state, criteria = self.task.initial_state, self.task.evaluation_criteria
+        #: What is done in each fork. Actions are done once; data may make one database of two, which no fork keeps.
+        self.state = state if state is not None and state.initialization_data is not None else None
+        if self.state is None and state is not None and state.initialization_actions:
+            begins, (first, db, user_db, changes) = _opened(self.made, state), self.made
+            theirs = None if user_db is None else forks.Parsed(begins.user_tools.db, user_db)
+            self.made = first, forks.Parsed(begins.tools.db, db), theirs, changes
+        #: Whether anything is asked of the databases.
+        self.asks = criteria is not None and (criteria.actions is not None or criteria.env_assertions is not None)
+        self.gold: Any = _reference(self.made, _opened(self.made, self.state), self.task) if self.asks else None
+        self.texts: dict[Any, str] = {}
 
-    def __getitem__(self, key: Any) -> Any:
-        row = super().__getitem__(key)
-        if key not in self.taken:
-            self.taken.add(key)
-            packed = self._packed.get(key)
-            if packed is None:
-                packed = self._packed[key] = _packed(row)
-            row = pickle.loads(packed)
-            super().__setitem__(key, row)
-        return row
-
-    def __setitem__(self, key: Any, row: Any) -> None:
-        self.taken.add(key)
-        super().__setitem__(key, row)
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """The row, taken."""
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-    def values(self) -> Any:
-        """All rows, taken."""
-        return [self[key] for key in self]
-
-    def items(self) -> Any:
-        """All rows with their keys, taken."""
-        return [(key, self[key]) for key in self]
-
-    def pop(self, key: Any, *default: Any) -> Any:
-        """The row, taken out."""
-        self.get(key)
-        return super().pop(key, *default)
-
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        """The row, taken, or put there."""
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return {key: copy.deepcopy(row, memo) for key, row in self.items()}
+    def held_against(self, calls: list[Any]) -> dict[str, Any]:
+        """What calls leave: see :func:`evaluate_all`."""
+        if not self.asks:
+            return {"db": True, "assertions": True}
+        predicted = _opened(self.made, self.state)
+        for by, name, arguments, content in calls:
+            told = _replay(self.made, predicted, by, name, arguments, content)
+            if told:
+                return {"replayed": told}
+        predicted.sync_tools()
+        gold = self.gold
+        same = _same(predicted.tools, gold.tools, self.texts) and _same(
+            predicted.user_tools, gold.user_tools, self.texts
+        )
+        asked = self.task.evaluation_criteria.env_assertions or []
+        held = [predicted.run_env_assertion(one, raise_assertion_error=False) for one in asked]
+        return {"db": same, "assertions": all(held)}
 
 
-def _packed(value: Any) -> bytes:
-    return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+def know(key: str, domain: str, task: str) -> None:
+    """Make a task known by a key: what its reference leaves is found out when somebody asks for it."""
+    while len(_references) >= _MOST_REFERENCES:
+        del _references[next(iter(_references))]
+    _references[key] = domain, task
 
 
-class Parsed:
-    """A database as it was parsed, which nobody changes, and which of its fields are tables of models."""
-
-    def __init__(self, db: Any) -> None:
-        self.db = db
-        self.fields = {name: getattr(db, name) for name in type(db).model_fields}
-        self.tables = {
-            name
-            for name, value in self.fields.items()
-            if isinstance(value, dict) and all(hasattr(type(row), "model_fields") for row in value.values())
-        }
-
-        self.packed: dict[str, dict[Any, bytes]] = {name: {} for name in self.tables}
-        self.whole = {name: _packed(value) for name, value in self.fields.items() if name not in self.tables}
-
-    def holds(self, name: str, key: Any, rows: Rows) -> bool:
-        """Whether a row of a fork is the one that was parsed; also one that neither has."""
-        first = self.fields[name]
-        if key not in rows or key not in first:
-            return key not in rows and key not in first
-        return bool(dict.__getitem__(rows, key) == first[key])
-
-    def fork(self) -> Any:
-        """A database of its own that shares its rows until they are taken."""
-        forked = self.db.model_copy()
-        for name, value in self.fields.items():
-            table = name in self.tables
-            forked.__dict__[name] = Rows(value, self.packed[name]) if table else pickle.loads(self.whole[name])
-        return forked
-
-
-def evaluate(domain: str, task: dict[str, Any], calls: list[Any]) -> dict[str, Any]:
-    """Whether the databases are those that the reference leaves, and whether the task's assertions hold.
+def evaluate_all(text: str) -> str:
+    """Hold dialogues, ``[[key, calls]]``, against the references of their tasks.
 
     ``calls`` are ``[by, name, arguments, content]`` in their order, with the text that the dialogue recorded as the
-    result (``None``: it is not compared). ``{"replayed": …}`` says which call gave another result: then the official
-    program ends with an exception, and nothing is known.
+    result (``None``: it is not compared). For each there is ``{"db", "assertions"}``: whether the databases are those
+    that the reference leaves, and whether the task's assertions hold; or ``{"replayed"}``, which call gave another
+    result: then the official program ends with an exception, and nothing is known; or ``{"raised"}``, what the code
+    raised; or ``{}`` for a task that this process does not know.
     """
-    made, models = _domain(domain), sys.modules["tau2.data_model.tasks"]
-    key = domain, json.dumps(task, sort_keys=True)
-    if key not in _references:
-        while len(_references) >= _MOST_REFERENCES:
-            del _references[next(iter(_references))]
-        read = models.Task.model_validate(task)
-        _references[key] = read, _reference(made, read), {}
-    read, gold, texts = _references[key]
-    if read.evaluation_criteria.actions is None and read.evaluation_criteria.env_assertions is None:
-        return {"db": True, "assertions": True}  # nothing is asked of the databases
-    predicted = _opened(made, read.initial_state)
-    for by, name, arguments, content in calls:
-        told = _replay(predicted, by, name, arguments, content)
-        if told:
-            return {"replayed": told}
-    predicted.sync_tools()
-    same = _same(predicted.tools, gold.tools, texts) and _same(predicted.user_tools, gold.user_tools, texts)
-    asked = read.evaluation_criteria.env_assertions or []
-    held = [predicted.run_env_assertion(one, raise_assertion_error=False) for one in asked]
-    return {"db": same, "assertions": all(held)}
-
-
-def evaluate_all(asked: list[Any]) -> list[dict[str, Any]]:
-    """As :func:`evaluate`, of several ``[domain, task, calls]``. One that cannot be evaluated is ``{"raised": …}``."""
-    found = []
-    for one in asked:
+    found: list[dict[str, Any]] = []
+    for key, calls in json.loads(text):
+        if key not in _references:
+            found.append({})
+            continue
         try:
-            found.append(evaluate(*one))
+            known = _references[key]
+            if isinstance(known, tuple):
+                known = _references[key] = Reference(known[0], json.loads(known[1]))
+            found.append(known.held_against(calls))
         except Exception as error:
             found.append({"raised": f"{type(error).__name__}: {error}"})
-    return found
+    return json.dumps(found)
 
 
 # Dialogues that are led -----------------------------------------------------------------------------------------------
@@ -198,37 +143,26 @@ def end(number: int) -> None:
 
 def _digest(made: Any, environment: Any) -> str:
     """A hash of what both databases hold: of rows, those that are not as they were parsed."""
-    _, parsed, user_parsed = made
+    _, parsed, user_parsed, _ = made
     found = hashlib.sha256()
     for kit, known in ((environment.tools, parsed), (environment.user_tools, user_parsed)):
-        if kit is None or known is None or kit.db is None:
-            continue
-        for name in type(kit.db).model_fields:
-            value = getattr(kit.db, name)
-            if isinstance(value, Rows):
-                held = {
-                    str(key): _text(_dumped(value, key) if key in value else None)
-                    for key in value.taken | (known.fields[name].keys() - value.keys())
-                    if not known.holds(name, key, value)
-                }
-                found.update(f"{name}{json.dumps(held, sort_keys=True)}".encode())
-            else:
-                found.update(f"{name}{_text(kit.db.model_dump(include={name}))}".encode())
+        if kit is not None and known is not None and kit.db is not None:
+            for name in type(kit.db).model_fields:
+                found.update(f"{name}{known.difference(name, kit.db)}".encode())
     return found.hexdigest()[:32]
 
 
 # Databases ------------------------------------------------------------------------------------------------------------
 
 
-def _reference(made: Any, task: Any) -> Any:
+def _reference(made: Any, gold: Any, task: Any) -> Any:
     """The environment as the actions of the reference leave it. Its two sides are not told of one another between them,
     as in the official program.
     """
-    gold = _opened(made, task.initial_state)
     gold.set_state(None, None, getattr(task.initial_state, "message_history", None) or [])
     for action in task.evaluation_criteria.actions or []:
-        if gold._has_tool(action.name) and not gold._is_mutating_tool(action.name):
-            continue  # reads leave nothing behind
+        if not _changes(made, gold, action.name):
+            continue  # reads leave nothing behind, and what is no tool neither
         try:
             gold.make_tool_call(tool_name=action.name, requestor=action.requestor, **action.arguments)
         except Exception:  # some references hold calls that return errors
@@ -237,7 +171,7 @@ def _reference(made: Any, task: Any) -> Any:
 
 
 def _domain(name: str) -> Any:
-    """The module of a domain, and its databases as they are parsed."""
+    """The first environment of a domain, its databases as they are parsed, and which tools change anything."""
     if name not in _domains:
         _import_bare()
         module = importlib.import_module(f"tau2.domains.{name}.environment")
@@ -246,7 +180,7 @@ def _domain(name: str) -> Any:
         opened = getattr(module, "get_environment", None) or module.get_environment_manual_policy
         first = opened()
         user_db = first.user_tools.db if first.user_tools is not None else None
-        _domains[name] = (first, Parsed(first.tools.db), Parsed(user_db) if user_db is not None else None)
+        _domains[name] = first, forks.Parsed(first.tools.db), forks.Parsed(user_db) if user_db is not None else None, {}
     return _domains[name]
 
 
@@ -266,21 +200,52 @@ def _import_bare() -> None:
 
 def _opened(made: Any, state: Any) -> Any:
     """A fresh environment in the task's initial state."""
-    first, db, user_db = made
+    first, db, user_db, _ = made
     environment = copy.copy(first)  # to construct another one is to read its policy again
-    environment.tools = copy.copy(first.tools)
-    environment.tools.db = db.fork()
+    environment.tools = _kit(first.tools, db)
     if user_db is not None:
-        environment.user_tools = copy.copy(first.user_tools)
-        environment.user_tools.db = user_db.fork()
+        environment.user_tools = _kit(first.user_tools, user_db)
     if state is not None:
+        for kit in (environment.tools, environment.user_tools) if state.initialization_data is not None else ():
+            for field in () if kit is None or kit.db is None else type(kit.db).model_fields:
+                getattr(kit.db, field)  # it is dumped as a whole
         environment.set_state(state.initialization_data, state.initialization_actions, [])
     return environment
 
 
-def _replay(environment: Any, by: str, name: str, arguments: Any, content: str | None) -> str:
+def _kit(first: Any, parsed: Any) -> Any:
+    """The tools of one side over a fork of its database."""
+    kit = copy.copy(first)
+    kit.db = parsed.fork()
+    kind = type(kit)
+    if kind not in _names:
+        toolkit = sys.modules.get("tau2.environment.toolkit")
+        usual = toolkit is not None and kind.use_tool is toolkit.ToolKitBase.use_tool
+        _names[kind] = frozenset(kit._func_tools) if usual else frozenset()
+    if names := _names[kind]:
+
+        def use_tool(tool_name: str, **arguments: Any) -> Any:
+            if tool_name in names:  # without a list of all of them, bound, which takes longer than most calls
+                return getattr(kit, tool_name)(**arguments)
+            return kind.use_tool(kit, tool_name=tool_name, **arguments)
+
+        kit.use_tool = use_tool
+    return kit
+
+
+def _changes(made: Any, environment: Any, name: str) -> bool:
+    """Whether there is a tool of this name that changes something."""
+    changes: dict[str, bool] = made[3]
+    if name not in changes:
+        if len(changes) >= _MOST_NAMES:
+            changes.clear()
+        changes[name] = bool(environment._has_tool(name) and environment._is_mutating_tool(name))
+    return changes[name]
+
+
+def _replay(made: Any, environment: Any, by: str, name: str, arguments: Any, content: str | None) -> str:
     """Make a call of a dialogue again, if it changes anything; what is another result than the recorded one."""
-    if not environment._has_tool(name) or not environment._is_mutating_tool(name):
+    if not _changes(made, environment, name):
         return ""
     calls = sys.modules["tau2.data_model.message"]
     response = environment.get_response(calls.ToolCall(id="", name=name, arguments=arguments, requestor=by))
@@ -306,27 +271,4 @@ def _same(one: Any, other: Any, texts: dict[Any, str]) -> bool:
     left, right = one.db, other.db
     if left is None or right is None:
         return left is right
-    for name in type(left).model_fields:
-        mine, theirs = getattr(left, name), getattr(right, name)
-        if not (isinstance(mine, Rows) and isinstance(theirs, Rows)):
-            kept = id(right), name  # which lives as long as its reference
-            if kept not in texts:
-                texts[kept] = _text(right.model_dump(include={name}))
-            if _text(left.model_dump(include={name})) != texts[kept]:
-                return False
-            continue
-        if mine.keys() != theirs.keys():
-            return False
-        for key in (mine.taken | theirs.taken) & mine.keys():
-            if _text(_dumped(mine, key)) != _text(_dumped(theirs, key)):
-                return False
-    return True
-
-
-def _dumped(rows: Rows, key: Any) -> Any:
-    row = dict.__getitem__(rows, key)
-    return row.model_dump() if hasattr(row, "model_dump") else row
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
+    return all(forks.same(name, left, right, texts) for name in type(left).model_fields)

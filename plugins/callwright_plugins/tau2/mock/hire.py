@@ -172,7 +172,7 @@ def type_code(
     return _seen(world.update(lock, locked=False))
 
 
-@tool
+@tool(hidden=True)
 def drain_battery(world: World, /, bicycle: Bicycle) -> LockView:
     """Let the battery of a lock run empty, for tasks that begin so. Fails with NOT_FOUND."""
     return _seen(world.update(world.need(Lock, bicycle), charged=False))
