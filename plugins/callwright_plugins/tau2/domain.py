@@ -8,11 +8,14 @@ from typing import Any, Final, Literal, Protocol
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
+from callwright.machines.foreign_code.code import ForeignLost
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.tau2.source import Left, Recorded, Tau2Source
 
 _ERROR: Final = "Error: "
+#: Losses of a process that are the doing of the call that was under way.
+_OWN_DOING: Final = ("timeout", "memory")
 #: The call that makes a benchmark again, whose corpus has the environment.
 Made = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -25,10 +28,7 @@ class Domain(Protocol):
         """Tools of the agent and, by ``user_tools``, of the user."""
 
     def left_together(self, asked: Sequence[Recorded]) -> list[Left | InfrastructureFailure]:
-        """What dialogues leave; in place of what is not known stands why.
-
-        Raises :class:`callwright.InfrastructureFailure` where nothing is known of any.
-        """
+        """What dialogues leave; in place of what is not known stands why."""
 
 
 class SourceDomain:
@@ -99,9 +99,12 @@ class SourceEnvironment(Environment):
 
 
 class _Dialogue(Session):
-    """The databases of one dialogue, which are forked with the first thing that is asked of them."""
+    """The databases of one dialogue, which are forked with the first thing that is asked of them.
 
-    __slots__ = ("_closed", "_digest", "_domain", "_environment", "_number", "_source", "_task")
+    A process that another dialogue cost is no loss to this one: its calls are made again in the next.
+    """
+
+    __slots__ = ("_closed", "_digest", "_domain", "_environment", "_made", "_number", "_source", "_task")
 
     def __init__(
         self, environment: SourceEnvironment, source: Tau2Source, domain: str, task: Mapping[str, Any]
@@ -109,6 +112,7 @@ class _Dialogue(Session):
         self._environment, self._source, self._domain, self._task = environment, source, domain, task
         self._number: int | None = None
         self._digest, self._closed = "", False
+        self._made: list[tuple[str, str, dict[str, Any]]] = []
 
     def _opened(self) -> int:
         if self._closed:
@@ -118,7 +122,10 @@ class _Dialogue(Session):
         return self._number
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """A call of the agent. Raises :class:`callwright.InfrastructureFailure` where the process was lost."""
+        """A call of the agent; one that takes longer, or more memory, than it may has failed.
+
+        Raises :class:`callwright.InfrastructureFailure` where the process ended otherwise meanwhile.
+        """
         return self._called("assistant", tool, arguments, self._environment.tools)
 
     def user_call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
@@ -128,12 +135,28 @@ class _Dialogue(Session):
     def _called(self, by: str, tool: str, arguments: dict[str, Any], tools: Mapping[str, ToolSpec]) -> Outcome:
         if tool not in tools:
             return Outcome("unknown_tool", None, "unknown_tool", f"there is no tool {tool!r}")
-        found = self._source.call(self._opened(), by, tool, arguments)
+        try:
+            found = self._source.call(self._opened(), by, tool, arguments)
+            if found is None:
+                self._begin_again()
+                found = self._source.call(self._opened(), by, tool, arguments)
+        except ForeignLost as lost:
+            if lost.code not in _OWN_DOING:
+                raise
+            return Outcome("execution_error", None, lost.code, "the call used more than it may, and was ended")
+        if found is None:
+            raise InfrastructureFailure("the process of tau2's code was lost again and again")
+        self._made.append((by, tool, arguments))
         self._digest = str(found["digest"])
         content = str(found["content"])
         if found["error"]:
             return Outcome("execution_error", None, "raised", content.removeprefix(_ERROR))
         return Outcome("ok", _value(content))
+
+    def _begin_again(self) -> None:
+        self._number = None
+        for by, tool, arguments in self._made:
+            self._source.call(self._opened(), by, tool, arguments)
 
     def digest(self) -> str:
         """A hash of both databases."""

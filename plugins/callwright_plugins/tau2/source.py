@@ -18,6 +18,8 @@ from callwright_plugins.tau2.scoring import Call
 _MODULE: Final = "source_side"
 #: Seconds of one evaluation; the first of a domain parses its databases.
 _SECONDS: Final = 120.0
+#: Seconds of one call in a dialogue: a tool that reckons may be given a number that it never comes to.
+_CALL_SECONDS: Final = 30.0
 #: Tasks whose keys are kept.
 _MOST_KEYS: Final = 4096
 
@@ -101,10 +103,15 @@ class Tau2Source:
         return found
 
     def left_together(self, domain: str, asked: Sequence[Recorded]) -> list[Left | InfrastructureFailure]:
-        """As :meth:`left`, of several dialogues at once; in place of what is not known stands why.
+        """As :meth:`left`, of several dialogues at once; in place of what is not known stands why."""
+        try:
+            return self._left_of(domain, asked)
+        except InfrastructureFailure as error:
+            if len(asked) == 1:
+                return [error]
+        return [found for one in asked for found in self.left_together(domain, [one])]  # of which one cost the process
 
-        Raises :class:`callwright.InfrastructureFailure` where the process is lost.
-        """
+    def _left_of(self, domain: str, asked: Sequence[Recorded]) -> list[Left | InfrastructureFailure]:
         keys = [self._key(domain, one.task) for one in asked]
         told = [[key, _sent(one)] for key, one in zip(keys, asked, strict=True)]
         answers = self._evaluated(told)
@@ -160,23 +167,22 @@ class Tau2Source:
         number = next(self._numbers)
         return number, str(self._asked("begin", number, domain, dict(task))["digest"])
 
-    def call(self, number: int, by: str, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def call(self, number: int, by: str, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Make a call of the ``assistant`` or the ``user`` in a dialogue: ``content``, ``error`` and ``digest``.
 
-        Raises :class:`callwright.InfrastructureFailure` where the process of the dialogue was lost.
+        ``None`` for a dialogue that was lost with its process. Raises
+        :class:`callwright.machines.foreign_code.code.ForeignLost` where the process is lost meanwhile.
         """
-        found: Mapping[str, Any] = self._asked("call", number, by, name, dict(arguments))
-        if not found:
-            raise InfrastructureFailure("the process of tau2's code was lost, and the dialogue with it")
-        return found
+        found: Mapping[str, Any] = self._asked("call", number, by, name, dict(arguments), time_limit=_CALL_SECONDS)
+        return found or None
 
     def end(self, number: int) -> None:
         """Forget a dialogue."""
         self._asked("end", number)
 
-    def _asked(self, function: str, *given: Any) -> Any:
+    def _asked(self, function: str, *given: Any, time_limit: float | None = None) -> Any:
         try:
-            return self._code.call(f"{_MODULE}:{function}", *given)
+            return self._code.call(f"{_MODULE}:{function}", *given, time_limit=time_limit)
         except ForeignRaised as error:
             raise InfrastructureFailure(f"tau2's code: {error}") from error
 

@@ -75,7 +75,7 @@ class Environment:
         self.tools, self.user_tools = tools, user_tools
 
     def _has_tool(self, name):
-        return name in ("buy", "rename", "drop", "count", "stock")
+        return name in ("buy", "rename", "drop", "count", "stock", "die")
 
     def _is_mutating_tool(self, name):
         return name != "count"
@@ -97,7 +97,7 @@ class Environment:
         return "Sell what there is."
 
     def get_tools(self):
-        return [definition(getattr(self.tools, name)) for name in ("buy", "rename", "drop", "count", "stock")]
+        return [definition(getattr(self.tools, name)) for name in ("buy", "rename", "drop", "count", "stock", "die")]
 
     def set_state(self, data, actions, history):
         for action in actions or []:
@@ -151,6 +151,9 @@ class Tools:
 
     def count(self):
         return len(self.db.items)
+
+    def die(self):
+        os._exit(1)
 
     def total(self, expected):
         return sum(item.price for item in self.db.items.values()) == expected

@@ -11,12 +11,14 @@ import pytest
 
 import callwright as cw
 from callwright.episodes import Conversation
-from callwright.errors import DataError, UsageError
+from callwright.errors import DataError, InfrastructureFailure, UsageError
+from callwright.machines.foreign_code.code import ForeignLost
 from callwright.measuring.benchmark import Judged, Judgement, users_of
 from callwright.pickling import made_again
 from callwright.walk.attempt import Attempt
 from callwright.walk.prompt import build_messages
 from callwright_plugins.tau2 import benchmark as made
+from callwright_plugins.tau2.domain import SourceEnvironment
 from callwright_plugins.tau2.mock.benchmark import Tau2Mock
 from callwright_plugins.tau2.tasks import GREETING, reference
 
@@ -289,6 +291,66 @@ def test_equal_databases_have_equal_digests(retail: dict[str, str]) -> None:
     assert digests(("stock", {"item": "y", "price": 1.0}), ("rename", there))[2] == two
     assert digests(("stock", {"item": "y", "price": 1.0}), ("drop", {"item": "y"}))[2] == first
     assert digests(("drop", {"item": "i3"}))[1] not in {first, bought, one, two}
+
+
+def test_a_process_that_is_lost_costs_the_dialogue_that_lost_it(retail: dict[str, str]) -> None:
+    benchmark = made.Tau2Retail(**retail)  # type: ignore[arg-type]
+    environment = benchmark.corpus.environment
+    there = environment.open("0")
+    there.call("buy", {"item": "i1"})
+    before = there.digest()
+    lost = environment.open("0")
+    with pytest.raises(InfrastructureFailure, match="ended its process"):
+        lost.call("die", {})
+    assert there.call("buy", {"item": "none"}).message == "no none"
+    assert there.digest() == before
+    assert there.call("drop", {"item": "i1"}).value == "item 1"
+    attempts = [led(benchmark, task) for task in benchmark.tasks()]
+    calls = [[called("die")], [written(one) for one in benchmark.tasks()[0].facts["gold"]]]
+    died, right = (led(benchmark, benchmark.tasks()[0], texts) for texts in calls)
+    found = benchmark.judge_together([(one.task, one) for one in [*attempts, died, right]])
+    assert [one.masked is not None for one in found] == [False, False, False, True, False]
+    assert [one.correct for one in found] == [True, True, True, False, True]
+
+
+def test_a_call_that_uses_more_than_it_may_has_failed() -> None:
+    asked: list[str] = []
+
+    class Source:
+        """One whose process does not survive a call of ``reckon``."""
+
+        alive = True
+
+        def describe(self, domain: str) -> dict[str, Any]:
+            tools = [{"function": {"name": name}} for name in ("reckon", "count")]
+            return {"policy": "None.", "tools": tools, "user_tools": []}
+
+        def begin(self, domain: str, task: Any) -> tuple[int, str]:
+            self.alive = True
+            return 0, "first"
+
+        def call(self, number: int, by: str, name: str, arguments: Any) -> dict[str, Any] | None:
+            if not self.alive:
+                return None
+            asked.append(name)
+            if name == "reckon":
+                self.alive = False
+                raise ForeignLost(arguments["code"], "gone")
+            return {"content": "1", "error": False, "digest": "later"}
+
+        def end(self, number: int) -> None:
+            raise UsageError("it is closed")
+
+    environment = SourceEnvironment("retail", Source(), {"0": {}}, (dict, ()))  # type: ignore[arg-type]
+    session = environment.open()
+    session.call("count", {})
+    outcome = session.call("reckon", {"code": "timeout"})
+    assert (outcome.kind, outcome.code) == ("execution_error", "timeout")
+    assert session.call("count", {}).value == 1
+    assert asked == ["count", "reckon", "count", "count"]
+    with pytest.raises(ForeignLost):
+        session.call("reckon", {"code": "exited"})
+    session.close()
 
 
 def test_a_benchmark_over_a_source_is_made_again_elsewhere(retail: dict[str, str]) -> None:
