@@ -7,15 +7,17 @@ its base dependencies. Then references of all given tasks are replayed.
 from __future__ import annotations
 
 import gzip
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import callwright as cw
 from callwright.errors import InfrastructureFailure, UsageError
-from callwright_plugins.tau2.scoring import Call, Criteria, score
+from callwright_plugins.tau2.benchmark import SourceTau2, Tau2Airline, Tau2Retail, Tau2Telecom
+from callwright_plugins.tau2.dialogue import Dialogue, RecordedDialogue
+from callwright_plugins.tau2.scoring import Call, Criteria
 from callwright_plugins.tau2.source import Left, Tau2Source
 
 
@@ -95,28 +97,38 @@ def test_folders_that_are_something_else_are_refused(shop: tuple[Tau2Source, Pat
         Tau2Source(shop[1].parents[3], tmp_path)
 
 
-@pytest.mark.parametrize("domain", ["retail", "airline", "telecom"])
-def test_references_of_the_given_tasks_are_right(domain: str, official_data: Path, tmp_path: Path) -> None:
+VERSIONS = [
+    (Tau2Retail, "a2c0247"),
+    (Tau2Retail, "12dddd3"),
+    (Tau2Airline, "a2c0247"),
+    (Tau2Airline, "12dddd3"),
+    (Tau2Telecom, "37199f3"),
+]
+
+
+@pytest.mark.parametrize(("kind", "version"), VERSIONS)
+def test_references_of_the_given_tasks_are_right(
+    kind: type[SourceTau2], version: str, official_data: Path, tmp_path: Path
+) -> None:
     package, python = (os.environ.get(f"CALLWRIGHT_TAU2_{name}") for name in ("SOURCE", "PYTHON"))
     if not package or not python:
         pytest.skip("needs tau2's source and an interpreter for it (CALLWRIGHT_TAU2_SOURCE, CALLWRIGHT_TAU2_PYTHON)")
+    domain = kind.name.removeprefix("tau2-")
     held = tmp_path / "tau2/domains" / domain
     held.mkdir(parents=True)
     for path in (official_data / "tau2" / domain).iterdir():
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         name = path.name.removesuffix(".gz").replace("db.rebuilt_from_tau_bench", "db")
         (held / name).write_bytes(data)
-    files = sorted(held.glob("tasks*.json"))
-    with Tau2Source(package, tmp_path, python) as source:
-        for file in files:
-            for one in json.loads(file.read_text("utf-8")):
-                criteria = Criteria.of(one)
-                assert criteria is not None
-                made = [
-                    Call(call["name"], call["arguments"], call.get("requestor", "assistant"))
-                    for call in criteria.actions
-                ]
-                left = source.left(domain, one, made)
-                scored = score(criteria, made, criteria.communicate, db=left.db, assertions=left.assertions)
-                assert scored.reward == 1.0, (file.name, one["id"], scored)
-                assert set(scored.left_out) <= {"NL_ASSERTION"}
+    benchmark = kind(version, tmp_path, package, python)
+    parser = cw.parser("json")
+    attempts: list[tuple[cw.Task, cw.Attempt]] = []
+    for task in benchmark.tasks():
+        criteria = Criteria.of(benchmark.stated[task.id])
+        assert criteria is not None
+        made = [Call(one["name"], one["arguments"], one.get("requestor", "assistant")) for one in criteria.actions]
+        dialogue = Dialogue(tuple(made), (None,) * len(made), tuple(criteria.communicate), "user_stop")
+        attempts.append((task, RecordedDialogue(task, parser, dialogue)))
+    for (task, _), found in zip(attempts, benchmark.judge_together(attempts), strict=True):
+        assert found.correct, (version, task.id, found)
+        assert set(found.evidence) <= {"NL_ASSERTION is left out"}
