@@ -89,8 +89,13 @@ class EvaluationRequest:
     #: Where answers of a server are kept, if they are.
     replies: ReplyCache | None = None
 
-    def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
-        """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
+    def open(
+        self, registry: Registry | None = None, made: Opened | None = None, *, measured: Benchmark | None = None
+    ) -> Opened:
+        """Corpus, tasks and sampler, unless they were ``made``; ``measured`` is the benchmark, if somebody has made it.
+
+        Raises :class:`callwright.UsageError`.
+        """
         if made is not None:
             return made
         registry = registry or self.plugins.load()
@@ -103,7 +108,7 @@ class EvaluationRequest:
             if name is None and loaded.recipe.sampler is not None:
                 name, given = loaded.recipe.sampler.name, {**loaded.recipe.sampler.options, **given}
         elif self.benchmark is not None:
-            benchmark = make_benchmark(registry, self.benchmark, self.options)
+            benchmark = measured or make_benchmark(registry, self.benchmark, self.options)
             pipeline = benchmark_pipeline(registry, benchmark, ir=self.ir, seed=self.seed)
             split = benchmark.version
         else:

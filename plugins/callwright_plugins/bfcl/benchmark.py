@@ -16,6 +16,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.bfcl.aggregation import table
+from callwright_plugins.bfcl.multi_turn.package import FOLDER
 from callwright_plugins.bfcl.multi_turn.suite import MultiTurn
 from callwright_plugins.bfcl.reading import folder_of
 from callwright_plugins.bfcl.single_turn.suite import CalledAsWritten, SingleTurn
@@ -93,6 +94,8 @@ class BfclCorpus(Corpus):
 class Bfcl:
     """A version of BFCL. Options: ``data``, the folder with its files; ``package``, its wheel, for multi-turn entries.
 
+    ``package`` may be left out where ``data`` holds the classes, too, as ``callwright benchmark get`` leaves it.
+
     Raises :class:`callwright.UsageError` without ``data``, for data of another version, and for another ``version``.
     """
 
@@ -109,6 +112,8 @@ class Bfcl:
                 f"{self.name} reads BFCL's files: name their folder with --data DIR; callwright benchmark get "
                 f"{self.name} --data DIR fetches them"
             )
+        if package is None and (Path(data) / FOLDER).is_dir():
+            package = data
         self.corpus = BfclCorpus(self.of.name, str(data), None if package is None else str(package))
 
     @property
