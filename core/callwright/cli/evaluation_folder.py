@@ -120,7 +120,7 @@ class Evaluation:
         finally:
             self._close_replies()
         reporter.finish()
-        result = self.here.shot_marks() | summarise(verdicts, self.by, rewards)
+        result = self.here.shot_marks() | self.here.context_marks() | summarise(verdicts, self.by, rewards)
         if (benchmark := self.here.benchmark) is not None:
             known = [one for one in judged if one is not None]
             result |= {"benchmark": about(benchmark, known), "values": dict(benchmark.aggregate(known))}

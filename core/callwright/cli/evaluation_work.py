@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from callwright.commands.pipelines import benchmark_pipeline, make_benchmark, make_pipeline, make_sampler
 from callwright.commands.safe_text import say
+from callwright.episodes.long_context import ExtendsContext
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.language.teaching import TeachesWhatIsAllowed
@@ -197,6 +198,11 @@ class Opened:
     def shot_marks(self) -> dict[str, Any]:
         """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""
         return {"shots": "oracle"} if oracle_shots(self.pipeline.corpus, self.asked.shots) else {}
+
+    def context_marks(self) -> dict[str, Any]:
+        """What the result says of a context that was extended for it."""
+        extended = self.sampler.extended_context if isinstance(self.sampler, ExtendsContext) else None
+        return {} if extended is None else {"context": dict(extended)}
 
     def more_settings(self) -> dict[str, Any]:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""

@@ -225,6 +225,8 @@ def _run(
     except MissingExtra as error:
         return missing(str(error))
     about = result["benchmark"]
+    if extended := result.get("context"):
+        settings += f", context extended by YaRN to {extended['positions']:,} tokens"
     state = RunState(
         name,
         f"{made.name}:{made.version}",
