@@ -43,9 +43,9 @@ class BfclCorpus(Corpus):
         self._given = version, data, package
         self.version = VERSIONS[version]
         folder = folder_of(data, self.version)
-        self.single_turn = SingleTurn(version, folder)
         turns = None if package is None else MultiTurn(version, folder, package)
-        #: Several turns and steps where there are entries of several turns; of a single-turn one the first counts.
+        self.single_turn = SingleTurn(version, folder, marked=turns is not None)
+        #: Several turns and steps where there are entries of several turns; the others say that they have one.
         self.limits: TurnLimits = SINGLE_TURN if turns is None else turns.limits
         #: Category -> what makes its tasks and judges them.
         self.parts: Mapping[str, Part] = {
