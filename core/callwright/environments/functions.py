@@ -77,7 +77,6 @@ class FunctionEnvironment(ByName, Environment):
 
     @property
     def name(self) -> str:
-        """The name."""
         return self._name
 
     @property
@@ -91,7 +90,6 @@ class FunctionEnvironment(ByName, Environment):
         return False
 
     def open(self, scenario: str = "", seed: int = 0) -> FunctionSession:
-        """A fresh session."""
         return FunctionSession(self, self._state(scenario, seed) if self._state else None)
 
     @property

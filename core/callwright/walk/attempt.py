@@ -169,7 +169,6 @@ class Attempt:
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """The offered tools."""
         return self.task.tools
 
     @property

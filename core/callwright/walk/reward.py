@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from attrs import evolve, field, frozen
 
+from callwright.capability import Closes, SetsUp, has
 from callwright.errors import UnknownName, UsageError
 from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
@@ -51,7 +52,7 @@ class Term:
     """A component in a recipe. ``weight`` multiplies its value; a term of weight 0 is only a gate.
 
     ``requires`` names terms of the same recipe, written before this one: if one of them is below its maximum, this term
-    is not looked at and gets its minimum.
+    scores its minimum without being computed.
     """
 
     component: RewardComponent
@@ -228,9 +229,7 @@ class RewardRecipe:
     @property
     def lives(self) -> list[RewardComponent]:
         """The components that are to be set up or closed: those with a ``setup`` or a ``close``."""
-        return [
-            one.component for one in self.terms if hasattr(one.component, "setup") or hasattr(one.component, "close")
-        ]
+        return [one.component for one in self.terms if has(one.component, SetsUp) or has(one.component, Closes)]
 
     def __enter__(self) -> Self:
         """Set up the components that have a ``setup``, and keep them until the end of the block.

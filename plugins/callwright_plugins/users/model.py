@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
+from callwright.environments.capabilities import user_tools_of
 from callwright.environments.knowledge.asking import ME
 from callwright.episodes.results import as_user_message
 from callwright.episodes.sampling import role_of, turn_seed
@@ -150,7 +151,7 @@ class _Played:
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the model writes, as a user."""
         kind = self._kind
-        theirs = getattr(self._task.environment, "user_tools", None) or {}
+        theirs = user_tools_of(self._task.environment)
         native = offers_tools(kind.sampler)
         if self._system is None:
             offered = ""
