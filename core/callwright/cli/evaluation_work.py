@@ -202,7 +202,7 @@ class Opened:
 
     def context_marks(self) -> dict[str, Any]:
         """What the result says of a context that was extended for it."""
-        extended = self.sampler.extended_context if isinstance(self.sampler, ExtendsContext) else None
+        extended = self.sampler.extended_context if has(self.sampler, ExtendsContext) else None
         return {} if extended is None else {"context": dict(extended)}
 
     def more_settings(self) -> dict[str, Any]:

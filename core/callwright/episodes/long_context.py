@@ -19,7 +19,7 @@ _MOST: Final = 128.0
 
 @runtime_checkable
 class ExtendsContext(Protocol):
-    """A sampler whose model may have more positions than it was trained with."""
+    """What a sampler adds whose model may get more positions than it was trained with: results say so."""
 
     @property
     def extended_context(self) -> Mapping[str, Any] | None:
