@@ -160,7 +160,7 @@ def judge(
         errors.update([error] if error else [])
     write_atomically(Path(output), "".join(lines))
     result = {
-        "benchmark": about(made),
+        "benchmark": about(made, judged),
         "answers": len(judged),
         "masked": sum(one.judgement.masked is not None for one in judged),
         "values": dict(made.aggregate(judged)),

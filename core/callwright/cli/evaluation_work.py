@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from callwright.capability import has
 from callwright.commands.pipelines import benchmark_pipeline, make_benchmark, make_pipeline, make_sampler
 from callwright.commands.safe_text import say
+from callwright.episodes.long_context import ExtendsContext
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.language.teaching import TeachesWhatIsAllowed
@@ -90,8 +91,13 @@ class EvaluationRequest:
     #: Where answers of a server are kept, if they are.
     replies: ReplyCache | None = None
 
-    def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
-        """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
+    def open(
+        self, registry: Registry | None = None, made: Opened | None = None, *, measured: Benchmark | None = None
+    ) -> Opened:
+        """Corpus, tasks and sampler, unless they were ``made``; ``measured`` is the benchmark, if somebody has made it.
+
+        Raises :class:`callwright.UsageError`.
+        """
         if made is not None:
             return made
         registry = registry or self.plugins.load()
@@ -104,7 +110,7 @@ class EvaluationRequest:
             if name is None and loaded.recipe.sampler is not None:
                 name, given = loaded.recipe.sampler.name, {**loaded.recipe.sampler.options, **given}
         elif self.benchmark is not None:
-            benchmark = make_benchmark(registry, self.benchmark, self.options)
+            benchmark = measured or make_benchmark(registry, self.benchmark, self.options)
             pipeline = benchmark_pipeline(registry, benchmark, ir=self.ir, seed=self.seed)
             split = benchmark.version
         else:
@@ -193,6 +199,11 @@ class Opened:
     def shot_marks(self) -> dict[str, Any]:
         """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""
         return {"shots": "oracle"} if oracle_shots(self.pipeline.corpus, self.asked.shots) else {}
+
+    def context_marks(self) -> dict[str, Any]:
+        """What the result says of a context that was extended for it."""
+        extended = self.sampler.extended_context if has(self.sampler, ExtendsContext) else None
+        return {} if extended is None else {"context": dict(extended)}
 
     def more_settings(self) -> dict[str, Any]:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""

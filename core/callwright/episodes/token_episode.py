@@ -100,8 +100,9 @@ class TokenEpisode:
     def __init__(
         self, task: Task, parser: Parser, codec: Codec, messages: Sequence[Message], conditions: Conditions
     ) -> None:
-        self.task, self.parser, self.codec, self.conditions = task, parser, codec, conditions
         self._conversation = Conversation(task, parser, messages, conditions)
+        conditions = self._conversation.conditions
+        self.task, self.parser, self.codec, self.conditions = task, parser, codec, conditions
         prompt_ids = tuple(codec.prompt_ids(self._conversation.messages, self._conversation.task))
         room = conditions.limits.context_tokens
         if room is not None and len(prompt_ids) >= room:

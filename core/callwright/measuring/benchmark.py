@@ -312,16 +312,36 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
     )
 
 
-def about(made: Benchmark) -> dict[str, Any]:
-    """What a result says of its benchmark; ``counts`` are figures that are no shares, of its attribute of that name."""
+def about(made: Benchmark, judged: Iterable[Judged] | None = None) -> dict[str, Any]:
+    """What a result says of its benchmark; ``counts`` are figures that are no shares, of its attribute of that name.
+
+    With ``judged``, the judgements that a table is made of, a part of the tasks is a reason, too.
+    """
     counts = list(getattr(made, "counts", ()))
+    why = [*made.unofficial, *(() if judged is None else unanswered(made, judged))]
     return {
         "name": made.name,
         "version": made.version,
-        "official": not made.unofficial,
-        "why": list(made.unofficial),
+        "official": not why,
+        "why": why,
         **({"counts": counts} if counts else {}),
     }
+
+
+def unanswered(made: Benchmark, judged: Iterable[Judged]) -> list[str]:
+    """Which tasks nothing is known of, in a sentence; none where each has a judgement that counts."""
+    known: dict[str, set[str]] = {}
+    for one in judged:
+        if one.judgement.masked is None:
+            known.setdefault(one.category, set()).add(one.task)
+    sizes = made.categories
+    whole, held = sum(sizes.values()), sum(map(len, known.values()))
+    if held >= whole:
+        return []
+    lacking = [category for category in sizes if category not in known]
+    named = ", ".join(lacking[:4]) + (f" and {len(lacking) - 4} more" if len(lacking) > 4 else "")
+    without = f"; none of {named}" if lacking and len(lacking) < len(sizes) else ""
+    return [f"{held:,} of {whole:,} tasks were answered and judged{without}"]
 
 
 def judged_of(row: Mapping[str, Any]) -> Judged | None:

@@ -93,7 +93,15 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
     result = Run(path).read_json(RESULT)
     result = result if isinstance(result, dict) else {}
     stated = {key: result[key] for key in ("benchmark", "values") if isinstance(result.get(key), dict)}
-    return Evaluated(path, name or _name_of(settings, path), settings, verdicts, places, rewards, stated)
+    return Evaluated(
+        path,
+        name or checkpoint_name(settings.get("sampler"), path.resolve().name),
+        settings,
+        verdicts,
+        places,
+        rewards,
+        stated,
+    )
 
 
 def _row(line: bytes, number: int, path: Path) -> Row:
@@ -106,13 +114,13 @@ def _row(line: bytes, number: int, path: Path) -> Row:
     return row
 
 
-def _name_of(settings: Mapping[str, Any], path: Path) -> str:
-    sampler = settings.get("sampler")
+def checkpoint_name(sampler: Any, otherwise: str) -> str:
+    """What tables call a checkpoint: the model of a sampler's settings, else the sampler with its options."""
     if not isinstance(sampler, Mapping):
-        return path.resolve().name
+        return otherwise
     for option in _NAMING:
         stated = sampler.get(option)
         if isinstance(stated, str) and stated:
             return stated
     options = [f"{key}={value}" for key, value in sampler.items() if key != "name"]
-    return " ".join([str(sampler.get("name", path.resolve().name)), *options[:2]])
+    return " ".join([str(sampler.get("name", otherwise)), *options[:2]])

@@ -52,6 +52,7 @@ CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
         *(f"callwright.walk.sampling:{name}" for name in ("ChoosesRole", "CountsRequests", "KeepsReplies")),
         *(f"callwright.walk.sampling:{name}" for name in ("OffersTools", "SamplesConcurrently")),
         *(f"callwright.episodes.sampling:{name}" for name in ("ConversesConcurrently", "EpisodeSampler")),
+        "callwright.episodes.long_context:ExtendsContext",
     ),
     "algorithm": (
         *(_ALGORITHM + name for name in ("ActorCritic", "AdaptiveKL", "EntropyBonus", "GroupBaseline")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from callwright_plugins.local_trainer.forward.generation import generate
 from callwright_plugins.local_trainer.models.policy import (
     NOTE,
     Policy,
+    extended,
     load_policy,
     model_folder,
     pick_device,
@@ -96,7 +97,9 @@ class LocalModelSampler:
 
     ``prompt``: ``chat`` (messages, through the chat template if there is one), ``compact`` (the short prompt of
     ``corpus``, which is a name or a corpus) or ``auto`` (as the model was trained). ``rows`` completions are sampled at
-    a time. Raises :class:`callwright.errors.DataError` if there is no model in ``model``. The model is read when first
+    a time. ``yarn`` extends the context for this evaluation: a factor, or ``{factor, original}``
+    (:func:`callwright.episodes.long_context.extension_of`). Raises :class:`callwright.errors.DataError` if there is no
+    model in ``model`` and :class:`callwright.UsageError` where ``yarn`` does not fit it. The model is read when first
     asked.
     """
 
@@ -114,6 +117,7 @@ class LocalModelSampler:
         corpus: Any = None,
         chat_template_options: dict[str, Any] | None = None,
         rows: int = 256,
+        yarn: Any = None,
         registry: Registry | None = None,
     ) -> None:
         for option, value in (("max_new_tokens", max_new_tokens), ("threads", threads), ("rows", rows)):
@@ -126,7 +130,14 @@ class LocalModelSampler:
         self._corpus = corpus
         self._registry = registry
         self._max_new_tokens, self._rows = max_new_tokens, rows
+        self._yarn = yarn
+        self._extension = None if yarn is None else extended(self._folder, yarn)[1]
         self._sampler: PolicySampler | None = None
+
+    @property
+    def extended_context(self) -> Mapping[str, Any] | None:
+        """By what the model's context is extended, for results."""
+        return None if self._extension is None else self._extension.to_json()
 
     def sample(
         self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
@@ -162,6 +173,7 @@ class LocalModelSampler:
             compact=self._compact(),
             form=self._options["form"],
             template_options=self._template_options,
+            yarn=self._yarn,
         )
 
     def _compact(self) -> Callable[[Task], str] | None:
