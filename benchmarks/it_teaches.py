@@ -273,7 +273,9 @@ def run_once(run: Path, overrides: Sequence[str]) -> dict[str, Any]:
     sampler: Any = cw.sampler("local-model", model=str(run), max_new_tokens=48, corpus=pipeline.corpus)
     tasks = pipeline.tasks("evaluation")
     verdicts = evaluate(pipeline, tasks, sampler)
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    metrics = run / "metrics.jsonl"  # a warm start alone has none
+    lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.is_file() else []
+    rows = [json.loads(line) for line in lines]
     result = {
         "right": {one.task: bool(one.answer) for one in verdicts},
         "kind": {task.id: kind_of(task) for task in tasks},
