@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import os
 import pickle
 from collections import Counter
 from collections.abc import Sequence
@@ -36,7 +35,6 @@ TRAINS = {
     },
     "required": ["to"],
 }
-RELEASED = Path(os.environ.get("CALLWRIGHT_DATA", "shared/data")) / "when2call/when2call_test_llm_judge.jsonl.gz"
 
 
 def supervised(query: str, answer: str) -> dict[str, Any]:
@@ -233,10 +231,12 @@ def test_any_row_is_read_or_refused(name: str, row: dict[str, Any]) -> None:
         assert DECISIONS[name](row).query
 
 
-@pytest.mark.skipif(not RELEASED.is_file(), reason="the released questions of When2Call are not here")
-def test_words_of_the_release_are_told_apart_as_it_labels_them() -> None:
+def test_words_of_the_release_are_told_apart_as_it_labels_them(official_data: Path) -> None:
+    released = official_data / "when2call" / "when2call_test_llm_judge.jsonl.gz"
+    if not released.is_file():
+        pytest.skip("the released questions of When2Call are not here")
     counts: Counter[tuple[str, str]] = Counter()
-    with gzip.open(RELEASED, "rt", encoding="utf-8") as lines:
+    with gzip.open(released, "rt", encoding="utf-8") as lines:
         for line in lines:
             answers = json.loads(line)["answers"]
             for label, kind in (("request_for_info", "clarification"), ("cannot_answer", "abstention")):
