@@ -333,7 +333,7 @@ class _Talk:
             id=self.id,
             query=self.queries[0]["query"],
             tools=self.tools,
-            answer=Answer((done.value,)) if done.calls else Answer(),
+            answer=_answer(done),
             environment=self.materials.environment,
             scenario=blueprint.scenario,
             seed=blueprint.seed,
@@ -389,6 +389,13 @@ class _Talk:
         if goal is not None:
             given["satisfied"] = goal
         return UserSpec("scripted", given)
+
+
+def _answer(done: Done) -> Answer:
+    """What the last call came to. Forms that return all that a turn calls (chats do) may return that instead."""
+    if not done.calls:
+        return Answer()
+    return Answer((done.value,), others=(tuple(done.values),) if len(done.values) > 1 else ())
 
 
 def _may_be_told(name: str, value: Any) -> bool:
