@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
-from callwright.cli.plugin_checks import check_plugin
+from callwright.cli.plugin_checks import HowToCheck, check_plugin
 from callwright.plugins import PluginInfo, load_plugins
 
 Invoke = Callable[..., Result]
@@ -62,6 +62,63 @@ def test_check_finds_nothing_wrong_with_plugins_that_work(invoke: Invoke) -> Non
     assert invoke("plugins", "check", "nobody").exit_code == 2
 
 
+def test_each_check_is_shown_by_name_with_what_it_took(invoke: Invoke) -> None:
+    shown = invoke("plugins", "check", "json-ir", "--checks").stdout
+    assert "check_round_trip" in shown
+    assert "check_linear" in shown
+    found = json.loads(invoke("plugins", "check", "json-ir", "--again", "--json").stdout)
+    (parser,) = [one for one in found if one["what"] == "parser json"]
+    assert all(one["steady"] is True and one["seconds"] >= 0 for one in parser["checks"])
+
+
+FICKLE = """
+import callwright as cw
+from callwright.testing.sample import SampleForm
+
+class Fickle(SampleForm):
+    name = "fickle"
+    asked = 0
+
+    def parse(self, text):
+        type(self).asked += 1
+        if type(self).asked > 400 and type(self).asked % 7 == 0:
+            raise ValueError(f"number {type(self).asked}")
+        return super().parse(text)
+
+@cw.hookimpl
+def callwright_parsers():
+    yield cw.Lazy("fickle", "fickle_plugin:Fickle", "fails now and then")
+"""
+
+
+def test_a_check_that_comes_to_something_else_the_second_time_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fickle_plugin.py").write_text(FICKLE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = load_plugins(extra={"fickle": importlib.import_module("fickle_plugin")}, entry_points=False)
+    found = findings(registry, "fickle", again=True)
+    assert any("made again it is" in message for _, _, message in found)
+
+
+def test_expected_failures_stand_in_a_file_and_have_to_be_true(invoke: Invoke, tmp_path: Path) -> None:
+    file = tmp_path / "expected.toml"
+
+    def check(text: str) -> Result:
+        file.write_text(text)
+        return invoke("plugins", "check", "json-ir", "--expected", str(file))
+
+    passes = check('["parser json"]\ncheck_total = "it is not total"\n')
+    assert passes.exit_code == 1
+    assert "check_total passes, though it is expected to fail: it is not total" in passes.stdout
+    unknown = check('["parser jsn"]\ncheck_total = "x"\n')
+    assert unknown.exit_code == 2
+    assert "Did you mean 'parser json'?" in unknown.stderr
+    assert check("x = 1").exit_code == 2
+    assert check('["parser json"]\nchek_total = "x"\n').exit_code == 2
+    assert check("[").exit_code == 2
+
+
 BROKEN = """
 import callwright as cw
 
@@ -106,7 +163,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 
 def findings(registry: cw.Registry, name: str = "broken", **options: Any) -> set[tuple[str, str, str]]:
     info = next(info for info in registry.plugins if info.name == name)
-    return {(one.level, one.what, one.message) for one in check_plugin(registry, info, **options)}
+    return {(one.level, one.what, one.message) for one in check_plugin(registry, info, HowToCheck(**options))}
 
 
 def test_check_finds_what_is_wrong(broken: ModuleType) -> None:

@@ -1374,6 +1374,16 @@ def corpus_with_a_wrong_answer() -> Any:
     return Tasks().change(1, answer=cw.Answer((-1,)))
 
 
+@case("corpus", "check_sound", "task 'sample-2' gives full marks to its reference without the last call")
+def corpus_with_a_call_that_nobody_needs() -> Any:
+    corpus = Tasks()
+    task = corpus.tasks["train"][2]
+    again = cw.Call(1, "price_of", {"name": "apple"})
+    return corpus.change(
+        2, program=cw.Program((task.program.calls[0], again)), answer=cw.Answer((task.answer.values[0],))
+    )
+
+
 @case("corpus", "check_repeatable", "is it drawn from a global random generator")
 class Shuffles(Tasks):
     asked = 0

@@ -5,17 +5,20 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from callwright import hookspecs
-from callwright.errors import CallwrightError, MissingExtra, UsageError
+from callwright.errors import CallwrightError, DataError, MissingExtra, UsageError, cannot_read
 from callwright.hook_versions import DECLARED, breaks, changes, hooks_of, recorded
 
 if TYPE_CHECKING:
     from callwright.plugins import Lazy, PluginInfo, Registry
+    from callwright.testing import CheckResult
 
 #: Kinds whose components say their own name, which must be the registered one.
 _NAMED: Final = frozenset(
@@ -31,9 +34,22 @@ class PluginFinding:
     plugin: str
     what: str
     message: str = ""
+    checks: tuple[CheckResult, ...] = ()
 
 
-def check_plugin(registry: Registry, info: PluginInfo, *, quick: bool = False) -> Iterator[PluginFinding]:
+@frozen
+class HowToCheck:
+    """``expected``: by kind and name of a component (``"parser acme"``) the checks that it is known to fail, and why.
+
+    ``quick``: components are found and not made. ``again``: every check is made twice.
+    """
+
+    quick: bool = False
+    again: bool = False
+    expected: Mapping[str, Mapping[str, str]] = field(factory=dict)
+
+
+def check_plugin(registry: Registry, info: PluginInfo, how: HowToCheck = HowToCheck()) -> Iterator[PluginFinding]:
     """Everything that is found about one plugin."""
     hooks = list(_check_hooks(info))
     yield from hooks
@@ -43,7 +59,7 @@ def check_plugin(registry: Registry, info: PluginInfo, *, quick: bool = False) -
         return
     for kind, lazy in registry.components():
         if lazy.plugin == info.name:
-            yield from _check_component(registry, kind, lazy, quick)
+            yield from _check_component(registry, kind, lazy, how)
 
 
 # Hooks ----------------------------------------------------------------------------------------------------------------
@@ -127,7 +143,7 @@ def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterat
 # Components -----------------------------------------------------------------------------------------------------------
 
 
-def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> Iterator[PluginFinding]:
+def _check_component(registry: Registry, kind: str, lazy: Lazy, how: HowToCheck) -> Iterator[PluginFinding]:
     what = f"{kind} {lazy.name}"
     if not lazy.summary:
         yield PluginFinding("warning", lazy.plugin, what, "has no summary")
@@ -146,13 +162,13 @@ def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> 
         message = "" if fits else f"is {type(factory).__name__}, not a click.Command"
         yield PluginFinding("ok" if fits else "error", lazy.plugin, what, message)
         return
-    if quick:
+    if how.quick:
         yield PluginFinding("ok", lazy.plugin, what)
         return
-    yield from _check_made(registry, kind, lazy, what)
+    yield from _check_made(registry, kind, lazy, what, how)
 
 
-def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[PluginFinding]:
+def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str, how: HowToCheck) -> Iterator[PluginFinding]:
     """Make a component and check it, with no connection to anything: what would ask a live service has a stand-in."""
     from callwright.testing.services.network import WouldConnect, no_connections
     from callwright.testing.services.registries import checking_with
@@ -160,7 +176,7 @@ def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterato
     with no_connections() as tried, checking_with(registry):
         found: list[PluginFinding] = []
         try:
-            found.extend(_check_without_network(registry, kind, lazy, what))
+            found.extend(_check_without_network(registry, kind, lazy, what, how))
         except (WouldConnect, BaseExceptionGroup):
             if not tried:
                 raise
@@ -177,7 +193,9 @@ def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterato
     )
 
 
-def _check_without_network(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[PluginFinding]:
+def _check_without_network(
+    registry: Registry, kind: str, lazy: Lazy, what: str, how: HowToCheck
+) -> Iterator[PluginFinding]:
     try:
         made = lazy.make_stand_in()
         if made is None:
@@ -195,32 +213,46 @@ def _check_without_network(registry: Registry, kind: str, lazy: Lazy, what: str)
     if kind in _NAMED and name != lazy.name:
         yield PluginFinding("error", lazy.plugin, what, f"calls itself {name!r}; it must have its registered name")
         return
-    conformance = _conformance()
-    if conformance is None:
+    kit = _kit()
+    if kit is None:
         yield PluginFinding("ok", lazy.plugin, what)
         return
-    try:
-        skipped = conformance(kind, made) or ()
-    except Exception as error:  # an assertion of the kit, or a bug of the component
-        yield from (PluginFinding("error", lazy.plugin, what, line) for line in _lines(error))
+    results = tuple(kit.run_checks(kind, made, expected_failures=how.expected.get(what), again=how.again))
+    failed = [one for one in results if one.level == "failed"]
+    for one in failed:
+        message = " ".join(f"{one.name}: {one.message}".split())
+        yield PluginFinding("error", lazy.plugin, what, message, results if one is failed[0] else ())
+    if failed:
+        return
+    skipped = "; ".join(dict.fromkeys(one.message for one in results if one.level == "skipped"))
+    if skipped:
+        yield PluginFinding("skipped", lazy.plugin, what, skipped, results)
     else:
-        if skipped:
-            yield PluginFinding("skipped", lazy.plugin, what, "; ".join(skipped))
-        else:
-            yield PluginFinding("ok", lazy.plugin, what, "on its stand-in" if lazy.stand_in else "")
+        yield PluginFinding("ok", lazy.plugin, what, "on its stand-in" if lazy.stand_in else "", results)
 
 
-def _conformance() -> Any:
-    """``callwright.testing.check_component``, if this installation has it."""
+def read_expected(path: Path) -> dict[str, dict[str, str]]:
+    """Expected failures from a TOML file: for each component a table, ``["parser acme"]``, of checks and reasons.
+
+    Raises :class:`callwright.errors.DataError` for a file that is not that.
+    """
     try:
-        return getattr(importlib.import_module("callwright.testing"), "check_component", None)
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except ValueError as error:
+        raise DataError(f"{path} is not TOML: {error}") from error
+    for component, checks in found.items():
+        if not isinstance(checks, dict) or not all(isinstance(reason, str) and reason for reason in checks.values()):
+            raise DataError(
+                f'{path}: [{component!r}] is a table of checks with the reason for each: check_purity = "asks a judge"'
+            )
+    return found
+
+
+def _kit() -> Any:
+    """``callwright.testing``, if this installation has it."""
+    try:
+        return importlib.import_module("callwright.testing")
     except ImportError:
         return None
-
-
-def _lines(error: BaseException) -> Iterator[str]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _lines(inner)
-    else:
-        yield " ".join(f"{type(error).__name__}: {error}".split())

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,15 +75,20 @@ def show(app: App, name: str, as_json: bool) -> None:
 @click.command("check")
 @click.argument("names", type=PluginName(), metavar="[NAME]...", nargs=-1)
 @click.option("--quick", is_flag=True, help="Do not make the components, only find them.")
+@click.option("--checks", "each", is_flag=True, help="Show each check by name, with the processor time that it took.")
+@click.option("--again", is_flag=True, help="Make each check twice: one that comes to something else is an error.")
+@click.option("--expected", metavar="FILE", help="TOML: what components are known to fail, with reasons.")
 @options.json_option
 @click.pass_obj
-def check(app: App, names: tuple[str, ...], quick: bool, as_json: bool) -> None:
+def check(
+    app: App, names: tuple[str, ...], quick: bool, each: bool, again: bool, expected: str | None, as_json: bool
+) -> None:
     """Check the plugins NAME (default: all): what will not work, and what a coming version will break.
 
     Hook functions are compared with the hook specifications, every component is imported and made, and those that can
     be made without options go through the checks of callwright.testing. The exit status is 1 if anything is wrong.
     """
-    from callwright.cli.plugin_checks import check_plugin
+    from callwright.cli.plugin_checks import HowToCheck, check_plugin, read_expected
     from callwright.errors import UnknownName
 
     registry = app.registry
@@ -90,11 +96,16 @@ def check(app: App, names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     for name in names:
         if name not in known:
             raise UnknownName("plugin", name, known)
+    how = HowToCheck(quick, again, {} if expected is None else read_expected(Path(expected)))
+    components = {f"{kind} {lazy.name}" for kind, lazy in registry.components()}
+    for component in how.expected:
+        if component not in components:
+            raise UnknownName("component", component, components, hint=f"It stands in {expected}.")
     findings = [
         finding
         for name, info in known.items()
         if (not names or name in names) and not info.blocked
-        for finding in check_plugin(registry, info, quick=quick)
+        for finding in check_plugin(registry, info, how)
     ]
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -103,10 +114,23 @@ def check(app: App, names: tuple[str, ...], quick: bool, as_json: bool) -> None:
             if finding.level == "ok":
                 continue
             click.echo(visible(f"{finding.level}: {finding.plugin}: {finding.what}: {finding.message}"))
+        if each or again:
+            _draw_checks(findings)
         counted = Counter(finding.level for finding in findings)
         click.echo(f"{counted['ok']} checks passed, {counted['skipped']} skipped, {counted['error']} errors")
     if any(finding.level == "error" for finding in findings):
         click.get_current_context().exit(1)
+
+
+def _draw_checks(findings: list[Any]) -> None:
+    from callwright.commands.terminal import screen, table, text
+
+    shown = table("component", "check", "", "s", right=(3,))
+    for finding in findings:
+        for one in finding.checks:
+            steady = "" if one.steady is None else " twice" if one.steady else " not twice"
+            shown.add_row(text(finding.what), text(one.name), text(f"{one.level}{steady}"), text(f"{one.seconds:.2f}"))
+    screen().print(shown)
 
 
 def _plural(kind: str, count: int) -> str:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from callwright.testing.checks import (
     Check,
+    CheckResult,
     CheckSkipped,
     check_algorithm,
     check_component,
@@ -33,10 +34,12 @@ from callwright.testing.checks import (
     check_user,
     checks_for,
     parametrize_with_checks,
+    run_checks,
 )
 
 __all__ = [
     "Check",
+    "CheckResult",
     "CheckSkipped",
     "check_algorithm",
     "check_component",
@@ -50,4 +53,5 @@ __all__ = [
     "check_user",
     "checks_for",
     "parametrize_with_checks",
+    "run_checks",
 ]

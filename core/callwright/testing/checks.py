@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import time
 import unittest
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from callwright.capability.listed import CAPABILITIES, misspelt
 from callwright.conformance import ExpectsFailures
@@ -107,6 +108,68 @@ def _spelt(kind: str) -> Callable[[Any], None]:
         misspelt(kind, component)
 
     return check_capabilities
+
+
+@frozen
+class CheckResult:
+    """What one check of a component came to, in ``seconds`` of processor time.
+
+    ``steady`` is whether it came to the same when it was made again; ``None`` if it was not.
+    """
+
+    name: str
+    level: Literal["ok", "skipped", "failed"]
+    message: str = ""
+    seconds: float = 0.0
+    steady: bool | None = None
+
+
+def run_checks(
+    kind: str,
+    component: Any,
+    /,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+    again: bool = False,
+    **context: Any,
+) -> list[CheckResult]:
+    """Every check of a kind, made one after the other, and what each came to.
+
+    ``expected_failures`` as in :func:`check_component`: such a one is ``skipped`` with its reason, and ``failed`` if it
+    passes. With ``again`` each is made twice; a check that comes to something else then is ``failed``.
+    """
+    checks = checks_for(kind, **context)
+    expected = _known_failures(checks, expected_failures)
+    found = []
+    for check in checks:
+        one = _result(check, component, expected.get(check.name))
+        if again:
+            other = _result(check, component, expected.get(check.name))
+            steady = (one.level, one.message) == (other.level, other.message)
+            one = evolve(one, steady=steady, seconds=one.seconds + other.seconds)
+            if not steady:
+                told = f"made again it is {other.level}: {other.message}"
+                one = evolve(one, level="failed", message=f"{one.message or one.level}; {told}")
+        found.append(one)
+    return found
+
+
+def _result(check: Check, component: Any, expected: str | None) -> CheckResult:
+    begun = time.process_time()
+    level: Literal["ok", "skipped", "failed"] = "ok"
+    message = ""
+    try:
+        check(component)
+    except CheckSkipped as why:
+        level, message = "skipped", str(why)
+    except Exception as error:
+        level, message = "failed", f"{type(error).__name__}: {error}"
+        if expected is not None:
+            level, message = "skipped", f"{check.name} fails, as is expected: {expected}"
+    else:
+        if expected is not None:
+            level, message = "failed", f"{check.name} passes, though it is expected to fail: {expected}"
+    return CheckResult(check.name, level, message, time.process_time() - begun)
 
 
 def check_component(

@@ -149,6 +149,27 @@ def check_full_reward(corpus: Corpus, limit: int = _LIMIT) -> None:
         )
 
 
+def check_sound(corpus: Corpus, limit: int = _LIMIT) -> None:
+    """Full marks of ``tier`` are not for doing nothing, unless that is the task, nor for all calls but the last one."""
+    registry = registry_in_use()
+    if "tier" not in registry.names("reward recipe") or "json" not in registry.names("parser"):
+        return
+    recipe, parser = registry.create("reward recipe", "tier"), registry.create("parser", "json")
+    for _, task in _sample(corpus, limit):
+        program = task.program
+        if program is None or not program.calls or task.answer.is_no_call:
+            continue
+        nothing, cut = Program((), "one", "Nothing."), Program(program.calls[:-1], program.returns, program.thought)
+        spoiled = {"no call at all": nothing, "its reference without the last call": cut}
+        for what, one in spoiled.items():
+            try:
+                text = parser.render(one)
+            except CannotExpress:
+                continue
+            total = recipe.score(task, text, ir=parser).total
+            expect(total is None or total < 1.0 - 1e-9, f"task {task.id!r} gives full marks to {what}")
+
+
 def check_repeatable(corpus: Corpus, limit: int = _LIMIT, again: Corpus | None = None) -> None:
     """Asked again, the same splits hold the same tasks; so does a second instance (``again``), if one is given."""
     first = [(split, task) for split, task in _sample(corpus, limit)]
@@ -237,6 +258,7 @@ CORPUS_CHECKS: Final = (
     check_tasks,
     check_reference_programs,
     check_full_reward,
+    check_sound,
     check_repeatable,
     check_demonstrations,
     check_pickles_before_use,
