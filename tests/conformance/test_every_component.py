@@ -36,6 +36,7 @@ SKIPPED = {
     ("corpus", "schema-echo"): "needs a file of ToolACE or xLAM; its own tests write some",
     ("environment", "schema-echo"): "needs a file of schemas; its own tests write some",
     ("corpus", "tasks"): "needs a file of tasks; its own tests write some",
+    ("corpus", "compact-tasks"): "needs a file of tasks; its own tests write some",
     ("corpus", "toolrl-rows"): "needs a file of rows; its own tests write one",
     ("teacher", "openai"): "needs a server; its own tests start one",
     ("teacher", "replayed"): "needs a file of replies; its own tests write one",
