@@ -199,7 +199,8 @@ def foreign(row: Row, rng: Random) -> Row | None:
             if isinstance(value, str) and value in CAKES and value in said:
                 other = rng.choice([cake for cake in CAKES if cake != value])
             elif type(value) is int and f" {value}" in row["query"]:
-                value, other = f" {value}", f" {value + rng.randint(1, 5)}"
+                other = f" {value + rng.randint(1, 5)}"
+                value = f" {value}"
             else:
                 continue
             spoken = json.dumps({key: one for key, one in row["user"]["options"].items() if key != "satisfied"})
@@ -316,23 +317,26 @@ def difference(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str,
         for name in first[0]["right"]
     ]
     found = bootstrap_difference(clusters)
+    assert found.difference is not None
     assert found.low is not None
     assert found.high is not None
-    return found.value, found.low, found.high
+    return found.difference, found.low, found.high
 
 
-def over_seeds(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """The same difference with the seed as the unit: its mean, and how far its 95% interval reaches."""
+def over_seeds(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> str:
+    """The same difference with the seed as the unit, and how far its 95% interval reaches; of one seed nothing."""
     each = [mean(two) - mean(one) for one, two in zip(first, second, strict=True)]
     found = mean_interval(each)
     assert found.mean is not None
     if found.std is None:
-        return found.mean, math.nan
-    return found.mean, student_t(0.95, found.n - 1) * found.std / math.sqrt(found.n)
+        return ""
+    reach = student_t(0.95, found.n - 1) * found.std / math.sqrt(found.n)
+    return f"; over seeds {100 * found.mean:+.1f} ± {100 * reach:.1f}"
 
 
 def mean(run: Mapping[str, Any]) -> float:
-    return sum(run["right"].values()) / len(run["right"])
+    right: Mapping[str, bool] = run["right"]
+    return sum(right.values()) / len(right)
 
 
 def shown_as(value: float, low: float, high: float) -> str:
@@ -353,13 +357,11 @@ def report(found: Mapping[int, Mapping[str, Any]]) -> None:
         if arm == "before":
             print()
             continue
-        made, reach = over_seeds(runs["before"], runs[arm])
         gain = shown_as(*difference(runs["before"], runs[arm]))
-        print(f"   gain {gain}; over seeds {100 * made:+.1f} ± {100 * reach:.1f}")
+        print(f"   gain {gain}{over_seeds(runs['before'], runs[arm])}")
     for other in (arm for arm in arms if arm not in ("before", "gated") and "gated" in arms):
-        made, reach = over_seeds(runs[other], runs["gated"])
         told = shown_as(*difference(runs[other], runs["gated"]))
-        print(f"gated against {other}: {told}; over seeds {100 * made:+.1f} ± {100 * reach:.1f}")
+        print(f"gated against {other}: {told}{over_seeds(runs[other], runs['gated'])}")
     kinds = sorted(set(found[seeds[0]]["before"]["kind"].values()))
     print(f"\n{'kind':>14} {'tasks':>6}" + "".join(f"{arm:>10}" for arm in arms))
     for kind in kinds:
