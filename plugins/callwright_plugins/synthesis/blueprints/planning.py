@@ -35,9 +35,13 @@ from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 #: How often a conversation is begun anew, in another world, before it is about something else.
 _ATTEMPTS: Final = 8
 #: How often near-duplicates are planned anew.
-_ROUNDS: Final = 12
-#: From which round on a conversation about a failure may be about something else, and none is sought where none was
-#: found.
+_ROUNDS: Final = 48
+#: After how many rounds in which no more was found an environment has no more to give.
+_PATIENCE: Final = 8
+#: From which round on those that are planned anew ask for more at once: where a world holds little, short ones are
+#: all alike.
+_FULLER: Final = 3
+#: From which round on a conversation about a failure may be about something else.
 _GIVEN_UP: Final = 3
 _THRESHOLD: Final = 0.70
 #: More failures are planned than cells are to be filled: some cells are filled twice by what is dropped or falls short.
@@ -68,6 +72,7 @@ class _Planner:
         explored = knowledge.explored
         self.own = Venue(self.repertoire, explored.scenario, self.rng, knobs.refreshed, explored.seeds)
         self._several: list[Venue] | None = None
+        self.fuller = False
 
     # The whole --------------------------------------------------------------------------------------------------------
 
@@ -82,16 +87,19 @@ class _Planner:
     def _all(self) -> list[Blueprint]:
         wanted = self._kinds()
         found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
+        fewest, since = len(wanted) + 1, 0
         for number in range(_ROUNDS):
             again = self._dropped(found)
-            if number < _GIVEN_UP:
-                again += [place for place, one in enumerate(found) if one is None]
-            if not again:
+            again += [place for place, one in enumerate(found) if one is None]
+            if len(again) < fewest:
+                fewest, since = len(again), number
+            if not again or (number > _FULLER and number - since >= _PATIENCE):
                 break
             for place in again:
                 gone = found[place]
                 if gone is not None:
                     self._count(gone, -1)
+            self.fuller = number >= _FULLER
             for place in again:
                 about = wanted[place] in ("failing", "recovered") and number >= _GIVEN_UP
                 found[place] = self._made("task" if about else wanted[place])
@@ -165,7 +173,7 @@ class _Planner:
     # Kinds ------------------------------------------------------------------------------------------------------------
 
     def _turns(self) -> int:
-        turns = self.knobs.least_turns
+        turns = self.knobs.most_turns if self.fuller and self.knobs.decay else self.knobs.least_turns
         while turns < self.knobs.most_turns and self.rng.random() < self.knobs.decay:
             turns += 1
         return turns
@@ -175,6 +183,8 @@ class _Planner:
         knobs, rng = self.knobs, self.rng
         rest = 1 - knobs.chains - knobs.parallel - knobs.two_goals
         shares = {"single": rest, "chain": knobs.chains, "parallel": knobs.parallel, "goals": knobs.two_goals}
+        if self.fuller and rest < 1:
+            del shares["single"]
         form = rng.choices(list(shares), list(shares.values()))[0]
         if form == "chain" or form == "goals":
             length = rng.randint(2, knobs.longest if form == "chain" else 3)
@@ -184,7 +194,7 @@ class _Planner:
         if found is None:
             return None
         wishes, session = [found[0]], found[1]
-        more = {"goals": 1, "parallel": rng.randint(1, 2)}.get(form, 0)
+        more = {"goals": 1, "parallel": rng.randint(1, 2)}.get(form, 0) + (self.fuller and form != "chain")
         for _ in range(more):
             tool = wishes[0].made[-1].tool
             same = [tool] if form == "parallel" and rng.random() < 0.5 else None

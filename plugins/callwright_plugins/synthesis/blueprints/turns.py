@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from callwright.environments.goals.comparing import compare
+from callwright.environments.goals.comparing import equal_states
 from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Made, leaves_of_values, literals, with_references
@@ -163,4 +163,4 @@ def same_state(one: Any, other: Any) -> bool:
         return True
     if not hasattr(one, "goal_state"):
         return False
-    return bool(compare(None, one.goal_state(), other.goal_state()).equal)
+    return equal_states(one.goal_state(), other.goal_state())
