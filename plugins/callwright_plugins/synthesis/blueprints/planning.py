@@ -24,7 +24,7 @@ from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering, short
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
-from callwright_plugins.synthesis.blueprints.turns import Wish, same_state, stage_of
+from callwright_plugins.synthesis.blueprints.turns import Wish, in_vain, repeats, session_after, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
@@ -199,7 +199,7 @@ class _Planner:
             tool = wishes[0].made[-1].tool
             same = [tool] if form == "parallel" and rng.random() < 0.5 else None
             other = wisher.single(session, same)
-            if other is not None and not _repeats(wishes, other[0]):
+            if other is not None and not repeats(wishes, other[0]):
                 wishes.append(other[0])
                 session = other[1]
         return wishes, session, len(wishes) if form == "goals" else 1
@@ -228,7 +228,7 @@ class _Planner:
         if found is None:
             return None
         stages, after, goals = found
-        if _in_vain(stages, wisher, after):
+        if in_vain(stages, wisher.repertoire.tools, wisher.world.session, after):
             return None
         if irrelevant:
             asked = self.offering.foreign_request(self.environment)
@@ -260,7 +260,7 @@ class _Planner:
             return None
         turns = self._turns()
         talk = self._talk(wisher, other[1], turns - 1) if turns > 1 else ([], other[1], 0)
-        if talk is None or _in_vain([first, *talk[0]], wisher, talk[1]):
+        if talk is None or in_vain([first, *talk[0]], wisher.repertoire.tools, session, talk[1]):
             return None
         return self._blueprint(wisher, "task", [first, *talk[0]], goals=2 + talk[2])
 
@@ -308,7 +308,7 @@ class _Planner:
             if stage is None:
                 return None
             stages.append(stage)
-            session = _after(session, wish)
+            session = session_after(session, wish)
         return self._blueprint(wisher, "failing", stages, recovers=cell, goals=len(stages))
 
     def _recovered(self, wisher: Wisher, cell: Pair, literally: bool) -> Blueprint | None:
@@ -324,7 +324,7 @@ class _Planner:
         if talk is None:
             return None
         stages = [stage, *talk[0]]
-        if _in_vain(stages, wisher, talk[1]):
+        if in_vain(stages, wisher.repertoire.tools, session, talk[1]):
             return None
         return self._blueprint(wisher, "task", stages, recovers=cell, goals=1 + talk[2])
 
@@ -468,27 +468,6 @@ def _compared(blueprint: Blueprint) -> list[Call]:
     """What near-duplicates are told by: the calls that it takes, or that are asked for where none is made."""
     calls = [call for stage in blueprint.stages for call in stage.calls]
     return calls or [call for stage in blueprint.stages for call in stage.asked.calls]
-
-
-def _repeats(wishes: Sequence[Wish], other: Wish) -> bool:
-    """Whether the calls of a wish are among those of others."""
-    known = [(one.tool, one.arguments) for wish in wishes for one in wish.made]
-    return all((one.tool, one.arguments) in known for one in other.made)
-
-
-def _in_vain(stages: Sequence[Stage], wisher: Wisher, after: Any) -> bool:
-    """Whether what is done comes to nothing in the end, so that whoever does nothing would have done as well."""
-    tools = wisher.repertoire.tools
-    writes = any(not tools[call.tool].read_only for stage in stages for call in stage.calls)
-    return writes and same_state(wisher.world.session, after)
-
-
-def _after(session: Any, wish: Wish) -> Any:
-    """The session after the calls of a wish, in a fork."""
-    fork = session.fork()
-    for one in wish.made:
-        fork.call(one.tool, dict(one.arguments))
-    return fork
 
 
 def coverage_of(blueprints: Sequence[Blueprint]) -> Counter[str]:
