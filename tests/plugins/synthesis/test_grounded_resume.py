@@ -1,4 +1,4 @@
-"""Conversations that were killed in the making, or made elsewhere: the same bytes as those of one undisturbed process."""
+"""Conversations that were killed in the making, or made elsewhere: the same bytes as a loop in one process leaves."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_it_is_killed_at_random_and_leaves_the_same_bytes(whole: Path) -> None:
                 time.sleep(0.01)
             assert process.poll() is None, "it has come to an end before it was killed"
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # its workers, too
             process.wait()
     done = subprocess.run(words("killed", "process"), cwd=whole, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -73,6 +73,7 @@ class _Planner:
         self.own = Venue(self.repertoire, explored.scenario, self.rng, knobs.refreshed, explored.seeds)
         self._several: list[Venue] | None = None
         self.fuller = False
+        self._elements: dict[int, tuple[Blueprint, frozenset[str]]] = {}
 
     # The whole --------------------------------------------------------------------------------------------------------
 
@@ -410,8 +411,15 @@ class _Planner:
     def _dropped(self, found: Sequence[Blueprint | None]) -> list[int]:
         """The places of those that are near-duplicates of earlier ones, by what they ask for and what it takes."""
         known = [place for place, one in enumerate(found) if one is not None]
-        sets = [elements(_compared(one)) for one in found if one is not None]
+        sets = [self._elements_of(one) for one in found if one is not None]
         return [known[number] for number in near_duplicates(sets, threshold=_THRESHOLD)]
+
+    def _elements_of(self, blueprint: Blueprint) -> frozenset[str]:
+        """What it is compared by: most blueprints are compared in every round."""
+        known = self._elements.get(id(blueprint))
+        if known is None or known[0] is not blueprint:
+            known = self._elements[id(blueprint)] = blueprint, elements(_compared(blueprint))
+        return known[1]
 
     def _turned(self, blueprints: list[Blueprint]) -> list[Blueprint]:
         """The blueprints with levels of information, distractors and stripped schemas in exact shares."""
