@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -19,12 +20,15 @@ from callwright_plugins.synthesis.blueprints.knowledge import known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
 from callwright_plugins.synthesis.dialogue.words import SCRIPTED
-from callwright_plugins.synthesis.gates import compare, gate
+from callwright_plugins.synthesis.gates import gate
 from callwright_plugins.synthesis.gates.gate import GATES, Gate
 from callwright_plugins.synthesis.gates.naming import BackTranslated
+from callwright_plugins.synthesis.spares import ASKED, OF_KIND, SPARE, compare_with_spares, spare_places, spares_for
 
 #: The longest reference has three queries, each with a question, and a turn for each call and each answer.
 LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
+#: The share of spares: of the worst environment one conversation in twenty does not pass the gates.
+SPARES: Final = 0.05
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -33,7 +37,8 @@ class Grounded:
 
     ``knobs`` are those of :class:`.blueprints.knobs.Knobs`, by name. ``cache`` is a folder for what exploring came to;
     ``scenario``, ``seeds`` and ``calls`` (for each seed) are what is explored. Tools of a server that destroy something
-    are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them.
+    are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them, and ``spares`` (a
+    share of what is asked for) are planned beside, which take the place of those that do not.
 
     The recipe's teacher has the words; ``words = "scripted"`` leaves these to the grammar. With ``back_translated`` it
     reads, in the role ``judge`` and without the plan, what users say: what it reads as something else is rejected.
@@ -54,6 +59,7 @@ class Grounded:
         allow_destructive: bool = False,
         words: str = "",
         back_translated: bool = False,
+        spares: float = SPARES,
         **knobs: Any,
     ) -> None:
         for option, value in (
@@ -77,13 +83,15 @@ class Grounded:
         if back_translated and not gates:
             raise UsageError("the option 'back_translated' of the synthesizer 'grounded' is a gate, and gates = false")
         self.scripted, self.back_translated = words == SCRIPTED, back_translated
+        if isinstance(spares, bool) or not isinstance(spares, int | float) or not 0 <= spares <= 1:
+            raise UsageError(f"the option 'spares' of the synthesizer 'grounded' is a share in [0, 1], not {spares!r}")
         self.cache = Path(cache) if cache else None
         self.gates, self.scenario, self.seeds, self.calls = gates, scenario, tuple(seeds), calls
-        self.allow_destructive = allow_destructive
+        self.allow_destructive, self.spares = allow_destructive, spares
         self.knobs = Knobs.from_json(knobs)
 
     def plan(self, materials: Materials) -> list[Unit]:
-        """A unit for each blueprint: its payload."""
+        """A unit for each blueprint: its payload, with what is to be known where spares take the place of others."""
         environment = materials.environment
         knowledge = known(
             environment,
@@ -95,10 +103,20 @@ class Grounded:
             allow_destructive=self.allow_destructive,
         )
         name = _NO_WORD.sub("-", environment.name).strip("-")
-        blueprints = plan_blueprints(materials, knowledge, self.knobs)
+        asked = materials.count
+        more = spares_for(asked, self.spares) if self.gates else 0
+        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, self.knobs)
+        spare = spare_places([one.kind for one in blueprints], asked)
+        kinds = Counter(one.kind for place, one in enumerate(blueprints) if place not in spare)
         seed = materials.seed * 1_000_003
         return [
-            Unit(f"{name}-{place:05}", place, seed + 10 * place, one.to_json()) for place, one in enumerate(blueprints)
+            Unit(
+                f"{name}-{place:05}",
+                place,
+                seed + 10 * place,
+                {**one.to_json(), SPARE: place in spare, ASKED: asked, OF_KIND: kinds[one.kind]},
+            )
+            for place, one in enumerate(blueprints)
         ]
 
     def make(self, unit: Unit, materials: Materials) -> Accepted | Rejected:
@@ -115,6 +133,7 @@ class Grounded:
                 return gated.rejected
             passed = gated.passed
         facts = {name: task.facts[name] for name in ("kind", "information", "family", "chain_tools", "recovers")}
+        facts |= {name: unit.payload[name] for name in (SPARE, ASKED, OF_KIND) if name in unit.payload}
         return Accepted(materials.row(task), {**facts, "gates": list(passed)})
 
     def _gates(self, materials: Materials) -> Sequence[Gate]:
@@ -128,7 +147,7 @@ class Grounded:
         return (*GATES, BackTranslated(materials.teacher))
 
     def compare(self, made: Sequence[Made]) -> Sequence[Rejected | None]:
-        """Near-duplicates, and what is above a quota."""
+        """Near-duplicates, and spares that nothing is missing for."""
         if not self.gates:
             return [None] * len(made)
-        return compare(made)
+        return compare_with_spares(made)

@@ -11,7 +11,7 @@ import pytest
 
 import callwright as cw
 from callwright.environments.base import Base
-from callwright.environments.goals import Comparison, compare, end_state
+from callwright.environments.goals import Comparison, compare, end_state, equal_states
 from callwright.environments.goals.matching import renaming
 from callwright.environments.goals.words import parsed, written
 from callwright.environments.rows import table_of
@@ -74,7 +74,10 @@ def order(state: cw.World, what: str, *quantities: int, note: str = "") -> str:
 
 
 def compared(expected: cw.World, found: cw.World) -> Comparison:
-    return compare(None, end_state(expected), end_state(found))
+    mine, theirs = end_state(expected), end_state(found)
+    comparison = compare(None, mine, theirs)
+    assert equal_states(mine, theirs) == equal_states(theirs, mine) == comparison.equal
+    return comparison
 
 
 def told(comparison: Comparison) -> list[str]:

@@ -49,6 +49,7 @@ from callwright.training.synthesis.work import (
     lost_unit,
     make_unit,
     make_units,
+    plan_units,
 )
 from callwright.training.synthesis.yields import Yields
 from callwright.training.teaching.cache import CachedTeacher
@@ -70,6 +71,8 @@ BATCH: Final = 8
 #: In one process: units that are written together, and seconds after which those that are there are written.
 _TOGETHER: Final = 64
 _PAUSE: Final = 0.2
+#: The executors whose workers are not in this process.
+ELSEWHERE: Final = frozenset({"process", "ray"})
 #: Seconds that a batch may take: a unit may be many requests to a slow server.
 STUCK_AFTER: Final = 3600.0
 
@@ -112,15 +115,15 @@ class Synthesis:
         if done is not None:
             self.say(f"{self.folder} is finished: {done['yields']['kept']:,} tasks in {self._file}")
             return done
-        jobs = self._plan()
-        self._settle(begun)
-        kept = self._resume(jobs)
-        yields = Yields(planned=len(jobs))
-        for row in _read(self.folder / UNITS):
-            yields.add(row)
-        self._limit_cost()
-        reporter.start("units", len(jobs), kept)
         with self.executor as executor:
+            jobs = self._plan(executor)
+            self._settle(begun)
+            kept = self._resume(jobs)
+            yields = Yields(planned=len(jobs))
+            for row in _read(self.folder / UNITS):
+                yields.add(row)
+            self._limit_cost()
+            reporter.start("units", len(jobs), kept)
             for rows in self._made(executor, jobs[kept:]):
                 self._digests.append(rows)
                 for row in rows:
@@ -166,35 +169,27 @@ class Synthesis:
         )
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=self.say)
 
-    def _plan(self) -> list[Job]:
+    def _plan(self, executor: Executor) -> list[Job]:
         """The units: those of the folder, or those that the synthesizer plans now."""
         path = self.folder / PLAN
         if path.exists():
             return _read_plan(path)
         jobs: list[Job] = []
-        for number in range(len(self.here.environments)):
-            jobs += ((number, unit) for unit in self._planned(number))
+        for number, units in enumerate(self._planned(executor)):
+            jobs += ((number, unit) for unit in units)
         lines = [json_line({"environment": number, **unit.to_json()}) for number, unit in jobs]
         text = b"".join(lines)
         head = {"units": len(lines), "sha256": hashlib.sha256(text).hexdigest()}
         write_atomically(path, json_line(head) + text)
         return jobs
 
-    def _planned(self, number: int) -> Sequence[Unit]:
-        synthesizer = self.here.synthesizer
-        where = f"the synthesizer {synthesizer.name!r}, planning {self.here.environments[number].name!r}"
-        try:
-            units = list(synthesizer.plan(self.here.materials(number)))
-        except CallwrightError:
-            raise
-        except Exception as error:
-            raise ComponentError(f"{where}, raised {type(error).__name__}: {error}") from error
-        seen: set[str] = set()
-        for place, unit in enumerate(units):
-            if not isinstance(unit, Unit) or unit.index != place or unit.id in seen:
-                raise ComponentError(f"{where}: units have ids of their own and are counted from 0; not {unit!r:.80}")
-            seen.add(unit.id)
-        return units
+    def _planned(self, executor: Executor) -> Iterator[list[Unit]]:
+        """The units of each environment. Workers plan several environments at a time: no plan hangs on another."""
+        numbers = range(len(self.here.environments))
+        if executor.name not in ELSEWHERE or len(numbers) < 2:
+            return (plan_units(self.here, number) for number in numbers)
+        work: ChunkWork[Opened, int, list[Unit]] = ChunkWork(self.request.open, plan_units, time_limit=self.stuck_after)
+        return executor.map(work, numbers)
 
     def _resume(self, jobs: Sequence[Job]) -> int:
         """How many units are finished. Raises :class:`RunError` for rows of other units."""
@@ -238,8 +233,7 @@ class Synthesis:
             if rows:
                 yield rows
             return
-        elsewhere = executor.name in ("process", "ray")
-        prepare: Callable[[], Opened] = self.request.open if elsewhere else partial(_given, self.here)
+        prepare: Callable[[], Opened] = self.request.open if executor.name in ELSEWHERE else partial(_given, self.here)
         salvage: Salvage[Sequence[Job], list[Row]] = Salvage(halves, joined, lost_unit)
         work: ChunkWork[Opened, Sequence[Job], list[Row]] = ChunkWork(prepare, make_units, salvage, self.stuck_after)
         yield from executor.map(work, [jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH)])

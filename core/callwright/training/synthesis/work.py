@@ -141,6 +141,26 @@ def _teacher(loaded: LoadedSynthesis, registry: Registry, most: float | None) ->
 # Units ----------------------------------------------------------------------------------------------------------------
 
 
+def plan_units(opened: Opened, number: int) -> list[Unit]:
+    """The units of an environment.
+
+    Raises :class:`callwright.errors.ComponentError` for a synthesizer that raises or plans anything else than it may.
+    """
+    where = f"the synthesizer {opened.synthesizer.name!r}, planning {opened.environments[number].name!r}"
+    try:
+        units = list(opened.synthesizer.plan(opened.materials(number)))
+    except CallwrightError:
+        raise
+    except Exception as error:
+        raise ComponentError(f"{where}, raised {type(error).__name__}: {error}") from error
+    seen: set[str] = set()
+    for place, unit in enumerate(units):
+        if not isinstance(unit, Unit) or unit.index != place or unit.id in seen:
+            raise ComponentError(f"{where}: units have ids of their own and are counted from 0; not {unit!r:.80}")
+        seen.add(unit.id)
+    return units
+
+
 def make_units(opened: Opened, jobs: Sequence[Job]) -> list[Row]:
     """What came of units, as rows."""
     return [make_unit(opened, number, unit) for number, unit in jobs]

@@ -109,7 +109,9 @@ class Offering:
                 for witness in found
                 if tool not in environment.tools
             ]
-            sayable = self._sayable.setdefault(name, Sayable(other, self.registry))
+            if name not in self._sayable:
+                self._sayable[name] = Sayable(other, self.registry)
+            sayable = self._sayable[name]
             for call in self.rng.sample(calls, min(5, len(calls))):
                 asked = Plan.of([call])
                 if sayable(asked):

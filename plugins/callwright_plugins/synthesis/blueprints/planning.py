@@ -25,7 +25,7 @@ from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering, short
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
-from callwright_plugins.synthesis.blueprints.turns import Wish, same_state, stage_of
+from callwright_plugins.synthesis.blueprints.turns import Wish, in_vain, repeats, session_after, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
@@ -36,9 +36,13 @@ from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 #: How often a conversation is begun anew, in another world, before it is about something else.
 _ATTEMPTS: Final = 8
 #: How often near-duplicates are planned anew.
-_ROUNDS: Final = 12
-#: From which round on a conversation about a failure may be about something else, and none is sought where none was
-#: found.
+_ROUNDS: Final = 48
+#: After how many rounds in which no more was found an environment has no more to give.
+_PATIENCE: Final = 8
+#: From which round on those that are planned anew ask for more at once: where a world holds little, short ones are
+#: all alike.
+_FULLER: Final = 3
+#: From which round on a conversation about a failure may be about something else.
 _GIVEN_UP: Final = 3
 _THRESHOLD: Final = 0.70
 #: More failures are planned than cells are to be filled: some cells are filled twice by what is dropped or falls short.
@@ -70,6 +74,8 @@ class _Planner:
         self.venue = partial(Venue, rng=self.rng, refreshed=knobs.refreshed, registry=materials.registry)
         self.own = self.venue(self.repertoire, explored.scenario, without=explored.seeds)
         self._several: list[Venue] | None = None
+        self.fuller = False
+        self._elements: dict[int, tuple[Blueprint, frozenset[str]]] = {}
 
     # The whole --------------------------------------------------------------------------------------------------------
 
@@ -84,16 +90,19 @@ class _Planner:
     def _all(self) -> list[Blueprint]:
         wanted = self._kinds()
         found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
+        fewest, since = len(wanted) + 1, 0
         for number in range(_ROUNDS):
             again = self._dropped(found)
-            if number < _GIVEN_UP:
-                again += [place for place, one in enumerate(found) if one is None]
-            if not again:
+            again += [place for place, one in enumerate(found) if one is None]
+            if len(again) < fewest:
+                fewest, since = len(again), number
+            if not again or (number > _FULLER and number - since >= _PATIENCE):
                 break
             for place in again:
                 gone = found[place]
                 if gone is not None:
                     self._count(gone, -1)
+            self.fuller = number >= _FULLER
             for place in again:
                 about = wanted[place] in ("failing", "recovered") and number >= _GIVEN_UP
                 found[place] = self._made("task" if about else wanted[place])
@@ -167,7 +176,7 @@ class _Planner:
     # Kinds ------------------------------------------------------------------------------------------------------------
 
     def _turns(self) -> int:
-        turns = self.knobs.least_turns
+        turns = self.knobs.most_turns if self.fuller and self.knobs.decay else self.knobs.least_turns
         while turns < self.knobs.most_turns and self.rng.random() < self.knobs.decay:
             turns += 1
         return turns
@@ -177,6 +186,8 @@ class _Planner:
         knobs, rng = self.knobs, self.rng
         rest = 1 - knobs.chains - knobs.parallel - knobs.two_goals
         shares = {"single": rest, "chain": knobs.chains, "parallel": knobs.parallel, "goals": knobs.two_goals}
+        if self.fuller and rest < 1:
+            del shares["single"]
         form = rng.choices(list(shares), list(shares.values()))[0]
         if form == "chain" or form == "goals":
             length = rng.randint(2, knobs.longest if form == "chain" else 3)
@@ -186,12 +197,12 @@ class _Planner:
         if found is None:
             return None
         wishes, session = [found[0]], found[1]
-        more = {"goals": 1, "parallel": rng.randint(1, 2)}.get(form, 0)
+        more = {"goals": 1, "parallel": rng.randint(1, 2)}.get(form, 0) + (self.fuller and form != "chain")
         for _ in range(more):
             tool = wishes[0].made[-1].tool
             same = [tool] if form == "parallel" and rng.random() < 0.5 else None
             other = wisher.single(session, same)
-            if other is not None and not _repeats(wishes, other[0]):
+            if other is not None and not repeats(wishes, other[0]):
                 wishes.append(other[0])
                 session = other[1]
         return wishes, session, len(wishes) if form == "goals" else 1
@@ -220,7 +231,7 @@ class _Planner:
         if found is None:
             return None
         stages, after, goals = found
-        if _in_vain(stages, wisher, after):
+        if in_vain(stages, wisher.repertoire.tools, wisher.world.session, after):
             return None
         if irrelevant:
             asked = self.offering.foreign_request(self.environment)
@@ -252,7 +263,7 @@ class _Planner:
             return None
         turns = self._turns()
         talk = self._talk(wisher, other[1], turns - 1) if turns > 1 else ([], other[1], 0)
-        if talk is None or _in_vain([first, *talk[0]], wisher, talk[1]):
+        if talk is None or in_vain([first, *talk[0]], wisher.repertoire.tools, session, talk[1]):
             return None
         return self._blueprint(wisher, "task", [first, *talk[0]], goals=2 + talk[2])
 
@@ -300,7 +311,7 @@ class _Planner:
             if stage is None:
                 return None
             stages.append(stage)
-            session = _after(session, wish)
+            session = session_after(session, wish)
         return self._blueprint(wisher, "failing", stages, recovers=cell, goals=len(stages))
 
     def _recovered(self, wisher: Wisher, cell: Pair, literally: bool) -> Blueprint | None:
@@ -316,7 +327,7 @@ class _Planner:
         if talk is None:
             return None
         stages = [stage, *talk[0]]
-        if _in_vain(stages, wisher, talk[1]):
+        if in_vain(stages, wisher.repertoire.tools, session, talk[1]):
             return None
         return self._blueprint(wisher, "task", stages, recovers=cell, goals=1 + talk[2])
 
@@ -402,8 +413,15 @@ class _Planner:
     def _dropped(self, found: Sequence[Blueprint | None]) -> list[int]:
         """The places of those that are near-duplicates of earlier ones, by what they ask for and what it takes."""
         known = [place for place, one in enumerate(found) if one is not None]
-        sets = [elements(_compared(one)) for one in found if one is not None]
+        sets = [self._elements_of(one) for one in found if one is not None]
         return [known[number] for number in near_duplicates(sets, threshold=_THRESHOLD)]
+
+    def _elements_of(self, blueprint: Blueprint) -> frozenset[str]:
+        """What it is compared by: most blueprints are compared in every round."""
+        known = self._elements.get(id(blueprint))
+        if known is None or known[0] is not blueprint:
+            known = self._elements[id(blueprint)] = blueprint, elements(_compared(blueprint))
+        return known[1]
 
     def _turned(self, blueprints: list[Blueprint]) -> list[Blueprint]:
         """The blueprints with levels of information, distractors and stripped schemas in exact shares."""
@@ -460,27 +478,6 @@ def _compared(blueprint: Blueprint) -> list[Call]:
     """What near-duplicates are told by: the calls that it takes, or that are asked for where none is made."""
     calls = [call for stage in blueprint.stages for call in stage.calls]
     return calls or [call for stage in blueprint.stages for call in stage.asked.calls]
-
-
-def _repeats(wishes: Sequence[Wish], other: Wish) -> bool:
-    """Whether the calls of a wish are among those of others."""
-    known = [(one.tool, one.arguments) for wish in wishes for one in wish.made]
-    return all((one.tool, one.arguments) in known for one in other.made)
-
-
-def _in_vain(stages: Sequence[Stage], wisher: Wisher, after: Any) -> bool:
-    """Whether what is done comes to nothing in the end, so that whoever does nothing would have done as well."""
-    tools = wisher.repertoire.tools
-    writes = any(not tools[call.tool].read_only for stage in stages for call in stage.calls)
-    return writes and same_state(wisher.world.session, after)
-
-
-def _after(session: Any, wish: Wish) -> Any:
-    """The session after the calls of a wish, in a fork."""
-    fork = session.fork()
-    for one in wish.made:
-        fork.call(one.tool, dict(one.arguments))
-    return fork
 
 
 def coverage_of(blueprints: Sequence[Blueprint]) -> Counter[str]:

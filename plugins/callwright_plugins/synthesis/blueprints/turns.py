@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from callwright.environments.goals.comparing import compare
+from callwright.environments.goals.comparing import equal_states
 from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Made, leaves_of_values, literals, with_references
@@ -167,4 +167,24 @@ def same_state(one: Any, other: Any) -> bool:
         return True
     if not hasattr(one, "goal_state"):
         return False
-    return bool(compare(None, one.goal_state(), other.goal_state()).equal)
+    return equal_states(one.goal_state(), other.goal_state())
+
+
+def in_vain(stages: Sequence[Stage], tools: Mapping[str, ToolSpec], before: Any, after: Any) -> bool:
+    """Whether what is done comes to nothing in the end, so that whoever does nothing would have done as well."""
+    writes = any(not tools[call.tool].read_only for stage in stages for call in stage.calls)
+    return writes and same_state(before, after)
+
+
+def repeats(wishes: Sequence[Wish], other: Wish) -> bool:
+    """Whether the calls of a wish are among those of others."""
+    known = [(one.tool, one.arguments) for wish in wishes for one in wish.made]
+    return all((one.tool, one.arguments) in known for one in other.made)
+
+
+def session_after(session: Any, wish: Wish) -> Any:
+    """The session after the calls of a wish, in a fork."""
+    fork = session.fork()
+    for one in wish.made:
+        fork.call(one.tool, dict(one.arguments))
+    return fork

@@ -8,7 +8,7 @@ from typing import Any, Final
 from attrs import define, evolve, field
 
 from callwright.digests import digest_of
-from callwright.environments.goals.comparing import compare
+from callwright.environments.goals.comparing import equal_states
 from callwright.errors import DataError
 from callwright.language.messages import Message
 from callwright.language.program import Program
@@ -324,7 +324,7 @@ class _Talk:
         """
         blueprint, done = self.blueprint, self.done
         state, program = self.execution.look("goal_state"), self._program()
-        unchanged = state is not None and compare(None, self.before, state).equal
+        unchanged = state is not None and equal_states(self.before, state)
         asks = blueprint.kind in ("task", "clarification")
         goal = {} if state is None or (asks and unchanged) else {"goal": {"state": state}}
         if not goal and (program is None or not asks) and blueprint.kind != "abstention":

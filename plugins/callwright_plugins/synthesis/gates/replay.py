@@ -43,7 +43,7 @@ class Replay:
             return Rejected(
                 self.name, "calls of the reference fail", {"calls": len(gold.records), "failed": _told(failed)}
             )
-        if fingerprint(run(task, case.turns)) != fingerprint(gold):
+        if fingerprint(run(task, case.turns, judged=False)) != fingerprint(gold):
             return Rejected(self.name, "another end when it is made again", {"calls": _told(gold.records)})
         return None
 

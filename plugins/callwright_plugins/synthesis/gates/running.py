@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
 
-from callwright.environments.goals import Comparison, Goal, check_paths, compare
+from callwright.environments.goals import Comparison, Difference, Goal, check_paths, compare, equal_states
 from callwright.errors import InfrastructureFailure
 from callwright.language.program import Program
 from callwright.walk.execution import Execution
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord
 from callwright.walk.users.world import GOAL
+
+
+@frozen(eq=False, slots=False)
+class Shown:
+    """How a state compares with the one that a goal shows. Only whether they are equal is found out for most runs."""
+
+    expected: Any = field(repr=False)
+    found: Any = field(repr=False)
+
+    @cached_property
+    def equal(self) -> bool:
+        """Whether nothing differs."""
+        return equal_states(self.expected, self.found)
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """What differs."""
+        return compare(None, self.expected, self.found).differences
 
 
 @frozen(eq=False)
@@ -29,7 +48,7 @@ class Run:
     first: Any = field(repr=False)
     digest: str
     first_digest: str
-    reached: Comparison | None = None
+    reached: Comparison | Shown | None = None
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
@@ -46,13 +65,13 @@ class Run:
         """Whether the world has come to something else."""
         if self.state is None:
             return self.digest != self.first_digest
-        return not compare(None, self.first, self.state).equal
+        return not equal_states(self.first, self.state)
 
     def leaves_as(self, other: Run) -> bool:
         """Whether both runs have come to the same."""
         if self.digest == other.digest:
             return True
-        return self.state is not None and other.state is not None and compare(None, self.state, other.state).equal
+        return self.state is not None and other.state is not None and equal_states(self.state, other.state)
 
 
 def run(task: Task, turns: Sequence[Program], *, judged: bool = True) -> Run:
@@ -87,8 +106,9 @@ def shown_state(goal: Any) -> Any:
     return goal.get("state") if isinstance(goal, Mapping) and "state" in goal else None
 
 
-def _reached(execution: Execution, goal: Any, first: Any, state: Any) -> Comparison:
-    if state is not None and state == shown_state(goal):
-        return Comparison()
+def _reached(execution: Execution, goal: Any, first: Any, state: Any) -> Comparison | Shown:
+    shown = shown_state(goal)
+    if state is not None and shown is not None and set(goal) == {"state"}:
+        return Shown(shown, state)
     found: Comparison | None = execution.look("goal", goal)
     return found if found is not None else check_paths(Goal.from_json(goal), first, state)

@@ -6,6 +6,7 @@ What stands in quotes is one token, so that no value is ever read as grammar. A 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -53,6 +54,7 @@ def tokens(text: str, mended: Mapping[str, str] | None = None) -> tuple[Token, .
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=16_384)
 def words_of(text: str) -> tuple[str, ...]:
     """A text of the grammar as the words (and marks) that it is matched by."""
     return tuple(token.word for token in tokens(text))
