@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -17,6 +17,7 @@ from callwright_plugins.synthesis.blueprints.knowledge import known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
 from callwright_plugins.synthesis.gates import compare, gate
+from callwright_plugins.synthesis.splitting import Split
 
 #: The longest reference has three queries, each with a question, and a turn for each call and each answer.
 LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
@@ -28,7 +29,8 @@ class Grounded:
 
     ``knobs`` are those of :class:`.blueprints.knobs.Knobs`, by name. ``cache`` is a folder for what exploring came to;
     ``scenario``, ``seeds`` and ``calls`` (for each seed) are what is explored. Tools of a server that destroy something
-    are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them.
+    are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them. ``split`` is what
+    to hold out (:class:`.splitting.Split`), as a table; without it all tasks are to learn from.
 
     Raises :class:`callwright.UsageError` for options that are something else.
     """
@@ -44,6 +46,7 @@ class Grounded:
         seeds: Sequence[int] = (0, 1),
         calls: int | None = None,
         allow_destructive: bool = False,
+        split: Mapping[str, Any] | None = None,
         **knobs: Any,
     ) -> None:
         for option, value in (("gates", gates), ("allow_destructive", allow_destructive)):
@@ -59,6 +62,7 @@ class Grounded:
         self.cache = Path(cache) if cache else None
         self.gates, self.scenario, self.seeds, self.calls = gates, scenario, tuple(seeds), calls
         self.allow_destructive = allow_destructive
+        self.split = None if split is None else Split.from_json(split)
         self.knobs = Knobs.from_json(knobs)
 
     def plan(self, materials: Materials) -> list[Unit]:
@@ -100,3 +104,9 @@ class Grounded:
         if not self.gates:
             return [None] * len(made)
         return compare(made)
+
+    def splits(self, rows: Iterable[Mapping[str, Any]], seed: int) -> Sequence[str | Rejected]:
+        """What is held out, if anything is."""
+        if self.split is None:
+            return [str(row["split"]) for row in rows]
+        return self.split.of(rows, seed)
