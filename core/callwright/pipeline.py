@@ -37,7 +37,7 @@ from callwright.recipe_parts import create_trainer as create_trainer
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
-from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits, limits_of
+from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits, limits_for, limits_of
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
@@ -138,7 +138,7 @@ class Pipeline:
         (:func:`callwright.walk.sampling.offers_tools`). ``limits``: the turns of the attempt, which instructions
         follow; left out, those of the conditions.
         """
-        limits = limits or self.conditions.limits
+        limits = limits_for(task.facts, limits or self.conditions.limits)
         return build_messages(task, self.parser, self.registry, shots, native=native, limits=limits)
 
     def attempt(
@@ -197,7 +197,6 @@ class Pipeline:
         )
 
     def score(self, attempt: Attempt) -> Reward:
-        """Attempt -> reward."""
         return self.tell(attempt, self.reward.score_attempt(attempt))
 
     def scoring(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:

@@ -25,7 +25,8 @@ def held(wheel: Path) -> set[str]:
 
 def test_the_wheel_holds_the_packages_and_the_recipes_and_nothing_else(root: Path, held: set[str]) -> None:
     wanted = {f"{name}/{path.as_posix()}" for folder, name in PACKAGES.items() for path in _files(root / folder)}
-    wanted |= {f"callwright/recipes/{path.as_posix()}" for path in _files(root / "recipes")}
+    for folder in ("recipes", "suites"):
+        wanted |= {f"callwright/{folder}/{path.as_posix()}" for path in _files(root / folder)}
     assert held == wanted
 
 

@@ -12,8 +12,7 @@ import click
 from callwright.cli.benchmarks import package_option, settings_option
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.failures import Stopped
-from callwright.commands.options import ComponentName, RecipeName
+from callwright.commands.options import ComponentName, RecipeName, SuiteName
 from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
@@ -34,6 +33,12 @@ _STUCK_AFTER: Final = 3600.0
     type=ComponentName("benchmark"),
     metavar="NAME[:VERSION]",
     help="A benchmark with its official metric, instead of a corpus.",
+)
+@click.option(
+    "--suite",
+    type=SuiteName(),
+    metavar="NAME|FILE.toml",
+    help="The benchmarks of a paper's tables with its settings: tier, toolrl, prove; or a suite of your own.",
 )
 @options.data_option
 @options.corpus_settings
@@ -106,6 +111,7 @@ def evaluate(
     overrides: tuple[str, ...],
     corpus: str | None,
     benchmark: str | None,
+    suite: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
     package: str | None,
@@ -141,32 +147,37 @@ def evaluate(
     Accuracies come with 95% intervals. A task whose machinery failed is counted apart. With -o, an evaluation
     that was stopped goes on where it was when the same command is given again, and callwright report makes a page.
     A sampler that asks a server is asked for a task when another one ends, as many at a time as its 'concurrency'.
+    With --suite, every benchmark of a paper's tables is measured as the paper did, each in a folder of its own, and the
+    tables are printed with the numbers of the paper beside. --data is then the folder of all data.
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.cli.benchmarks import draw_values
-    from callwright.cli.evaluation_folder import GO_ON, Evaluation
+    from callwright.cli.evaluation_run import Doing
     from callwright.cli.evaluation_tables import draw_accuracies
     from callwright.cli.evaluation_work import MOST, OWN, EvaluationRequest
-    from callwright.commands.bars import reporter
-    from callwright.commands.jsonl import own_stdout
+    from callwright.cli.suites import (
+        SuiteRequest,
+        allow_suite,
+        draw_tables,
+        evaluate_suite,
+        given_by_run,
+        refuse_what_it_says,
+    )
     from callwright.commands.trust import SAMPLED, SCORED, allow
-    from callwright.errors import RunError
-    from callwright.machines.executors import make_executor
-    from callwright.machines.model_server import BudgetSpent
-    from callwright.machines.model_server.reply_cache import REPLIES, ReplyCache
-    from callwright.machines.redaction import redacted_value
+    from callwright.measuring.suites.finding import load_suite
     from callwright.plugins import PluginSource
     from callwright.recipe_file import load_recipe
-    from callwright.training.spending import in_words
-    from callwright.training.summary import check_keys
-    from callwright.walk.prompt import draw_shots
 
     chosen, keys = sampler, options.key_values(sampler_options, "--sampler-option")
-    if sum(one is not None for one in (recipe, corpus, benchmark)) != 1:
-        raise click.UsageError("name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME")
+    if suite is not None:
+        refuse_what_it_says(click.get_current_context())
+    elif sum(one is not None for one in (recipe, corpus, benchmark)) != 1:
+        raise click.UsageError(
+            "name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME or --suite NAME"
+        )
     if benchmark is not None and split is not None:
         raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")
-    if benchmark is None and (package or given):
+    if benchmark is None and suite is None and (package or given):
         raise click.UsageError("--package and --benchmark-option go with --benchmark")
     if recipe is not None and (ir or data or corpus_options or instances):
         raise click.UsageError("--ir, --data, --corpus-option, --instances go with --corpus; use --set with a recipe")
@@ -185,12 +196,12 @@ def evaluate(
         raise click.UsageError("--by needs the name of a key, such as 'kind' or 'depth,structure'")
     if samples > 1 and temperature == 0:
         say("at temperature 0 a sampler usually writes the same text for every sample; --temperature 1 varies it")
-    if max_cost is not None:
+    if max_cost is not None and suite is None:
         keys |= {MOST: max_cost}
     kind = options.executor_name(executor, workers)
-    elsewhere = kind in ("process", "ray")
+    doing = Doing(app, kind, workers, stuck_after, keep_replies, accept_changes, tables)
     asked = EvaluationRequest(
-        plugins=app.registry.description() if elsewhere else PluginSource(None),
+        plugins=app.registry.description() if doing.elsewhere else PluginSource(None),
         recipe=recipe,
         overrides=overrides,
         corpus=corpus,
@@ -200,7 +211,9 @@ def evaluate(
             **({} if package is None else {"package": package}),
             **options.key_values(given, "--benchmark-option"),
             **({"instances": True} if instances else {}),
-        },
+        }
+        if suite is None
+        else {},
         ir=ir or "json",
         split=split,
         sampler=chosen,
@@ -217,57 +230,26 @@ def evaluate(
         reward=reward,
         workers=1 if kind == "serial" else workers,
     )
+    if suite is not None:
+        loaded_suite = load_suite(suite, app.registry)
+        allow_suite(loaded_suite, app.registry, yes=yes)
+        by_run = given_by_run(loaded_suite, options.key_values(given, "--benchmark-option"))
+        wanted = SuiteRequest(loaded_suite, asked, None if data is None else Path(data), by_run, max_cost)
+        made = evaluate_suite(wanted, doing, app.registry, output)
+        if as_json:
+            click.echo(json.dumps(made.to_json(), indent=2))
+        else:
+            draw_tables(made)
+            if output:
+                click.echo(str(Path(output) / "tables.html"))
+        return
     here = asked.open(app.registry)  # also where the work is done elsewhere: what is wrong is said at once
-    pipeline = here.pipeline
-    check_keys(tables, here.tasks)
-    for task in here.tasks[:1]:
-        draw_shots(pipeline.corpus, task, shots)  # a corpus without any is refused before a folder is made
-    folder = Path(output) if output else None
-    if folder is not None and keep_replies and kind != "ray":  # whose workers may be on other machines
-        here = here.keeping(ReplyCache(folder / REPLIES))
-    work = Evaluation(
-        here=here,
-        executor=make_executor(kind, workers),
-        elsewhere=elsewhere,
-        stuck_after=stuck_after,
-        folder=folder,
-        command=app.command,
-        accept_changes=accept_changes,
-        by=tables,
-        settings=redacted_value(
-            {
-                "corpus": here.corpus_settings() | {"split": here.split},
-                "ir": pipeline.parser.name,
-                **here.taught_settings(),
-                "sampler": here.sampler_settings(),
-                "limit": limit,
-                "temperature": temperature,
-                "seed": seed,
-                "batch": batch,
-                "shots": shots,
-                **here.more_settings(),
-            }
-        ),
-    )
-    kept = f"nothing in {output} is lost" if output else "nothing was kept (no -o)"
-    try:
-        with reporter() as bars, own_stdout(), work.alone():
-            result = work.run(bars)
-    except KeyboardInterrupt as stop:
-        raise Stopped(f"stopped; {kept}{'; the same command goes on' if output else ''}") from stop
-    except BudgetSpent as spent:
-        goes_on = f"{kept}; {GO_ON}" if output else f"{kept}; with -o and a higher --max-cost it is"
-        raise RunError(f"stopped before more than {here.most_cost:g} were spent; {goes_on}") from spent
-    finally:
-        if work.asked.get("requests"):  # of a server, by this start
-            say(in_words(work.asked))
-    if (usage := result.get("usage")) and usage["requests"] != work.asked["requests"]:
-        say(f"in all: {in_words(usage)}")
+    result = doing.evaluate(here, output)
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
         marked = ", oracle shots" if result.get("shots") == "oracle" else ""
-        draw_accuracies(result, title=f"{here.sampler_name} on {pipeline.corpus.name}, {here.split}{marked}")
+        draw_accuracies(result, title=f"{here.sampler_name} on {here.pipeline.corpus.name}, {here.split}{marked}")
         if here.benchmark is not None:
             draw_values(result)
         if output and "report" in app.registry.names("command"):

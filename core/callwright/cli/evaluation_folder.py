@@ -120,10 +120,10 @@ class Evaluation:
         finally:
             self._close_replies()
         reporter.finish()
-        result = self.here.shot_marks() | summarise(verdicts, self.by, rewards)
+        result = self.here.shot_marks() | self.here.context_marks() | summarise(verdicts, self.by, rewards)
         if (benchmark := self.here.benchmark) is not None:
             known = [one for one in judged if one is not None]
-            result |= {"benchmark": about(benchmark), "values": dict(benchmark.aggregate(known))}
+            result |= {"benchmark": about(benchmark, known), "values": dict(benchmark.aggregate(known))}
         if calls.undeclared:
             result["undeclared"] = calls.to_json()
         if (usage := total_of_rows(usages)) is not None:

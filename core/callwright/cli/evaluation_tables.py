@@ -40,6 +40,11 @@ def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
         console.print(
             "oracle shots: the examples tell the structure and depth of each task, so this says less of a model"
         )
+    if extended := result.get("context"):
+        console.print(
+            f"context extended by YaRN: {extended['factor']:g} times {extended['original']:,} tokens, "
+            f"{extended['positions']:,}"
+        )
     undeclared = result.get("undeclared")
     if undeclared:
         from callwright.walk.undeclared import alarm_of, sentence_of

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve, frozen
 
+from callwright.capability import has
 from callwright.commands.pipelines import benchmark_pipeline, make_benchmark, make_pipeline, make_sampler
 from callwright.commands.safe_text import say
+from callwright.episodes.long_context import ExtendsContext
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.errors import UsageError
 from callwright.language.teaching import TeachesWhatIsAllowed
@@ -24,7 +26,7 @@ from callwright.training.evaluation import Plan, Verdict, evaluated
 from callwright.training.verdicts import masked_verdict
 from callwright.walk.limits import TurnLimits, limits_of
 from callwright.walk.prompt import oracle_shots
-from callwright.walk.sampling import KeepsReplies
+from callwright.walk.sampling import CountsRequests, KeepsReplies
 from callwright.walk.tasks import usual_split
 
 if TYPE_CHECKING:
@@ -89,8 +91,13 @@ class EvaluationRequest:
     #: Where answers of a server are kept, if they are.
     replies: ReplyCache | None = None
 
-    def open(self, registry: Registry | None = None, made: Opened | None = None) -> Opened:
-        """Corpus, tasks and sampler, unless they were ``made``. Raises :class:`callwright.UsageError`."""
+    def open(
+        self, registry: Registry | None = None, made: Opened | None = None, *, measured: Benchmark | None = None
+    ) -> Opened:
+        """Corpus, tasks and sampler, unless they were ``made``; ``measured`` is the benchmark, if somebody has made it.
+
+        Raises :class:`callwright.UsageError`.
+        """
         if made is not None:
             return made
         registry = registry or self.plugins.load()
@@ -103,7 +110,7 @@ class EvaluationRequest:
             if name is None and loaded.recipe.sampler is not None:
                 name, given = loaded.recipe.sampler.name, {**loaded.recipe.sampler.options, **given}
         elif self.benchmark is not None:
-            benchmark = make_benchmark(registry, self.benchmark, self.options)
+            benchmark = measured or make_benchmark(registry, self.benchmark, self.options)
             pipeline = benchmark_pipeline(registry, benchmark, ir=self.ir, seed=self.seed)
             split = benchmark.version
         else:
@@ -193,6 +200,11 @@ class Opened:
         """What the result says of its examples: ``"shots": "oracle"`` where they give away the answer's shape."""
         return {"shots": "oracle"} if oracle_shots(self.pipeline.corpus, self.asked.shots) else {}
 
+    def context_marks(self) -> dict[str, Any]:
+        """What the result says of a context that was extended for it."""
+        extended = self.sampler.extended_context if has(self.sampler, ExtendsContext) else None
+        return {} if extended is None else {"context": dict(extended)}
+
     def more_settings(self) -> dict[str, Any]:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""
         asked, turns = self.asked, self.pipeline.source.recipe.turns if self.pipeline.source is not None else None
@@ -254,8 +266,7 @@ def evaluate_batch(opened: Opened, batch: Batch) -> Judged:
 
 def asked_so_far(sampler: Sampler) -> dict[str, float]:
     """What a server was asked through this sampler, in this process, by name; empty for one that asks none."""
-    usage = getattr(sampler, "usage", None)
-    return dict(usage.to_json()) if usage is not None else {}
+    return dict(sampler.usage.to_json()) if has(sampler, CountsRequests) else {}
 
 
 def halves_of_batch(batch: Batch) -> Sequence[Batch]:

@@ -102,6 +102,23 @@ class RecipeName(_Name):
                 yield f"{before}{path.name}", "a run" if run else "a folder"
 
 
+class SuiteName(_Name):
+    """A suite of the package or of a plugin, or a suite's file."""
+
+    def known(self, app: App, incomplete: str) -> Iterable[tuple[str, str]]:
+        """Names, then the files that lie where the typed path leads to."""
+        from callwright.measuring.suites.finding import known_suites
+
+        if "/" not in incomplete:
+            for name in known_suites(app.registry):
+                yield name, "a suite of benchmarks"
+        typed = Path(incomplete)
+        folder = typed if incomplete.endswith("/") else typed.parent
+        before = incomplete[: len(incomplete) - len(incomplete.rpartition("/")[2])]
+        for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
+            yield f"{before}{path.name}", "a file"
+
+
 # Options ------------------------------------------------------------------------------------------------------------
 
 

@@ -116,6 +116,22 @@ def allow(
     return True
 
 
+def agree(loaded: LoadedTable, found: Sequence[Wish], *, yes: bool, more_than: str) -> None:
+    """Go on only if ``found``, which a file asks for beside what it is for, may be.
+
+    An answer *always* is kept for this text in this folder. Raises :class:`callwright.UsageError` for a refusal.
+    """
+    key = _key(Path(loaded.source).parent, loaded.text or "")
+    if key in _trusted():
+        return
+    if yes:
+        _show(f"{loaded.source} asks for more than {more_than}, which --yes allows:", found)
+        return
+    _show(f"{loaded.source} did not come with Callwright, and it asks for more than {more_than}:", found)
+    if _ask(loaded):
+        _remember([key])
+
+
 def _show(headline: str, found: Sequence[Wish]) -> None:
     """Print exactly what is asked for: nothing left out or replaced but what a terminal would obey."""
     lines = [headline, *(f"  {wish}" for wish in found)]

@@ -29,7 +29,7 @@ from callwright.walk.calls.handles import room_of, shows_handles, with_handles
 from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
-from callwright.walk.limits import StopReason
+from callwright.walk.limits import StopReason, limits_for
 from callwright.walk.openings.opening import begins_with_user, told
 from callwright.walk.prompt import described
 from callwright.walk.tasks import Task
@@ -67,7 +67,8 @@ class TurnsElsewhere(Protocol):
 class Conversation:
     """One episode of a task and the messages that a model has seen and written in it.
 
-    The episode ends by ``conditions.limits``. The task's user, if it has one, is asked each time that the model answers
+    The episode ends by ``conditions.limits``, that of a task of one turn (:data:`callwright.walk.limits.ONE_TURN`) with
+    its first completion. The task's user, if it has one, is asked each time that the model answers
     without calls; it hears the text of the answer, the thought taken out. It lives here, wherever the session does.
     The session is given back when the episode is over. Raises :class:`callwright.errors.DataError` for a user that does
     not exist or cannot talk about the task.
@@ -87,6 +88,8 @@ class Conversation:
         observation_role: Literal["tool", "user"] = "tool",
         native: bool = False,
     ) -> None:
+        limits = limits_for(task.facts, conditions.limits)
+        conditions = conditions if limits is conditions.limits else evolve(conditions, limits=limits)
         self.task, self.parser, self.conditions = task, parser, conditions
         self._stated = task
         self._first = tuple(messages) if observation_role == "tool" else as_user_message(messages)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -26,6 +26,10 @@ from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Corpus, Task
 from callwright.walk.users.said import Said
+
+if TYPE_CHECKING:
+    from callwright.plugins import Registry
+    from callwright.walk.users.kinds import UserKinds
 
 #: What a benchmark may need that is not part of this package: files or code of others that the user points at, or a
 #: component. ``judge``, ``embedder``, ``search`` and ``user`` are components whose choice changes the numbers.
@@ -159,6 +163,25 @@ class JudgesTogether(Protocol):
 
 
 @runtime_checkable
+class PlaysUsers(Protocol):
+    """What a benchmark adds whose users reach for something, such as a model that plays them."""
+
+    @property
+    def users(self) -> Mapping[str, Mapping[str, Any]]:
+        """Options by the name of a kind of user; they take the place of those that tasks state, as a recipe's do
+        (:class:`callwright.walk.users.kinds.UserKinds`). Whoever makes the benchmark stated them.
+        """
+
+
+def users_of(benchmark: Benchmark, registry: Registry) -> UserKinds:
+    """The users of a benchmark's tasks, by a registry."""
+    from callwright.walk.users.kinds import UserKinds, kinds_of
+
+    given = benchmark.users if isinstance(benchmark, PlaysUsers) else {}
+    return UserKinds(registry, given) if given else kinds_of(registry)
+
+
+@runtime_checkable
 class ReadsAnswerFiles(ReadsAnswers, Protocol):
     """What a benchmark adds that knows whole files, or folders, in which its official program leaves answers."""
 
@@ -289,16 +312,36 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
     )
 
 
-def about(made: Benchmark) -> dict[str, Any]:
-    """What a result says of its benchmark; ``counts`` are figures that are no shares, of its attribute of that name."""
+def about(made: Benchmark, judged: Iterable[Judged] | None = None) -> dict[str, Any]:
+    """What a result says of its benchmark; ``counts`` are figures that are no shares, of its attribute of that name.
+
+    With ``judged``, the judgements that a table is made of, a part of the tasks is a reason, too.
+    """
     counts = list(getattr(made, "counts", ()))
+    why = [*made.unofficial, *(() if judged is None else unanswered(made, judged))]
     return {
         "name": made.name,
         "version": made.version,
-        "official": not made.unofficial,
-        "why": list(made.unofficial),
+        "official": not why,
+        "why": why,
         **({"counts": counts} if counts else {}),
     }
+
+
+def unanswered(made: Benchmark, judged: Iterable[Judged]) -> list[str]:
+    """Which tasks nothing is known of, in a sentence; none where each has a judgement that counts."""
+    known: dict[str, set[str]] = {}
+    for one in judged:
+        if one.judgement.masked is None:
+            known.setdefault(one.category, set()).add(one.task)
+    sizes = made.categories
+    whole, held = sum(sizes.values()), sum(map(len, known.values()))
+    if held >= whole:
+        return []
+    lacking = [category for category in sizes if category not in known]
+    named = ", ".join(lacking[:4]) + (f" and {len(lacking) - 4} more" if len(lacking) > 4 else "")
+    without = f"; none of {named}" if lacking and len(lacking) < len(sizes) else ""
+    return [f"{held:,} of {whole:,} tasks were answered and judged{without}"]
 
 
 def judged_of(row: Mapping[str, Any]) -> Judged | None:
@@ -365,7 +408,6 @@ class CorpusBenchmark:
         return found
 
     def category_of(self, task: Task) -> str:
-        """``depth N``."""
         return f"depth {task.depth}"
 
     def judge(self, task: Task, attempt: Attempt) -> Judgement:

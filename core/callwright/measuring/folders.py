@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from callwright.errors import DataError
+from callwright.errors import DataError, near_path
 from callwright.measuring.rows import Row, rewards_of, verdict_of
 from callwright.training.run_folder import Run
 from callwright.training.summary import summarise
@@ -73,7 +73,9 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
     """
     settings = Run(path).read_json(SETTINGS) if path.is_dir() else None
     if not isinstance(settings, dict):
-        raise DataError(f"{path} is no evaluation: it has no {SETTINGS}; callwright evaluate -o {path} makes one")
+        raise DataError(
+            f"{path} is no evaluation: it has no {SETTINGS}; callwright evaluate -o {path} makes one{near_path(path)}"
+        )
     verdicts, places = [], []
     rewards: dict[tuple[str, int], float] = {}
     try:
@@ -91,7 +93,15 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
     result = Run(path).read_json(RESULT)
     result = result if isinstance(result, dict) else {}
     stated = {key: result[key] for key in ("benchmark", "values") if isinstance(result.get(key), dict)}
-    return Evaluated(path, name or _name_of(settings, path), settings, verdicts, places, rewards, stated)
+    return Evaluated(
+        path,
+        name or checkpoint_name(settings.get("sampler"), path.resolve().name),
+        settings,
+        verdicts,
+        places,
+        rewards,
+        stated,
+    )
 
 
 def _row(line: bytes, number: int, path: Path) -> Row:
@@ -104,13 +114,13 @@ def _row(line: bytes, number: int, path: Path) -> Row:
     return row
 
 
-def _name_of(settings: Mapping[str, Any], path: Path) -> str:
-    sampler = settings.get("sampler")
+def checkpoint_name(sampler: Any, otherwise: str) -> str:
+    """What tables call a checkpoint: the model of a sampler's settings, else the sampler with its options."""
     if not isinstance(sampler, Mapping):
-        return path.resolve().name
+        return otherwise
     for option in _NAMING:
         stated = sampler.get(option)
         if isinstance(stated, str) and stated:
             return stated
     options = [f"{key}={value}" for key, value in sampler.items() if key != "name"]
-    return " ".join([str(sampler.get("name", path.resolve().name)), *options[:2]])
+    return " ".join([str(sampler.get("name", otherwise)), *options[:2]])

@@ -17,12 +17,16 @@ from callwright.errors import UnknownName
 
 @frozen
 class Column:
-    """A heading, the benchmark by the beginning of its name, and the name of the value. ``count``: no percentage."""
+    """A heading, the benchmark by the beginning of its name, and the name of the value. ``count``: no percentage.
+
+    ``otherwise`` is another place of the same figure: a benchmark of its own may measure what is a part of another.
+    """
 
     heading: str
     benchmark: str
     value: str
     count: bool = False
+    otherwise: tuple[str, str] | None = None
 
 
 @frozen
@@ -41,11 +45,12 @@ class Template:
 
 
 def _value(results: Mapping[str, Mapping[str, Any]], column: Column) -> float | None:
-    for benchmark, result in results.items():
-        if benchmark.startswith(column.benchmark):
-            found = _named(result, column.value)
-            if found is not None:
-                return found
+    for wanted, name in ((column.benchmark, column.value), column.otherwise or ("", "")):
+        for benchmark, result in results.items():
+            if wanted and benchmark.startswith(wanted):
+                found = _named(result, name)
+                if found is not None:
+                    return found
     return None
 
 
@@ -67,28 +72,31 @@ def _columns(benchmark: str, *named: tuple[str, str]) -> tuple[Column, ...]:
 _DEPTHS = _columns(
     "depthbench", ("Overall Acc", "overall"), *((f"{depth}-Step", f"depth {depth}") for depth in range(7))
 )
+#: Of both versions, and not of bfcl-multi-turn, whose ``overall`` is another figure.
+_WHOLE_BFCL = "bfcl-v"
 _BFCL = _columns(
-    "bfcl",
+    _WHOLE_BFCL,
     ("Overall", "overall"),
-    ("Non-Live AST", "non_live_ast"),
+    ("Non-Live AST", "non-live AST"),
     ("Live", "live"),
-    ("Multiturn", "multi_turn"),
+    ("Multiturn", "multi-turn"),
     ("Relevance", "relevance"),
     ("Irrelevance", "irrelevance"),
 )
 _BFCL_TOOLRL = _columns(
-    "bfcl",
+    _WHOLE_BFCL,
     ("Overall Acc", "overall"),
-    ("Non-Live AST Acc", "non_live_ast"),
-    ("Non-Live Exec Acc", "non_live_exec"),
+    ("Non-Live AST Acc", "non-live AST"),
+    ("Non-Live Exec Acc", "non-live exec (ToolRL; in no aggregate)"),
     ("Live Acc", "live"),
-    ("Multi Turn Acc", "multi_turn"),
+    ("Multi Turn Acc", "multi-turn"),
     ("Relevance Detection", "relevance"),
     ("Irrelevance Detection", "irrelevance"),
 )
 _EXEC = "Non-Live Exec is in the aggregate of neither version of BFCL, and is not measured here"
+_TURNS = ("bfcl-multi-turn", "overall")
 _PROVE_THREE = (
-    Column("BFCL MT", "bfcl", "multi_turn"),
+    Column("BFCL MT", _WHOLE_BFCL, "multi-turn", otherwise=_TURNS),
     Column("TAU2", "tau2", "domains"),
     Column("T-Eval", "t-eval", "overall"),
 )
@@ -139,8 +147,8 @@ _TEMPLATES: Final = (
                 ("MT Miss Param", "multi_turn_miss_param"),
                 ("MT Miss Func", "multi_turn_miss_func"),
                 ("MT Long Ctx", "multi_turn_long_context"),
-                ("MT Overall", "multi_turn"),
             ),
+            Column("MT Overall", _WHOLE_BFCL, "multi-turn", otherwise=_TURNS),
             *_columns("tau2", ("Airline", "airline"), ("Retail", "retail"), ("Telecom", "telecom"), ("Avg", "domains")),
         ),
         "Avg of tau2-bench is the mean of the three domains, as the printed rows are",
@@ -173,11 +181,11 @@ def template_named(name: str) -> Template:
     return TEMPLATES[name]
 
 
-def shown(column: Column, value: float | None) -> str:
+def shown(column: Column, value: float | None, decimals: int = 2) -> str:
     """A value as the papers print it: a percentage with two decimals, or a mean number."""
     if value is None:
         return "–"
-    return f"{value:.2f}" if column.count else f"{100 * value:.2f}"
+    return f"{value:.2f}" if column.count else f"{100 * value:.{decimals}f}"
 
 
 def table_of(

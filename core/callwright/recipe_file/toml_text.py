@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 _KEY = r'(?:"[^"]*"|\'[^\']*\'|[A-Za-z0-9_-]+)'
-_TABLE_LINE = re.compile(rf"\s*\[\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
+_TABLE_LINE = re.compile(rf"\s*\[\[?\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 
 
@@ -65,10 +65,17 @@ def find_line(text: str, path: Sequence[str]) -> int | None:
     table: tuple[str, ...] = ()
     wanted = tuple(path)
     best: int | None = None
+    listed: dict[tuple[str, ...], int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         header = _TABLE_LINE.match(line)
         if header:
             table = _split_key(header[1])
+            if line.lstrip().startswith("[["):  # the next entry of a list of tables
+                listed[table] = listed.get(table, -1) + 1
+            for length in range(len(table), 0, -1):
+                if table[:length] in listed:
+                    table = (*table[:length], str(listed[table[:length]]), *table[length:])
+                    break
             if table == wanted:
                 return number
             if best is None and table[: len(wanted)] == wanted:

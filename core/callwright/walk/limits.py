@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol, get_args, runtime_checkable
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from callwright.errors import UsageError
 
@@ -99,6 +100,17 @@ class TurnLimits:
 
 #: One completion, and nothing after it.
 SINGLE_TURN = TurnLimits(assistant_turns=1, user_turns=1)
+
+
+#: Among a task's facts, as ``true``: it is answered in one completion, whatever turns other tasks of a run have.
+ONE_TURN: Final = "one_turn"
+
+
+def limits_for(facts: Mapping[str, Any], limits: TurnLimits) -> TurnLimits:
+    """The limits of a task with these facts in a run with those limits: a single turn for one that says so."""
+    if facts.get(ONE_TURN) is not True or limits.single:
+        return limits
+    return evolve(limits, assistant_turns=1, user_turns=1)
 
 
 def limits_of(corpus: object) -> TurnLimits:

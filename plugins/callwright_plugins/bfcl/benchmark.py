@@ -16,6 +16,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.bfcl.aggregation import table
+from callwright_plugins.bfcl.multi_turn.package import FOLDER
 from callwright_plugins.bfcl.multi_turn.suite import MultiTurn
 from callwright_plugins.bfcl.reading import folder_of
 from callwright_plugins.bfcl.single_turn.suite import CalledAsWritten, SingleTurn
@@ -42,9 +43,9 @@ class BfclCorpus(Corpus):
         self._given = version, data, package
         self.version = VERSIONS[version]
         folder = folder_of(data, self.version)
-        self.single_turn = SingleTurn(version, folder)
         turns = None if package is None else MultiTurn(version, folder, package)
-        #: Several turns and steps where there are entries of several turns; of a single-turn one the first counts.
+        self.single_turn = SingleTurn(version, folder, marked=turns is not None)
+        #: Several turns and steps where there are entries of several turns; the others say that they have one.
         self.limits: TurnLimits = SINGLE_TURN if turns is None else turns.limits
         #: Category -> what makes its tasks and judges them.
         self.parts: Mapping[str, Part] = {
@@ -93,6 +94,8 @@ class BfclCorpus(Corpus):
 class Bfcl:
     """A version of BFCL. Options: ``data``, the folder with its files; ``package``, its wheel, for multi-turn entries.
 
+    ``package`` may be left out where ``data`` holds the classes, too, as ``callwright benchmark get`` leaves it.
+
     Raises :class:`callwright.UsageError` without ``data``, for data of another version, and for another ``version``.
     """
 
@@ -109,6 +112,8 @@ class Bfcl:
                 f"{self.name} reads BFCL's files: name their folder with --data DIR; callwright benchmark get "
                 f"{self.name} --data DIR fetches them"
             )
+        if package is None and (Path(data) / FOLDER).is_dir():
+            package = data
         self.corpus = BfclCorpus(self.of.name, str(data), None if package is None else str(package))
 
     @property

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from attrs import frozen
 
 from callwright.measuring.sources.source import Source
+from callwright_plugins.bfcl.multi_turn.package import FOLDER
 
 #: What a category asks: calls of one function, of one among several, several calls, no call, any call, several turns.
 Kind = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "multi_turn"]
@@ -40,7 +41,8 @@ _TURNS: Final = dict.fromkeys(
 
 def _source(release: str, sha256: str, size: int) -> Source:
     file = f"bfcl_eval-{release}-py3-none-any.whl"
-    return Source("bfcl-eval", file, sha256, size, {"bfcl_eval/data/": ""}, "Apache-2.0")
+    take = {"bfcl_eval/data/": "", f"{FOLDER}/": FOLDER}  # the files, and the classes of several turns
+    return Source("bfcl-eval", file, sha256, size, take, "Apache-2.0")
 
 
 V3: Final = Version(

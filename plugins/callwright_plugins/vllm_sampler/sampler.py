@@ -14,6 +14,7 @@ from attrs import frozen
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive
+from callwright.episodes.long_context import Extension, extension_of
 from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, MissingExtra, UsageError
@@ -59,6 +60,10 @@ class VLLMSampler:
     ``seeds`` gives every completion a seed of its own, without which they cannot be sampled again (vLLM's CPU build
     fails on them). ``sampling`` are further parameters (``{"top_p": 0.95}``). ``concurrency``, ``retries``,
     ``timeout`` and ``api_key_env`` are those of the server.
+
+    ``yarn`` extends the context for this evaluation: a factor, or ``{factor, original}``
+    (:func:`callwright.episodes.long_context.extension_of`), which the engine is given as ``hf_overrides`` and
+    ``max_model_len``. A server is started with them, so there it is refused with what to start it with.
     """
 
     name = "vllm"
@@ -81,6 +86,7 @@ class VLLMSampler:
         retries: int = 5,
         timeout: float = 600.0,
         api_key_env: str = "VLLM_API_KEY",
+        yarn: Any = None,
     ) -> None:
         if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise UsageError(f"'max_new_tokens' must be a whole number, 1 or more, not {max_new_tokens!r}")
@@ -89,6 +95,18 @@ class VLLMSampler:
         if structured is not None:
             structural_tags(structured, {})  # a form that has none is refused here
         self._model, self._engine_options = model, dict(engine or {})
+        self._extension: Extension | None = None
+        if yarn is not None:
+            self._extension = extension_of(yarn, _text_config(model), model)
+            overrides = {"rope_parameters": self._extension.parameters}
+            if base_url is not None:
+                raise UsageError(
+                    "'yarn' is for vLLM in this process; a server is started with --hf-overrides "
+                    f"'{json.dumps(overrides)}' --max-model-len {self._extension.positions}"
+                )
+            if clash := sorted({"hf_overrides", "max_model_len"} & self._engine_options.keys()):
+                raise UsageError(f"'yarn' sets the engine's {' and '.join(clash)}, which 'engine' says otherwise")
+            self._engine_options |= {"hf_overrides": overrides, "max_model_len": self._extension.positions}
         self._tokenizer_folder = tokenizer or model
         self._template = (tools_in_template, dict(chat_template_options or {}))
         self._max_new_tokens, self._structured = max_new_tokens, structured
@@ -105,6 +123,11 @@ class VLLMSampler:
                 timeout=timeout,
             )
         self._made: tuple[ChatCodec, OfflineEngine | ServerEngine] | None = None
+
+    @property
+    def extended_context(self) -> Mapping[str, Any] | None:
+        """By what the model's context is extended, for results."""
+        return None if self._extension is None else self._extension.to_json()
 
     @property
     def usage(self) -> Usage | None:
@@ -264,6 +287,20 @@ def read_tokenizer(folder: str) -> Any:
         return AutoTokenizer.from_pretrained(folder, local_files_only=Path(folder).is_dir())
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} has no tokenizer that can be read here: {error}") from error
+
+
+def _text_config(model: str) -> Mapping[str, Any]:
+    """What a model's configuration says of its text part. Raises :class:`callwright.errors.DataError`."""
+    try:
+        from transformers import AutoConfig
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the sampler 'vllm'", "train", error.name or "transformers") from error
+    try:
+        found = AutoConfig.from_pretrained(model, local_files_only=Path(model).is_dir())
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{model} has no configuration that can be read here: {error}") from error
+    stated: Mapping[str, Any] = found.get_text_config().to_dict()
+    return stated
 
 
 def end_ids(folder: Path) -> frozenset[int]:

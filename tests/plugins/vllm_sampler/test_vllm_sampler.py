@@ -122,6 +122,20 @@ def engine(monkeypatch: pytest.MonkeyPatch, model: Path) -> Any:
     return types.SimpleNamespace(heard=heard, state=state)
 
 
+def test_the_engine_is_told_to_extend_its_context(engine: Any, model: Path, pipeline: Any) -> None:
+    sampler = cw.sampler("vllm", model=str(model), yarn=2.0)
+    sampler.sample(requests_of(pipeline, 1), temperature=0)
+    (made,) = engine.heard["made"]
+    parameters = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 2.0, "original_max_position_embeddings": 16384}
+    assert made["max_model_len"] == 32768
+    assert made["hf_overrides"] == {"rope_parameters": parameters}
+    assert sampler.extended_context["positions"] == 32768  # type: ignore[attr-defined]
+    with pytest.raises(cw.UsageError, match="max_model_len, which 'engine' says otherwise"):
+        cw.sampler("vllm", model=str(model), yarn=2.0, engine={"max_model_len": 100})
+    with pytest.raises(cw.UsageError, match=r"--hf-overrides .*yarn.* --max-model-len 32768"):
+        cw.sampler("vllm", model=str(model), yarn=2.0, base_url="http://127.0.0.1:9/v1")
+
+
 def test_offline_completions_keep_their_ids(engine: Any, model: Path, pipeline: Any) -> None:
     sampler = cw.sampler("vllm", model=str(model), engine={"enforce_eager": True}, sampling={"top_p": 0.9})
     requests = requests_of(pipeline)

@@ -15,9 +15,13 @@ from callwright.walk.tasks import Task
 from callwright_plugins.bfcl.multi_turn.calls import parsed_expression
 from callwright_plugins.bfcl.multi_turn.decoding import NotDecoded, call_parts
 from callwright_plugins.bfcl.single_turn.checking import Language
+from callwright_plugins.bfcl.single_turn.java_source import java_call
 
 _NAME: Final = re.compile(r"\s*([A-Za-z_$][\w$.]*)\s*\(")
 _ARGUMENT: Final = re.compile(r"\s*([A-Za-z_$][\w$]*)\s*=(?!=)\s*")
+_WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
+#: Words of JavaScript that the official program does not keep, as they are no names.
+_NO_NAMES: Final = frozenset({"false", "null", "this", "super", "undefined"})
 _PAIRS: Final[Mapping[str, str]] = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -85,7 +89,9 @@ def decoded_text(text: str, version: str, language: Language) -> list[dict[str, 
     text = text.strip("`\n ")
     text = text if text.startswith("[") else "[" + text
     text = text if text.endswith("]") else text + "]"
-    if language != "Python":
+    if language == "Java":
+        return [java_call(text[1:-1])]
+    if language == "JavaScript":
         return [_source_call(text[1:-1])]
     text = text.strip("[]'") if version == "v3" else text.strip().strip("'")
     try:
@@ -99,7 +105,10 @@ def decoded_text(text: str, version: str, language: Language) -> list[dict[str, 
 
 
 def _source_call(text: str) -> dict[str, dict[str, Any]]:
-    """The call of a Java or JavaScript text, ``name(key = value, …)``: values stay source texts, quotes come off."""
+    """The call of a JavaScript text, ``name(key = value, …)``: values stay source texts, quotes come off.
+
+    A single word without a name stands under ``"None"``, where the official program keeps it.
+    """
     named = _NAME.match(text)
     if not named:
         raise NotDecoded("no call")
@@ -107,6 +116,12 @@ def _source_call(text: str) -> dict[str, dict[str, Any]]:
     for part in _parts(text, named.end()):
         stated = _ARGUMENT.match(part)
         if not stated:
+            word = part.strip()
+            if not _WORD.fullmatch(word) or word in _NO_NAMES:
+                continue
+            if "None" in arguments:
+                raise NotDecoded("two arguments without a name")
+            arguments["None"] = word
             continue
         value = part[stated.end() :].strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":

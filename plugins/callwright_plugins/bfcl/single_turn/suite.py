@@ -20,6 +20,7 @@ from callwright.measuring.benchmark import Judgement
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
+from callwright.walk.limits import ONE_TURN
 from callwright.walk.openings.opening import Opening
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.bfcl.reading import Entry, read_entries
@@ -33,10 +34,14 @@ UNDECODED: Final = "ast_decoder:decoder_failed"
 
 
 class SingleTurn:
-    """The single-turn categories of ``v3`` or ``v4`` in a folder that holds its files."""
+    """The single-turn categories of ``v3`` or ``v4`` in a folder that holds its files.
 
-    def __init__(self, version: str, folder: Path) -> None:
+    ``marked``: tasks say that they are of one turn, for runs that have others, too.
+    """
+
+    def __init__(self, version: str, folder: Path, *, marked: bool = False) -> None:
         self.version, self.folder = version, folder
+        self._facts = {ONE_TURN: True} if marked else {}
         self._tasks: dict[str, list[Task]] = {}
         self._rules: dict[str, Rules] = {}
 
@@ -60,7 +65,7 @@ class SingleTurn:
         """The tasks of a category, in the order of its file."""
         if category not in self._tasks:
             entries = [entry for entry in self.entries.values() if entry.category == category]
-            self._tasks[category] = [_task(entry, self.environment) for entry in entries]
+            self._tasks[category] = [_task(entry, self.environment, self._facts) for entry in entries]
         return self._tasks[category]
 
     def answer(self, row: Mapping[str, Any], task: Task, parser: Parser) -> Attempt | None:
@@ -138,7 +143,7 @@ def _in_source(parameter: Mapping[str, Any], language: str) -> str:
     return f"{parameter.get('description', '')} (source text of a {language} value: {kind})".strip()
 
 
-def _task(entry: Entry, environment: Environment) -> Task:
+def _task(entry: Entry, environment: Environment, facts: Mapping[str, Any]) -> Task:
     program = _program(entry)
     spoken = [one for one in entry.messages if one["role"] != "system"]
     system = [one["content"] for one in entry.messages if one["role"] == "system"]
@@ -156,7 +161,7 @@ def _task(entry: Entry, environment: Environment) -> Task:
         structure=program.structure,
         returns=program.returns,
         program=None if kind_of(entry.category) == "relevance" else program,
-        facts={"category": entry.category, "names": names_of(entry)},
+        facts={"category": entry.category, "names": names_of(entry), **facts},
         opening=Opening(history=history) if history else None,
     )
 

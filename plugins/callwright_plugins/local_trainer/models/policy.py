@@ -11,10 +11,11 @@ from typing import Any, Final, Literal
 import torch
 from attrs import field, frozen
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from callwright.episodes.codec import ChatCodec, PlainCodec
+from callwright.episodes.long_context import Extension, extension_of
 from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
 from callwright.language.messages import Message
@@ -151,16 +152,19 @@ def load_policy(
     compact: Callable[[Task], str] | None = None,
     form: Literal["auto", "chat", "compact"] = "auto",
     template_options: Mapping[str, Any] | None = None,
+    yarn: Any = None,
 ) -> Policy:
-    """Read a Hugging Face directory; nothing is downloaded and no code of it is run.
+    """Read a Hugging Face directory; nothing is downloaded and no code of it is run. ``yarn``: see :func:`extended`.
 
-    Raises :class:`callwright.errors.DataError` if it is not there or does not hold a causal language model.
+    Raises :class:`callwright.errors.DataError` if it is not there or does not hold a causal language model, and
+    :class:`callwright.UsageError` where its context cannot be extended.
     """
     check_folder(folder)
     try:
         with _without_bars():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+            more = {} if yarn is None else {"config": extended(folder, yarn)[0]}
+            model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32, **more)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{folder} cannot be loaded as a causal language model: {error}") from error
     note = read_note(folder)
@@ -172,6 +176,26 @@ def load_policy(
     return Policy(
         model, tokenizer, device, dtype, form, compact, str(note.get("corpus", "")), dict(template_options or {})
     )
+
+
+def extended(folder: Path, yarn: Any) -> tuple[Any, Extension]:
+    """The configuration of a model directory with its context extended by YaRN, and what that is.
+
+    Raises :class:`callwright.errors.DataError` for a directory without one and :class:`callwright.UsageError` where it
+    cannot be extended (:func:`callwright.episodes.long_context.extension_of`).
+    """
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{folder} has no configuration that can be read: {error}") from error
+    text = config.get_text_config()
+    found = extension_of(yarn, text.to_dict(), str(folder))
+    if hasattr(text, "rope_parameters"):
+        text.rope_parameters = {**text.rope_parameters, **found.parameters}
+    else:  # transformers before 5 has the base apart
+        text.rope_scaling = {name: value for name, value in found.parameters.items() if name != "rope_theta"}
+    text.max_position_embeddings = found.positions
+    return config, found
 
 
 @contextmanager

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
+from callwright.capability import has
 from callwright.episodes.driving import drive
 from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.errors import UsageError
 from callwright.plugins import Registry
 from callwright.walk.completion import Completion
+from callwright.walk.corpora.capabilities import WritesPrompts
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import generate
 from callwright_plugins.local_trainer.models.policy import (
     NOTE,
     Policy,
+    extended,
     load_policy,
     model_folder,
     pick_device,
@@ -94,7 +97,9 @@ class LocalModelSampler:
 
     ``prompt``: ``chat`` (messages, through the chat template if there is one), ``compact`` (the short prompt of
     ``corpus``, which is a name or a corpus) or ``auto`` (as the model was trained). ``rows`` completions are sampled at
-    a time. Raises :class:`callwright.errors.DataError` if there is no model in ``model``. The model is read when first
+    a time. ``yarn`` extends the context for this evaluation: a factor, or ``{factor, original}``
+    (:func:`callwright.episodes.long_context.extension_of`). Raises :class:`callwright.errors.DataError` if there is no
+    model in ``model`` and :class:`callwright.UsageError` where ``yarn`` does not fit it. The model is read when first
     asked.
     """
 
@@ -112,6 +117,7 @@ class LocalModelSampler:
         corpus: Any = None,
         chat_template_options: dict[str, Any] | None = None,
         rows: int = 256,
+        yarn: Any = None,
         registry: Registry | None = None,
     ) -> None:
         for option, value in (("max_new_tokens", max_new_tokens), ("threads", threads), ("rows", rows)):
@@ -124,7 +130,14 @@ class LocalModelSampler:
         self._corpus = corpus
         self._registry = registry
         self._max_new_tokens, self._rows = max_new_tokens, rows
+        self._yarn = yarn
+        self._extension = None if yarn is None else extended(self._folder, yarn)[1]
         self._sampler: PolicySampler | None = None
+
+    @property
+    def extended_context(self) -> Mapping[str, Any] | None:
+        """By what the model's context is extended, for results."""
+        return None if self._extension is None else self._extension.to_json()
 
     def sample(
         self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
@@ -160,6 +173,7 @@ class LocalModelSampler:
             compact=self._compact(),
             form=self._options["form"],
             template_options=self._template_options,
+            yarn=self._yarn,
         )
 
     def _compact(self) -> Callable[[Task], str] | None:
@@ -168,5 +182,4 @@ class LocalModelSampler:
             if not self._registry.knows("corpus", corpus):
                 return None
             corpus = self._registry.create("corpus", corpus)
-        make: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)
-        return make
+        return corpus.prompt_text if has(corpus, WritesPrompts) else None

@@ -1,0 +1,1 @@
+"""Suites: the benchmarks of somebody's tables with their settings, and the numbers that were printed."""
