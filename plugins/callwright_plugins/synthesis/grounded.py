@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -24,6 +24,7 @@ from callwright_plugins.synthesis.gates import gate
 from callwright_plugins.synthesis.gates.gate import GATES, Gate
 from callwright_plugins.synthesis.gates.naming import BackTranslated
 from callwright_plugins.synthesis.spares import ASKED, OF_KIND, SPARE, compare_with_spares, spare_places, spares_for
+from callwright_plugins.synthesis.splitting import Split
 
 #: The longest reference has three queries, each with a question, and a turn for each call and each answer.
 LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
@@ -38,7 +39,8 @@ class Grounded:
     ``knobs`` are those of :class:`.blueprints.knobs.Knobs`, by name. ``cache`` is a folder for what exploring came to;
     ``scenario``, ``seeds`` and ``calls`` (for each seed) are what is explored. Tools of a server that destroy something
     are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them, and ``spares`` (a
-    share of what is asked for) are planned beside, which take the place of those that do not.
+    share of what is asked for) are planned beside, which take the place of those that do not. ``split`` is
+    what to hold out (:class:`.splitting.Split`), as a table; without it all tasks are to learn from.
 
     The recipe's teacher has the words; ``words = "scripted"`` leaves these to the grammar. With ``back_translated`` it
     reads, in the role ``judge`` and without the plan, what users say: what it reads as something else is rejected.
@@ -57,6 +59,7 @@ class Grounded:
         seeds: Sequence[int] = (0, 1),
         calls: int | None = None,
         allow_destructive: bool = False,
+        split: Mapping[str, Any] | None = None,
         words: str = "",
         back_translated: bool = False,
         spares: float = SPARES,
@@ -88,6 +91,7 @@ class Grounded:
         self.cache = Path(cache) if cache else None
         self.gates, self.scenario, self.seeds, self.calls = gates, scenario, tuple(seeds), calls
         self.allow_destructive, self.spares = allow_destructive, spares
+        self.split = None if split is None else Split.from_json(split)
         self.knobs = Knobs.from_json(knobs)
 
     def plan(self, materials: Materials) -> list[Unit]:
@@ -151,3 +155,9 @@ class Grounded:
         if not self.gates:
             return [None] * len(made)
         return compare_with_spares(made)
+
+    def splits(self, rows: Iterable[Mapping[str, Any]], seed: int) -> Sequence[str | Rejected]:
+        """What is held out, if anything is."""
+        if self.split is None:
+            return [str(row["split"]) for row in rows]
+        return self.split.of(rows, seed)

@@ -37,7 +37,7 @@ from callwright.training.ledger.owner import LOCK, owned
 from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.run_folder import Run, describe_process, write_atomically
 from callwright.training.synthesis.mixture import Mixture, kind_of
-from callwright.training.synthesis.synthesizer import LimitsEpisodes
+from callwright.training.synthesis.synthesizer import LimitsEpisodes, SplitsTasks
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
 from callwright.training.synthesis.work import (
     Job,
@@ -253,6 +253,8 @@ class Synthesis:
             for place, said in zip(places, self._compared(_Accepted(jobs, units, places)), strict=True)
             if said is not None
         }
+        splits = self._splits(units, [place for place in places if place not in gone])
+        gone |= {place: said.to_json() for place, said in splits.items() if isinstance(said, Rejected)}
         if self._mixture is not None:
             stay = ((place, units[place]["accepted"]["row"]) for place in places if place not in gone)
             over = self._mixture.verdicts([(place, row["id"], kind_of(row)) for place, row in stay])
@@ -262,13 +264,35 @@ class Synthesis:
         yields.kept = yields.accepted - len(gone)
         limits = self.here.synthesizer.limits if isinstance(self.here.synthesizer, LimitsEpisodes) else None
         about = {"synthesizer": self.here.synthesizer.name, "seed": self.here.loaded.table.seed}
-        own = (units[place]["accepted"]["row"] for place in places if place not in gone)
+        taken = [place for place in places if place not in gone]
+        own = ({**units[place]["accepted"]["row"], **_in(splits.get(place))} for place in taken)
         rows = chain(own, () if self._mixture is None else self._mixture.rows)
         write_rows(
             self._file, self._of_own_ids(rows), limits=limits, about=about, trust=True, registry=self.here.registry
         )
         self._write_rejected(jobs, units, gone)
         return self._write_manifest(yields)
+
+    def _splits(self, units: _Units, places: Sequence[int]) -> dict[int, str | Rejected]:
+        """The splits of tasks by their places, where the synthesizer says what they are."""
+        synthesizer = self.here.synthesizer
+        if not isinstance(synthesizer, SplitsTasks):
+            return {}
+        rows = (units[place]["accepted"]["row"] for place in places)
+        try:
+            said = list(synthesizer.splits(rows, self.here.loaded.table.seed))
+        except CallwrightError:
+            raise
+        except Exception as error:
+            raise ComponentError(
+                f"the synthesizer {synthesizer.name!r}, splitting, raised {type(error).__name__}: {error}"
+            ) from error
+        if len(said) != len(places) or not all(isinstance(one, Rejected) or (one and type(one) is str) for one in said):
+            raise ComponentError(
+                f"the synthesizer {synthesizer.name!r} split {len(places)} tasks and gave {said!r:.80}; it must give "
+                "the name of a split or a Rejected for each"
+            )
+        return dict(zip(places, said, strict=True))
 
     def _compared(self, made: _Accepted) -> Sequence[Rejected | None]:
         name = self.here.synthesizer.name
@@ -336,6 +360,10 @@ class Synthesis:
         if whole and all(_digest(self.folder / name) == digest for name, digest in found["files"].items()):
             return found
         return None
+
+
+def _in(split: str | Rejected | None) -> dict[str, str]:
+    return {"split": split} if isinstance(split, str) else {}
 
 
 def _given(opened: Opened) -> Opened:

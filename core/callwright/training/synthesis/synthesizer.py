@@ -10,7 +10,7 @@ unit, and threads, processes and Ray make the same tasks as a loop does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
@@ -82,3 +82,11 @@ class LimitsEpisodes(Protocol):
     @property
     def limits(self) -> TurnLimits:
         """How long episodes of its tasks may become."""
+
+
+@runtime_checkable
+class SplitsTasks(Protocol):
+    """A synthesizer that says what is held out for evaluation."""
+
+    def splits(self, rows: Iterable[Mapping[str, Any]], seed: int) -> Sequence[str | Rejected]:
+        """The split of each task that is left, by its row, or why it can be in none. ``rows`` are read once."""

@@ -392,10 +392,12 @@ class _Talk:
 
 
 def _answer(done: Done) -> Answer:
-    """What the last call came to. Forms that return all that a turn calls (chats do) may return that instead."""
+    """What the last call came to. Forms that return all calls of a turn (chats do) may return more of the last ones:
+    how many of them are made in one turn is the policy's.
+    """
     if not done.calls:
         return Answer()
-    return Answer((done.value,), others=(tuple(done.values),) if len(done.values) > 1 else ())
+    return Answer((done.value,), others=tuple(tuple(done.values[-most:]) for most in range(2, len(done.values) + 1)))
 
 
 def _may_be_told(name: str, value: Any) -> bool:
