@@ -1,6 +1,6 @@
 """Failures of tools in synthesised conversations: which are recovered from, given up on, and which are neither.
 
-    python benchmarks/recoveries.py --cache knowledge [--each 1.5]
+    python benchmarks/recoveries.py --cache knowledge [--each 2.5]
 
 For every environment it plans conversations, several for each failure (a tool and a code) that exploring met, plays
 them and holds them against the gates. A failure counts as *recovered from* where an accepted conversation makes up for
@@ -40,7 +40,7 @@ def failures_in(blueprint: Blueprint) -> Iterator[tuple[Cell, str]]:
 
 
 @click.command()
-@click.option("--each", default=1.5, show_default=True, help="Conversations for each failure that was met.")
+@click.option("--each", default=2.5, show_default=True, help="Conversations for each failure that was met.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--calls", default=1200, show_default=True, help="Calls of exploring, for each seed.")
 @click.option("--cache", metavar="FOLDER", help="Where knowledge of the environments is kept.")

@@ -25,6 +25,8 @@ _PLAIN_FRAMES: Final[Mapping[Mood, Frame]] = {"order": frame("please {f}."), "th
 _THINGS: Final = 0.35
 _JOINED: Final = 0.45
 _SAME: Final = 0.8
+#: How often a phrase with places for what is told is rather taken than one without.
+_PLACED: Final = 0.8
 
 
 @frozen
@@ -181,6 +183,8 @@ class Writer:
         lively = phrases[:-1] if around.mood == "order" else phrases
         if around.own:
             lively = [one for one in lively if " me" not in one.parts[0]] or lively
+        if (placed := [one for one in lively if one.arguments]) and self.random.random() < _PLACED:
+            lively = placed
         chosen = phrases[-1] if self.plainly or not lively else self.random.choice(lively)
         for number, part in enumerate(chosen.parts):
             if number % 2:

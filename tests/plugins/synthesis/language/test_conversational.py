@@ -1,0 +1,131 @@
+"""What makes a request one of a conversation: the same thing again, one and several, phrases that ship."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from tests.plugins.synthesis.dialogue.talks import MATERIALS, OFFERED, blueprint, fetching, stage
+
+import callwright as cw
+from callwright.language.program import Call, Reference
+from callwright.plugins import default_registry
+from callwright.tools.spec import ToolSpec
+from callwright_plugins.mcp_environments import TOOLS
+from callwright_plugins.synthesis.dialogue.conversation import converse
+from callwright_plugins.synthesis.dialogue.words import persona_of, style_of
+from callwright_plugins.synthesis.language.environments import grammar_for, phrases_for
+from callwright_plugins.synthesis.language.grammar import Grammar
+from callwright_plugins.synthesis.language.overrides import check_phrases
+from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.styles import Style
+from callwright_plugins.synthesis.language.wordlists.personas import GREETINGS
+
+REGISTRY = default_registry()
+
+
+def account(place: int, key: str) -> Call:
+    return Call(place, "get_account", {"account_id": key})
+
+
+def test_a_thing_that_was_told_of_last_is_the_same(bank: Any) -> None:
+    plan = Plan((account(0, "A00001"), Call(1, "list_transactions", {"account_id": "A00001", "limit": 3})))
+    texts = [bank.grammar.render(plan, Style(names="never"), seed).text for seed in range(20)]
+    assert sum("the same account" in text and text.count("A00001") == 1 for text in texts) >= 10, texts
+    assert all(bank.grammar.parse(text) == plan for text in texts)
+
+
+def test_the_same_thing_is_the_last_one_of_its_kind(bank: Any) -> None:
+    changed = Plan((account(0, "A00001"), account(1, "A00002"), Call(2, "list_transactions", {"account_id": "A00001"})))
+    for seed in range(20):
+        text = bank.grammar.render(changed, Style(names="never", ellipsis=False), seed).text
+        assert "the same account" not in text
+        assert bank.grammar.parse(text) == changed
+
+
+def test_what_a_turn_before_was_told_of_is_the_same_in_a_later_one(bank: Any) -> None:
+    plan, earlier = Plan((Call(0, "list_transactions", {"account_id": "A00001"}),)), (account(0, "A00001"),)
+    texts = {bank.grammar.render(plan, Style(), seed, earlier=earlier).text for seed in range(20)}
+    short = [text for text in texts if "the same account" in text]
+    assert short
+    for text in short:
+        assert bank.grammar.parse(text, earlier) == plan
+        assert bank.grammar.readings(text) == (), "nothing was told of before"
+        (other,) = bank.grammar.readings(text, (account(0, "A00009"),))
+        assert other != plan
+        assert bank.grammar.readings(text, (Call(0, "list_payees", {"customer_id": "C00001"}),)) == ()
+
+
+def test_one_is_not_several() -> None:
+    properties = {"nights": {"type": "integer"}, "people": {"type": "integer"}}
+    grammar = Grammar({"book_room": ToolSpec("book_room", "", {"type": "object", "properties": properties})})
+    for nights in (1, 2):
+        plan = Plan((Call(0, "book_room", {"nights": nights}),))
+        texts = [grammar.render(plan, Style(), seed).text for seed in range(30)]
+        words = [match[1] for text in texts if (match := re.search(r"\b(nights?)\b\.?", text.partition("ook")[2]))]
+        assert set(words) == ({"night"} if nights == 1 else {"nights"}), texts
+        assert all(grammar.parse(text) == plan for text in texts)
+
+
+def test_a_thing_inside_of_a_result_is_said_without_its_id() -> None:
+    shop = cw.environment("shopping")
+    grammar = grammar_for(shop, REGISTRY)
+    path = ("products", 0, "variants", 3, "variant_id")
+    calls = (Call(0, "compare_products", {"product_ids": ["P00001", "P00002"]}),)
+    plan = Plan((*calls, Call(1, "add_to_cart", {"variant_id": Reference(0, path)})))
+    texts = [grammar.render(plan, Style(), seed).text for seed in range(12)]
+    assert sum("the fourth of the variants of the first of the products" in text for text in texts) >= 6
+    assert all(grammar.parse(text) == plan for text in texts)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_phrases_that_ship_fit_their_tools_and_are_used(name: str) -> None:
+    environment = cw.environment(name)
+    shipped = phrases_for(environment, REGISTRY)
+    check_phrases(shipped, environment.tools, name)
+    grammar = grammar_for(environment, REGISTRY)
+    assert grammar is grammar_for(environment, REGISTRY)
+    for tool in environment.tools:
+        if not environment.tools[tool].hidden:
+            own = grammar.lexicon.own(tool, "order")
+            assert any(not one.arguments for one in own), f"{tool} cannot be asked for when nothing is told"
+            if tool in shipped:
+                said = {" ".join(one.parts[::2]).split(" ")[0] for one in own}
+                assert said & {text.split(" ")[0] for text in shipped[tool]}, tool
+
+
+def test_several_environments_as_one_have_the_phrases_of_each() -> None:
+    together = REGISTRY.create("environment", "crm+email")
+    found = phrases_for(together, REGISTRY)
+    assert found
+    assert set(found) <= set(together.tools)
+    assert set(phrases_for(cw.environment("email"), REGISTRY).values()) <= set(found.values())
+
+
+def test_what_is_optional_is_never_held_back(bank: Any) -> None:
+    paying = {"from_account_id": "A00001", "to_account_id": "A00002", "amount_cents": 2500, "auth_token": "T1"}
+    plan = Plan((Call(0, "transfer_funds", {**paying, "description": "rent", "convert": True}),))
+    held: set[str] = set()
+    for level in ("missing", "minimal"):
+        for seed in range(10):
+            query = bank.grammar.render(plan, Style(information=level, names="never"), seed)  # type: ignore[arg-type]
+            held |= {one.argument for one in query.withheld}
+            assert query.said.calls[0].arguments.items() >= {"description": "rent", "convert": True}.items()
+    assert held == set(paying)
+
+
+def test_greetings_come_once() -> None:
+    greetings = {one.lower() for register in GREETINGS.values() for one in register}
+    greeted = 0
+    for seed in range(0, 400, 10):
+        task = converse(blueprint(stage(("open_gate", {})), stage(("list_parcels", {}))), MATERIALS, seed, "t")
+        assert isinstance(task, cw.Task)
+        first, later = (one["query"].lower() for one in task.facts["stages"])
+        greeted += any(first.startswith(one) for one in greetings)
+        assert not any(later.startswith(f"{one} ") for one in greetings), later
+    assert greeted
+    persona = persona_of(blueprint(fetching()))
+    assert any(style_of(persona, "complete", seed, first=True).greets for seed in range(20))
+    assert not any(style_of(persona, "complete", seed, first=False).greets for seed in range(20))
+    assert OFFERED
