@@ -21,10 +21,11 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 # Tiny tensors gain nothing from threads, and two busy processes with many threads each lose a lot.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo reproduce check test lint types tests lowest newest mutants chaos install clean
+.PHONY: help demo docs reproduce check test lint types tests lowest newest mutants chaos install clean
 
 help:
 	@echo "make demo    train a small policy from scratch on the CPU; the report ends up in $(RUN)/report.html"
+	@echo "make docs    the documentation as a site with a search and a reference, in build/site"
 	@echo "make reproduce    what the rewards do: every run of docs/reproduction.md, hours on two cores; goes on where it stopped"
 	@echo "make check   lint, types, and the quick tests of what changed: under a minute"
 	@echo "make test    lint, types and tests"
@@ -35,6 +36,10 @@ help:
 
 demo: $(VENV)/.train
 	$(BIN)/callwright run $(RECIPE) --output $(RUN)
+
+docs: $(VENV)/.dev
+	PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "The site is in build/site. To read and search it: $(BIN)/python -m http.server -d build/site"
 
 reproduce: $(VENV)/.train
 	$(BIN)/python benchmarks/reproduce.py --output $(STUDY) --workers $(WORKERS)

@@ -8,6 +8,9 @@ from callwright import plugins as plugins
 from callwright import tools as tools
 from callwright import training as training
 from callwright import walk as walk
+from callwright.columns import ColumnScorer as ColumnScorer
+from callwright.columns import score_frame as score_frame
+from callwright.columns import scorer as scorer
 from callwright.environments.isolated.environment import isolated as isolated
 from callwright.environments.isolated.process import SessionLimits as SessionLimits
 from callwright.environments.paging import page as page

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -93,6 +94,30 @@ class RecipeError(UsageError):
 
 class DataError(UsageError):
     """A file that the user named is missing, unreadable or not in the stated format."""
+
+
+def cannot_read(path: str | Path, error: OSError | EOFError) -> DataError:
+    """The error about a file or folder that cannot be opened; one that is not there has the nearest name that is."""
+    reason = getattr(error, "strerror", None) or error
+    return DataError(
+        f"{path} cannot be read: {reason}{near_path(path) if isinstance(error, FileNotFoundError) else ''}"
+    )
+
+
+def near_path(path: str | Path) -> str:
+    """``". Did you mean 'runs/demo'?"`` for a path that does not exist, ``""`` where nothing beside it is spelt so."""
+    path = Path(path)
+    if path.exists():
+        return ""
+    for missing in (path, *path.parents):  # the first part that is not there: what is below it cannot be
+        if missing.parent.is_dir():
+            try:
+                beside = sorted(entry.name for entry in missing.parent.iterdir())
+            except OSError:
+                return ""
+            close = difflib.get_close_matches(missing.name, beside[:1000], n=1, cutoff=0.6)
+            return f". Did you mean {str(missing.with_name(close[0]))!r}?" if close and missing.name else ""
+    return ""
 
 
 class SessionInUse(UsageError):

@@ -197,7 +197,6 @@ class Pipeline:
         )
 
     def score(self, attempt: Attempt) -> Reward:
-        """Attempt -> reward."""
         return self.tell(attempt, self.reward.score_attempt(attempt))
 
     def scoring(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:

@@ -2087,6 +2087,41 @@ class HoldsARule(Measure):
         self.rule = lambda judgement: judgement
 
 
+# Capabilities: a member that is nearly one of them --------------------------------------------------------------------
+
+MISSPELT = {
+    "parser": (Form, "takes_handle"),
+    "environment": (World, "user_tool"),
+    "reward component": (Right, "setups"),
+    "reward recipe": (type(sound_recipe()), "schedule"),
+    "sampler": (Script, "observations_role"),
+    "trainer": (SimpleNamespace, "groups"),
+    "corpus": (Tasks, "prompt_texts"),
+    "benchmark": (Measure, "judge_togethers"),
+    "synthesizer": (Prices, "limitss"),
+    "teacher": (Echo, "concurency"),
+    "user": (Pollster, "liness"),
+}
+
+
+def _misspelt(kind: str) -> Callable[[], Any]:
+    base, name = MISSPELT[kind]
+
+    def made() -> Any:
+        misspelt = type(base.__name__, (base,), {name: lambda self: None})
+        if kind != "reward recipe":
+            return misspelt()
+        whole = sound_recipe()
+        object.__setattr__(whole, "__class__", misspelt)
+        return whole
+
+    return made
+
+
+for _kind in MISSPELT:
+    case(_kind, "check_capabilities", "is nearly")(_misspelt(_kind))
+
+
 # The tests ------------------------------------------------------------------------------------------------------------
 
 SOUND: list[tuple[str, Callable[[], Any]]] = [

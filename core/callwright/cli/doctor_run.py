@@ -11,7 +11,7 @@ import click
 from attrs import define, field
 
 from callwright.commands.safe_text import say
-from callwright.errors import DataError
+from callwright.errors import DataError, near_path
 from callwright.machines.model_server.reply_cache import REPLIES, damage_of
 from callwright.training.ledger.account import LEDGER, TASKS
 from callwright.training.ledger.owner import owned
@@ -66,6 +66,8 @@ class Findings:
 def doctor_run(folder: Path, repair: bool, as_json: bool) -> None:
     """Look over a folder, and repair it if asked to. Status 1 if something is damaged and stays so."""
     if not ((folder / "recipe.toml").is_file() or (folder / "settings.json").is_file()):
+        if not folder.exists():
+            raise DataError(f"{folder}: there is no such folder{near_path(folder)}")
         raise DataError(f"{folder} holds neither a run (recipe.toml) nor an evaluation (settings.json)")
     if not repair:
         found = look_over(folder)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from callwright.capability import has, members
 from callwright.cli.environments import (
     clock_option,
     draw_diff,
@@ -20,11 +21,11 @@ from callwright.cli.environments import (
     make_environment,
     open_in_time,
     read_arguments,
-    scenarios_of,
     session_options,
 )
 from callwright.commands.app import App
 from callwright.commands.options import ComponentName
+from callwright.environments.capabilities import Diffs, Forks, Helps, Resets, helpers_of, scenarios_of
 from callwright.errors import CallwrightError, UsageError
 from callwright.tools.reading import schema_at
 
@@ -99,6 +100,10 @@ def _lines(prompt: str, interactive: bool) -> Iterable[str]:
         yield line
 
 
+#: What the words ask of a session; the others need one that can be forked.
+_NEEDS: Final[dict[str, type[Any]]] = {":diff": Diffs, ":reset": Resets, ":helper": Helps}
+
+
 class Shell:
     """What the shell knows between two lines."""
 
@@ -129,7 +134,7 @@ class Shell:
             arguments = read_arguments(None, (), rest)
         else:
             arguments = read_arguments(self.environment.tools.get(tool), shlex.split(rest))
-        forked = self.session.fork() if hasattr(self.session, "fork") else None
+        forked = self.session.fork() if has(self.session, Forks) else None
         outcome = self.session.call(tool, arguments)
         draw_outcome(outcome, self.session.diff(forked) if forked is not None else {})
         self._hear(outcome.value)
@@ -147,8 +152,11 @@ class Shell:
             click.echo(session.digest())
         elif word not in _WORDS:
             raise UsageError(f"there is no {word}; :help lists what there is")
-        elif not hasattr(session, "fork"):
-            raise UsageError(f"{word} needs an environment whose sessions can be forked")
+        elif not has(session, _NEEDS.get(word, Forks)):
+            lacks = [f"{name}()" for name in members(_NEEDS.get(word, Forks)) if not hasattr(session, name)]
+            raise UsageError(
+                f"{word} needs {' and '.join(lacks)}, which sessions of {self.environment.name} do not have"
+            )
         elif word == ":diff":
             draw_diff(session.diff())
         elif word == ":undo":
@@ -160,7 +168,7 @@ class Shell:
         elif word in (":user", ":wait"):
             self._let_pass(word, *rest[:1])
         elif word == ":helper":
-            helpers = getattr(self.environment, "helpers", {})
+            helpers = helpers_of(self.environment)
             if not helpers or not rest:
                 raise UsageError(f"name one: {', '.join(helpers)}" if helpers else "it has no helper tools")
             outcome = session.helper(rest[0], read_arguments(helpers.get(rest[0]), rest[1:]))
@@ -219,7 +227,7 @@ class Shell:
         elif before[0] == ":reset":
             words = scenarios_of(self.environment)
         elif before[0] == ":helper" and len(before) == 1:
-            words = getattr(self.environment, "helpers", {})
+            words = helpers_of(self.environment)
         elif before[0] in self.environment.tools:
             words = self._arguments(before[0], word, {part.partition("=")[0] for part in before[1:]})
         else:

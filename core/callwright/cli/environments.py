@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from attrs import frozen
 
+from callwright.capability import has
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.options import ComponentName
+from callwright.environments.capabilities import Forks, scenarios_of
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment, Outcome
@@ -82,11 +84,6 @@ def make_environment(
         given["scale"] = scale
     made: Environment = registry.create("environment", name, **given)
     return made
-
-
-def scenarios_of(environment: Environment) -> list[str]:
-    """The names of an environment's scenarios, where it has names for them."""
-    return list(getattr(environment, "scenarios", ()))
 
 
 @click.command("list")
@@ -257,7 +254,7 @@ def call(
     try:
         if state is not None:
             load_state(session, Path(state))
-        before = session.fork() if hasattr(session, "fork") else None
+        before = session.fork() if has(session, Forks) else None
         outcome = session.call(tool, arguments)
         if state is not None:
             write_state(session, Path(state))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve, frozen
 
+from callwright.capability import has
 from callwright.commands.pipelines import benchmark_pipeline, make_benchmark, make_pipeline, make_sampler
 from callwright.commands.safe_text import say
 from callwright.episodes.sampling import ConversesConcurrently
@@ -24,7 +25,7 @@ from callwright.training.evaluation import Plan, Verdict, evaluated
 from callwright.training.verdicts import masked_verdict
 from callwright.walk.limits import TurnLimits, limits_of
 from callwright.walk.prompt import oracle_shots
-from callwright.walk.sampling import KeepsReplies
+from callwright.walk.sampling import CountsRequests, KeepsReplies
 from callwright.walk.tasks import usual_split
 
 if TYPE_CHECKING:
@@ -254,8 +255,7 @@ def evaluate_batch(opened: Opened, batch: Batch) -> Judged:
 
 def asked_so_far(sampler: Sampler) -> dict[str, float]:
     """What a server was asked through this sampler, in this process, by name; empty for one that asks none."""
-    usage = getattr(sampler, "usage", None)
-    return dict(usage.to_json()) if usage is not None else {}
+    return dict(sampler.usage.to_json()) if has(sampler, CountsRequests) else {}
 
 
 def halves_of_batch(batch: Batch) -> Sequence[Batch]:

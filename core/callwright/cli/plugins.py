@@ -64,7 +64,7 @@ def show(app: App, name: str, as_json: bool) -> None:
     if info is not None:
         found["plugin"] = _row(registry, info)
     if components:
-        found["components"] = [_component(kind, lazy) for kind, lazy in components]
+        found["components"] = [_component(registry, kind, lazy) for kind, lazy in components]
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
@@ -127,7 +127,7 @@ def _row(registry: Registry, info: PluginInfo) -> dict[str, Any]:
     return {**asdict(info), "hooks": list(info.hooks), "components": components, "events": events}
 
 
-def _component(kind: str, lazy: Lazy) -> dict[str, Any]:
+def _component(registry: Registry, kind: str, lazy: Lazy) -> dict[str, Any]:
     row: dict[str, Any] = {
         "kind": kind,
         "name": lazy.name,
@@ -136,6 +136,7 @@ def _component(kind: str, lazy: Lazy) -> dict[str, Any]:
         "extra": lazy.extra,
         "target": lazy.target if isinstance(lazy.target, str) else repr(lazy.target),
         "options": None,
+        "capabilities": {},
         "description": "",
     }
     from callwright.errors import CallwrightError
@@ -150,12 +151,30 @@ def _component(kind: str, lazy: Lazy) -> dict[str, Any]:
         parameters = inspect.signature(factory).parameters if callable(factory) else {}
     except (TypeError, ValueError):
         return row
+    row["capabilities"] = _capabilities(registry, kind, lazy)
     row["options"] = {
         name: None if parameter.default is inspect.Parameter.empty else repr(parameter.default)
         for name, parameter in parameters.items()
         if name != "registry" and parameter.kind is not inspect.Parameter.VAR_KEYWORD and kind != "command"
     }
     return row
+
+
+def _capabilities(registry: Registry, kind: str, lazy: Lazy) -> dict[str, str]:
+    """What a component offers beyond its kind, and what that is for. Made without a network or options."""
+    from callwright.testing.capabilities import CAPABILITIES, capabilities, declared, enables
+    from callwright.testing.services.network import no_connections
+
+    if kind not in CAPABILITIES:
+        return {}
+    try:
+        with no_connections():
+            made = lazy.make_stand_in()
+            made = registry.create(kind, lazy.name) if made is None else made
+    except Exception:  # it needs options, an extra or a server: what it would offer then is not known here
+        return {}
+    names = declared(kind, made)
+    return {one.__name__: enables(one) for one in capabilities(kind) if one.__name__ in names}
 
 
 def _prose(docstring: str) -> str:
@@ -189,4 +208,6 @@ def _draw(found: dict[str, Any]) -> None:
         console.print(text(_prose(part["description"]) or part["summary"]))
         for name, default in (part["options"] or {}).items():
             console.print(text(f"  {name}" + (" (must be given)" if default is None else f" = {default}")))
+        for name, meaning in part["capabilities"].items():
+            console.print(text(f"  has {name}: {_prose(meaning)}", "dim"))
         console.print()

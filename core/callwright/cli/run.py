@@ -47,8 +47,8 @@ def run(
 ) -> None:
     """Train by RECIPE: a TOML file, the name of a shipped recipe, or a run folder to go on with.
 
-    A run that was stopped or killed goes on where it was when the command is given its folder again, and ends in the
-    same bytes as if it had not been. At the end the run's report.html is written.
+    Given the folder of a run that was stopped or killed, the command resumes it. Resuming is deterministic: checkpoints
+    and logs are the same bytes as those of an uninterrupted run. At the end the run's report.html is written.
 
     A recipe that did not come with the package and starts programs or sends a variable somewhere is asked about first.
     """

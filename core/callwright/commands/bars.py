@@ -63,7 +63,6 @@ class Bars:
             self._progress.stop()
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
-        """A new bar."""
         if self._headline:
             self.say(self._headline)
             self._headline = ""
@@ -128,7 +127,6 @@ class Lines:
         self._line(f"about {_duration(left)} left")
 
     def say(self, text: str) -> None:
-        """The line itself."""
         say(text)
 
     def finish(self) -> None:

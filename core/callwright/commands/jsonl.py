@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from callwright.commands.row_files.remarks import key_twice
 from callwright.compression.packing import is_packed, packed, unpacked
-from callwright.errors import CallwrightError, DataError, RunError, UsageError
+from callwright.errors import CallwrightError, DataError, RunError, UsageError, cannot_read
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.
 _CHUNK: Final = 1 << 18
@@ -68,7 +68,7 @@ class RowFile:
                 self._raw.close()
             if isinstance(error, CallwrightError):
                 raise
-            raise DataError(f"{self._source} cannot be read: {error.strerror or error}") from error
+            raise cannot_read(self._source, error) from error
         return self
 
     @property

@@ -24,7 +24,6 @@ class Pace:
     most: int = ROWS
 
     def __call__(self) -> int:
-        """How many rows."""
         return self.rows
 
     def learn(self, rows: int, seconds: float) -> None:

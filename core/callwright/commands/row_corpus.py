@@ -38,7 +38,6 @@ class RowCorpus:
         raise UnknownName("split", split, self.splits)
 
     def task(self, task_id: str) -> Task:
-        """Never there."""
         raise UnknownName("task", task_id, ())
 
 

@@ -97,7 +97,6 @@ class TimedSession(Session):
         return call
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """One call."""
         return self._within(tool, lambda: self.inner.call(tool, arguments))
 
     def moved(self, name: str, *given: Any) -> None:
@@ -113,7 +112,6 @@ class TimedSession(Session):
         return self._within("what a user knows", lambda: knowledge_of(self.inner, entity))
 
     def digest(self) -> str:
-        """The digest."""
         return self._within("the digest of a session", self.inner.digest)
 
     def close(self) -> None:

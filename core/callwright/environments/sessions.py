@@ -94,12 +94,10 @@ class AwaitedSession(Session):
         self.inner = inner
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """One call."""
         outcome: Outcome = finished(self.inner.call(tool, arguments))
         return outcome
 
     def digest(self) -> str:
-        """The digest."""
         digest: str = finished(self.inner.digest())
         return digest
 

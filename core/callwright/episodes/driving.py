@@ -2,7 +2,7 @@
 
 An engine of texts (a sampler) drives :class:`callwright.episodes.Conversation`, one of token ids
 :class:`callwright.episodes.TokenEpisode`; what follows is the same for both. An episode whose session or engine failed
-is begun again up to ``retries`` times, then left masked.
+is retried up to ``retries`` times, then left masked.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from callwright.capability import has
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import ComponentError, InfrastructureFailure
 from callwright.language.messages import Message
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import StopReason
+from callwright.walk.users.user import Waits
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -186,7 +188,7 @@ def _drive(
 
 
 def _waits(episode: Episode) -> bool:
-    return getattr(episode, "waits", False) is True
+    return has(episode, Waits) and episode.waits is True
 
 
 def _lanes() -> ThreadPoolExecutor:

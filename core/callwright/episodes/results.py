@@ -7,10 +7,11 @@ from typing import Final
 
 from attrs import evolve
 
+from callwright.capability import has
 from callwright.environments.telling import printable, tell
 from callwright.errors import ComponentError, DataError
 from callwright.language.messages import Message
-from callwright.language.parser import Parser
+from callwright.language.parser import Parser, WritesResults
 from callwright.language.program import handle_of
 from callwright.walk.trace import CallRecord
 from callwright.walk.turn import Turn
@@ -22,21 +23,19 @@ LEFT_OUT: Final = "[the results of these calls are too long and were left out]"
 def observation_messages(parser: Parser, turn: Turn, first: int | None = None) -> tuple[Message, ...]:
     """The messages that follow a turn with calls.
 
-    A parser may offer a method ``observe(turn)`` that returns a text, for one message of the role ``tool``, or a list
-    of messages, as :class:`callwright.Message` or in the wire format. Without it there is one message of the role
-    ``tool`` for each call: compact JSON with the id and name of the call and its ``result`` (of a partial one with a
-    ``warning``), or an ``error`` with code and message. With ``first``, results have handles, which begin with that
-    number (:mod:`callwright.walk.calls.handles`).
+    A parser that :class:`callwright.language.parser.WritesResults` writes them itself. Otherwise there is one message
+    of the role ``tool`` for each call: compact JSON with the id and name of the call and its ``result`` (of a partial
+    one with a ``warning``), or an ``error`` with code and message. With ``first``, results have handles, which begin
+    with that number (:mod:`callwright.walk.calls.handles`).
 
     Raises :class:`callwright.errors.ComponentError` if ``observe`` raises or returns something else: a bug of the
     parser.
     """
-    observe = getattr(parser, "observe", None)
-    if observe is None:
+    if not has(parser, WritesResults):
         steps = turn.trace.records if turn.trace is not None else ()
         return tuple(Message.tool(describe_step(step, first)) for step in steps)
     try:
-        made = observe(turn)
+        made = parser.observe(turn)
     except Exception as error:
         raise ComponentError(
             f"parser {parser.name!r} raised {type(error).__name__} in 'observe': {error}. This is a bug of the parser"

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from attrs import evolve
 
+from callwright.capability import has
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.driving import Do, Episode, answer_of, answered, do_here, drive, drive_alone, goes_on
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import ComponentError
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
-from callwright.walk.sampling import AskedOneByOne, Sampler, SamplingRequest, offers_tools
+from callwright.walk.sampling import AskedOneByOne, ChoosesRole, Sampler, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def converse(
 
     ``conditions`` are the pipeline's unless given; their seed is what samples are drawn with. A sampler without a
     method ``converse`` is only held to the limits of turns, and its completions to what it says of them
-    (``truncated``): its tokens cannot be counted here. An episode whose session failed is begun again up to ``retries``
+    (``truncated``): its tokens cannot be counted here. An episode whose session failed is retried up to ``retries``
     times, then left masked.
     """
     conditions = pipeline.conditions if conditions is None else conditions
@@ -179,7 +180,7 @@ def _another_number(sampler: str, n: int, requests: int) -> ComponentError:
 
 def role_of(sampler: Sampler) -> Literal["tool", "user"]:
     """In which role a sampler wants to see the results of calls."""
-    return "tool" if getattr(sampler, "observation_role", "user") == "tool" else "user"
+    return "tool" if has(sampler, ChoosesRole) and sampler.observation_role == "tool" else "user"
 
 
 # One request by itself ------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from callwright.capability import has
 from callwright.episodes.conversation import Conversation, TurnsElsewhere
 from callwright.episodes.results import fit_observation
 from callwright.episodes.token_line import TokenLine
@@ -52,12 +53,22 @@ class EngineOutput:
 
 
 @runtime_checkable
+class OpensText(Protocol):
+    """A codec whose generation prompt ends with what belongs to the completion's text, such as ``<think>``.
+
+    It is put before the text for parsing where the context ends with it; ids are not touched by it.
+    """
+
+    @property
+    def prefix_text(self) -> str:
+        """That end, or ``""``."""
+
+
+@runtime_checkable
 class Codec(Protocol):
     """Between messages and token ids: a chat template with its tokenizer, or a plain form of text.
 
-    A codec may also have ``prefix_text``: the end of the generation prompt that belongs to the completion's text, such
-    as an opened ``<think>`` block. It is put before the text for parsing where the context ends with it; ids are not
-    touched by it.
+    One whose generation prompt opens the completion's text is :class:`OpensText`, too.
     """
 
     @property
@@ -245,7 +256,7 @@ class TokenEpisode:
 
     def _opened(self) -> str:
         """The codec's ``prefix_text`` if the context ends with it: templates may leave it out after results."""
-        prefix = str(getattr(self.codec, "prefix_text", ""))
+        prefix = self.codec.prefix_text if has(self.codec, OpensText) else ""
         if not prefix:
             return ""
         return prefix if self.codec.text(self.line.end[-4 * len(prefix) :]).endswith(prefix) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -73,6 +73,35 @@ class TakesHandles(Protocol):
     @property
     def takes_handles(self) -> bool:
         """Whether texts that are handles of earlier results stand for these."""
+
+
+@runtime_checkable
+class WritesResults(Protocol):
+    """What a form adds that has its own way to show a model the results of calls; by default each is one message."""
+
+    def observe(self, turn: Any) -> Any:
+        """What follows a turn (:class:`callwright.walk.Turn`) with calls: a text, for one message of the role ``tool``.
+
+        Or a list of messages, as :class:`callwright.Message` or in the wire format of chat completions.
+        """
+
+
+@runtime_checkable
+class SpeaksToUsers(Protocol):
+    """What a form adds in which a model talks with a user otherwise than by an answer without a call."""
+
+    @property
+    def speaking(self) -> str:
+        """How it does, in a sentence of the system prompt."""
+
+
+@runtime_checkable
+class HasLimits(Protocol):
+    """What a form adds whose bounds can be set: the kit then tries smaller ones."""
+
+    @property
+    def limits(self) -> ParseLimits:
+        """What it accepts at most."""
 
 
 @runtime_checkable

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from callwright.capability import has
 from callwright.language.envelope import split_thought
+from callwright.language.parser import SpeaksToUsers
 from callwright.language.program import Program
 from callwright.language.thoughts import begins_inside
 
@@ -36,8 +38,8 @@ _USUAL: Final = "What you write in an answer without a call, your thought aside,
 
 
 def speaking(parser: Parser) -> str:
-    """How a model talks with the user of its task in a form: its attribute ``speaking``, where it has one."""
-    return str(getattr(parser, "speaking", _USUAL))
+    """How a model talks with the user of its task in a form."""
+    return parser.speaking if has(parser, SpeaksToUsers) else _USUAL
 
 
 def _without_thought(text: str) -> str:

@@ -59,7 +59,6 @@ class SerialExecutor(ClosingExecutor):
 
     @contextmanager
     def places(self, work: ChunkWork[State, Chunk, Result]) -> Iterator[list[Callable[[Chunk], Result]]]:
-        """One: this thread."""
         yield [partial(work.run, work.prepare())]
 
 

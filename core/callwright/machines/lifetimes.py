@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from callwright.capability import Closes, SetsUp, has
 from callwright.machines import event_loop
 
 #: How long everything may take to close when the interpreter leaves, in seconds.
@@ -48,7 +49,7 @@ async def call(function: Any, *arguments: Any) -> Any:
 
 def has_one(thing: Any) -> bool:
     """Whether a thing is to be set up or closed at all."""
-    return hasattr(thing, "setup") or hasattr(thing, "close")
+    return has(thing, SetsUp) or has(thing, Closes)
 
 
 async def opened(thing: Any) -> None:
@@ -62,9 +63,8 @@ async def opened(thing: Any) -> None:
         life = _lives[id(thing)] = _Life(thing)
     async with life.turn:
         if not life.is_open:
-            setup = getattr(thing, "setup", None)
-            if setup is not None:
-                await call(setup)
+            if has(thing, SetsUp):
+                await call(thing.setup)
             life.is_open = True
 
 
@@ -72,9 +72,8 @@ async def _closed(life: _Life) -> None:
     async with life.turn:
         if life.is_open and not life.holders:
             life.is_open = False
-            close = getattr(life.thing, "close", None)
-            if close is not None:
-                await call(close)
+            if has(life.thing, Closes):
+                await call(life.thing.close)
     if not life.holders and not life.is_open:
         _lives.pop(id(life.thing), None)
 

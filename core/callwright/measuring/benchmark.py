@@ -388,7 +388,6 @@ class CorpusBenchmark:
         return found
 
     def category_of(self, task: Task) -> str:
-        """``depth N``."""
         return f"depth {task.depth}"
 
     def judge(self, task: Task, attempt: Attempt) -> Judgement:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from callwright.errors import DataError
+from callwright.errors import DataError, near_path
 from callwright.measuring.rows import Row, rewards_of, verdict_of
 from callwright.training.run_folder import Run
 from callwright.training.summary import summarise
@@ -73,7 +73,9 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
     """
     settings = Run(path).read_json(SETTINGS) if path.is_dir() else None
     if not isinstance(settings, dict):
-        raise DataError(f"{path} is no evaluation: it has no {SETTINGS}; callwright evaluate -o {path} makes one")
+        raise DataError(
+            f"{path} is no evaluation: it has no {SETTINGS}; callwright evaluate -o {path} makes one{near_path(path)}"
+        )
     verdicts, places = [], []
     rewards: dict[tuple[str, int], float] = {}
     try:

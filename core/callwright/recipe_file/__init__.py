@@ -24,7 +24,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from callwright.errors import RecipeError, UnknownName
+from callwright.errors import RecipeError, UnknownName, near_path
 from callwright.recipe_file.toml_text import find_line as find_line
 from callwright.recipe_file.toml_text import locate as locate
 from callwright.recipe_file.toml_text import write_toml as write_toml
@@ -440,4 +440,6 @@ def find_recipe(name: str) -> Path:
         return shipped[path.stem]
     if path.is_dir():
         raise RecipeError(f"{name} is a folder; a recipe is a TOML file")
+    if (near := near_path(path)) and (path.suffix == ".toml" or path.parent != Path()):
+        raise RecipeError(f"{name}: there is no such file{near}")
     raise RecipeError(f"{name}: there is no such file. {UnknownName('shipped recipe', path.stem, shipped)}")

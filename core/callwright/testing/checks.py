@@ -14,6 +14,7 @@ from attrs import field, frozen
 from callwright.conformance import ExpectsFailures
 from callwright.errors import UnknownName, UsageError
 from callwright.plugins import KINDS
+from callwright.testing.capabilities import CAPABILITIES, misspelt
 from callwright.testing.services.network import checked_as
 
 #: Where the checks of a kind are: ``module:tuple of functions``.
@@ -60,7 +61,6 @@ class Check:
         return self.name
 
     def __call__(self, component: Any) -> None:
-        """Check a component."""
         known = component.expected_failures.get(self.name) if isinstance(component, ExpectsFailures) else None
         placed = checked_as(component, self.name)
         if placed is None:
@@ -84,6 +84,8 @@ def checks_for(kind: str, **context: Any) -> list[Check]:
         raise UnknownName("kind of component", kind, KINDS)
     module, _, name = _PLACES[kind].partition(":")
     functions: tuple[Callable[..., None], ...] = getattr(importlib.import_module(module), name)
+    if kind in CAPABILITIES:
+        functions = (*functions, _spelt(kind))
     taken = {function: list(inspect.signature(function).parameters)[1:] for function in functions}
     known = sorted({name for names in taken.values() for name in names})
     for given in context:
@@ -97,6 +99,14 @@ def checks_for(kind: str, **context: Any) -> list[Check]:
         )
         for function in functions
     ]
+
+
+def _spelt(kind: str) -> Callable[[Any], None]:
+    def check_capabilities(component: Any) -> None:
+        """No public member is nearly one of a capability of the kind, so that nothing is declared in vain."""
+        misspelt(kind, component)
+
+    return check_capabilities
 
 
 def check_component(

@@ -9,9 +9,9 @@ from callwright.environments.hazards.policy import Hazards
 from callwright.errors import CannotExpress, UnknownName
 from callwright.language.messages import Message
 from callwright.language.program import Program, plain
-from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere
+from callwright.testing.registries import registry_in_use
 from callwright.testing.sample import SampleForm
 from callwright.tools.validation import validate
 from callwright.training.demonstrations import Demonstrates, References
@@ -131,7 +131,7 @@ def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:
 
 def check_full_reward(corpus: Corpus, limit: int = _LIMIT) -> None:
     """Written in the form ``json``, a reference program gets every point of ``tier``, where both are installed."""
-    registry = default_registry()
+    registry = registry_in_use()
     if "tier" not in registry.names("reward recipe") or "json" not in registry.names("parser"):
         return
     recipe, parser = registry.create("reward recipe", "tier"), registry.create("parser", "json")

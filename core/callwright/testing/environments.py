@@ -12,6 +12,8 @@ from io import StringIO
 from itertools import combinations
 from typing import Any, Final, get_args
 
+from callwright.capability import has
+from callwright.environments.capabilities import Forks, Resets
 from callwright.environments.clock import all_ended
 from callwright.environments.goals.comparing import compare, units
 from callwright.environments.knowledge.asking import knowledge_of
@@ -266,7 +268,7 @@ def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls
     """A forked session, where sessions can be forked, starts equal, goes on equal, and is apart from then on."""
     for scenario in scenarios:
         session: Any = open_session(environment, scenario, 6)
-        if not hasattr(session, "fork"):
+        if not has(session, Forks):
             return
         for number, (tool, arguments) in enumerate(drawn_calls(environment, scenario, calls)):
             other = session.fork()
@@ -289,7 +291,7 @@ def check_reset(environment: Environment, scenarios: Sequence[str] = ("",), call
     """A session that is reset, where sessions can be, has its first digest and answers as it did at first."""
     for scenario in scenarios:
         session: Any = open_session(environment, scenario, 7)
-        if not hasattr(session, "reset"):
+        if not has(session, Resets):
             return
         first = session.digest()
         script = drawn_calls(environment, scenario, calls)

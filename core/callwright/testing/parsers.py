@@ -10,8 +10,9 @@ from typing import Any, Final, get_args
 
 import attrs
 
+from callwright.capability import has
 from callwright.errors import CannotExpress
-from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits, Parser
+from callwright.language.parser import DEFAULT_LIMITS, FailureStage, HasLimits, ParseFailure, Parser
 from callwright.language.program import Call, Program, Reference, plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
 from callwright.testing.pickling import elsewhere
@@ -22,6 +23,8 @@ _CODE: Final = re.compile(r"[a-z][a-z0-9_]*")
 _NO_CALL: Final = re.compile(
     r"\b(no|without( a| any)?|not|never) ?-?((tool|function)s? ?-?)?(make )?(a )?call|empty list", re.I
 )
+_THOUGHT: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
+_TAGGED: Final = re.compile(r"<[^<>]{1,200}>")
 _PROGRAMS: Final = 150
 _MUTATIONS: Final = 400
 _MARKED: Final = Program((Call(0, "t", {"a": "MARK"}),))
@@ -156,7 +159,7 @@ def check_thought(parser: Parser) -> None:
 
 def check_limits(parser: Parser) -> None:
     """Beyond the limits on characters, calls and nesting the result is a failure, and ``render`` writes nothing."""
-    limits: ParseLimits = getattr(parser, "limits", DEFAULT_LIMITS)
+    limits = parser.limits if has(parser, HasLimits) else DEFAULT_LIMITS
     text = _rendered(parser, PLAIN) or ""
     _expect_limit(parser, text + " " * limits.characters, f"a text of more than {limits.characters} characters")
     many = Program(tuple(Call(number, "t") for number in range(limits.calls + 1)))
@@ -164,7 +167,7 @@ def check_limits(parser: Parser) -> None:
     _expect_refused(
         parser, Program((Call(0, "t", {"a": _nested(limits.nesting + 1)}),)), f"{limits.nesting + 2} levels"
     )
-    if not (attrs.has(type(parser)) and hasattr(parser, "limits")):
+    if not (attrs.has(type(parser)) and has(parser, HasLimits)):
         return
     lenient: Any = parser
     wide, narrow = Program(tuple(Call(n, "t") for n in range(4))), attrs.evolve(limits, calls=3)
@@ -189,9 +192,12 @@ def check_instructions(parser: Parser) -> None:
     text = parser.instructions()
     expect(isinstance(text, str) and text.strip() != "", "instructions() is empty: a model would not know the form")
     expect(parser.instructions() == text, "instructions() gave two different texts")
+    none = _rendered(parser, Program((), "one")) or _rendered(parser, NO_CALL)
+    written = "" if none is None else " ".join(_TAGGED.sub(" ", _THOUGHT.sub(" ", none)).split())
     expect(
-        _NO_CALL.search(text) is not None,
-        "instructions() does not say what to write when no call is to be made; a model would call something always",
+        _NO_CALL.search(text) is not None or (written != "" and written in " ".join(text.split())),
+        "instructions() does not say what to write when no call is to be made; a model would call something always. "
+        f"What render() writes then ({shown(written)}) has to stand there",
     )
 
 

@@ -28,7 +28,6 @@ class SampleForm:
     name: ClassVar[str] = "sample"
 
     def parse(self, text: str) -> Program | ParseFailure:
-        """Read a completion."""
         span = (0, len(text))
         if len(text) > self.limits.characters:
             return ParseFailure("limit", "too_long", "the text is longer than the limit", span)

@@ -9,9 +9,9 @@ from typing import Final
 
 from callwright.episodes.sampling import ConversesConcurrently
 from callwright.machines.model_server import run_to_end
-from callwright.plugins import default_registry
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere, refuses
+from callwright.testing.registries import registry_in_use
 from callwright.testing.sample import SampleForm, sample_tasks
 from callwright.walk.completion import Completion
 from callwright.walk.prompt import build_messages
@@ -173,7 +173,7 @@ SAMPLER_CHECKS: Final = (
 
 
 def _requests(tasks: Sequence[Task] | None) -> list[SamplingRequest]:
-    registry = default_registry()
+    registry = registry_in_use()
     form = registry.create("parser", "json") if "json" in registry.names("parser") else SampleForm()
     chosen = tasks if tasks is not None else sample_tasks()
     return [SamplingRequest(build_messages(task, form), task) for task in chosen]

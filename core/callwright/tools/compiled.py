@@ -201,7 +201,10 @@ def _close(schema: Any, *, top: bool = False, part: bool = False) -> Any:
 
 
 def _let_required_through(schema: dict[str, Any]) -> None:
-    """List what is required without being listed: nobody means that it must be given and may not be."""
+    """Declare properties that are required but not declared.
+
+    Read literally, such a schema asks for a property and forbids it, so no call would be valid.
+    """
     required, properties = schema.get("required"), schema.setdefault("properties", {})
     if isinstance(required, list) and isinstance(properties, Mapping):
         unlisted: dict[str, Any] = {name: {} for name in required if isinstance(name, str) and name not in properties}

@@ -148,6 +148,33 @@ class EntropyBonus(Protocol):
 
 
 @runtime_checkable
+class SamplesDynamically(Protocol):
+    """An algorithm that wants groups without signal replaced by others (DAPO)."""
+
+    @property
+    def dynamic_sampling(self) -> bool:
+        """Whether it does, with its options."""
+
+
+@runtime_checkable
+class UnbiasedKL(Protocol):
+    """An algorithm whose KL term in the loss has an unbiased gradient, by a weight of the ratio."""
+
+    @property
+    def unbiased_kl(self) -> bool:
+        """Whether it has, with its options."""
+
+
+@runtime_checkable
+class ScalesByDeviation(Protocol):
+    """An algorithm that divides advantages by a standard deviation, and says of what."""
+
+    @property
+    def std(self) -> str:
+        """``group`` (the usual), ``batch`` or ``none``."""
+
+
+@runtime_checkable
 class GroupBaseline(Protocol):
     """An algorithm that compares each completion with the others of its prompt: of one alone nothing is learnt."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from callwright.capability import has
 from callwright.errors import UsageError
 from callwright.machines.redaction import REDACTED, holds_marks, redacted_value
 from callwright.pipeline import Pipeline, build_pipeline
@@ -25,6 +26,7 @@ from callwright.training.run_folder import Run, describe_process
 from callwright.training.spending import Meter, in_words
 from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
 from callwright.training.truncation import cut_off_terms
+from callwright.walk.components.capabilities import ChecksTasks
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
@@ -183,12 +185,10 @@ def _naming(reward: RewardRecipe, registry: Registry) -> list[str]:
 def check_tasks(pipeline: Pipeline) -> None:
     """Let a reward that needs something of each task look at those of training before any time is spent.
 
-    Such a reward has a method ``check(tasks)``, which raises :class:`callwright.errors.DataError` naming the first bad
-    one.
+    Raises :class:`callwright.errors.DataError` naming the first bad one.
     """
-    check = getattr(pipeline.reward, "check", None)
-    if callable(check):
-        check(pipeline.tasks(pipeline.train))
+    if has(pipeline.reward, ChecksTasks):
+        pipeline.reward.check(pipeline.tasks(pipeline.train))
 
 
 def check_group(pipeline: Pipeline, trainer: Trainer) -> None:

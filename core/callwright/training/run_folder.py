@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
-from callwright.errors import DataError, RunError
+from callwright.errors import DataError, RunError, cannot_read, near_path
 from callwright.language.long_numbers import json_line, json_value
 from callwright.machines.redaction import redacted_value
 
@@ -67,7 +67,7 @@ class Run:
     def open(cls, path: Path) -> Run:
         """An existing run. Raises :class:`callwright.errors.DataError` if the folder is not one."""
         if not (path / "recipe.toml").is_file():
-            raise DataError(f"{path} is not a run folder: it has no recipe.toml")
+            raise DataError(f"{path} is not a run folder: it has no recipe.toml{near_path(path)}")
         return cls(path, str(cls(path).manifest.get("command", "")))
 
     @property
@@ -126,7 +126,7 @@ class Run:
         try:
             return json.loads(path.read_bytes())
         except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+            raise cannot_read(path, error) from error
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path} is not valid JSON: {error}") from error
 
@@ -216,7 +216,7 @@ def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[dict[str, Any
                     raise DataError(f"{path}:{number}: expected an object, found {type(row).__name__}")
                 yield row
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise cannot_read(path, error) from error
 
 
 def describe_process(registry: Registry | None = None, **more: Any) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from callwright.capability import has
 from callwright.walk.attempt import Attempt
+from callwright.walk.components.capabilities import CountsUsage
 
 if TYPE_CHECKING:
     from callwright.walk.reward import RewardRecipe
@@ -62,7 +64,7 @@ class Meter:
 
     def __init__(self, *recipes: RewardRecipe) -> None:
         components = {id(term.component): term.component for recipe in recipes for term in recipe.terms}
-        self._asking = [component for component in components.values() if hasattr(component, "usage")]
+        self._asking = [component for component in components.values() if has(component, CountsUsage)]
         self._lock = threading.Lock()
         self._read: Mapping[str, float] = self._now()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from callwright.environments.capabilities import user_tools_of
 from callwright.environments.clock import TimedSession, too_many_stuck
 from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
 from callwright.environments.protocol import (
@@ -163,7 +164,7 @@ class Execution:
         from callwright.environments.living.called_by_users import call_as_user
 
         session, environment = self._opened(), self._environment
-        theirs: Mapping[str, ToolSpec] = getattr(environment, "user_tools", None) or {}
+        theirs = user_tools_of(environment)
         caller: Caller = getattr(self._caller, "as_user", call_as_user)
         if not self._answered:
             next_turn(session)

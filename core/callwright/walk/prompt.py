@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+from callwright.capability import has
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
@@ -24,6 +25,7 @@ from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import TOLD as HANDLES
 from callwright.walk.calls.handles import handed_on, shows_handles
 from callwright.walk.completion import Completion
+from callwright.walk.corpora.capabilities import DrawsShots
 from callwright.walk.execution import execute
 from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Corpus, Task
@@ -218,10 +220,9 @@ def draw_shots(corpus: Corpus, task: Task, count: int) -> Sequence[Task]:
     """
     if count == 0:
         return ()
-    draw = getattr(corpus, "shots", None)
-    if draw is None:
+    if not has(corpus, DrawsShots):
         raise UsageError(f"corpus {corpus.name!r} offers no examples for prompts (it has no method 'shots')")
-    shots: Sequence[Task] = draw(task, count)
+    shots = corpus.shots(task, count)
     if len(shots) != count:
         raise UsageError(f"corpus {corpus.name!r} has {len(shots)} examples for task {task.id!r}, not {count}")
     if any(shot.id == task.id for shot in shots):

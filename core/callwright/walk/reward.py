@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from attrs import evolve, field, frozen
 
+from callwright.capability import Closes, SetsUp, has
 from callwright.errors import UnknownName, UsageError
 from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
@@ -51,7 +52,7 @@ class Term:
     """A component in a recipe. ``weight`` multiplies its value; a term of weight 0 is only a gate.
 
     ``requires`` names terms of the same recipe, written before this one: if one of them is below its maximum, this term
-    is not looked at and gets its minimum.
+    scores its minimum without being computed.
     """
 
     component: RewardComponent
@@ -99,6 +100,22 @@ class Reward:
         if closed:
             lines.append(f"not reached: {', '.join(closed)}")
         return f"{self.total:g}" + (": " + "\n  ".join(lines) if lines else ": every point")
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: each term with what it lost and why."""
+        from callwright.language.markup import table
+
+        rows = [
+            (
+                name,
+                f"{weighted.score.value:g} of {weighted.score.high:g}",
+                f"{weighted.contribution:+.4g}",
+                "not reached" if weighted.closed else "; ".join(map(str, weighted.score.evidence)),
+            )
+            for name, weighted in self.scores.items()
+        ]
+        total = f"masked: {self.masked}" if self.total is None else f"reward {self.total:g}"
+        return table(("term", "score", "adds", "why"), rows, total)
 
     def to_json(self) -> dict[str, object]:
         """The row that ``callwright score`` writes, without the id."""
@@ -228,9 +245,7 @@ class RewardRecipe:
     @property
     def lives(self) -> list[RewardComponent]:
         """The components that are to be set up or closed: those with a ``setup`` or a ``close``."""
-        return [
-            one.component for one in self.terms if hasattr(one.component, "setup") or hasattr(one.component, "close")
-        ]
+        return [one.component for one in self.terms if has(one.component, SetsUp) or has(one.component, Closes)]
 
     def __enter__(self) -> Self:
         """Set up the components that have a ``setup``, and keep them until the end of the block.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -48,9 +48,8 @@ class Sampler(Protocol):
     What is drawn for a request hangs on the seed, its task and its turns, never on what it is asked together with.
 
     A sampler that keeps token ids over several turns also has the method of
-    :class:`callwright.episodes.EpisodeSampler`; every other one is asked again with the longer messages.
-    ``observation_role`` (``tool`` or ``user``, the default) is in which role such a sampler wants to see the results of
-    calls.
+    :class:`callwright.episodes.EpisodeSampler`; every other one is asked again with the longer messages, in which
+    results of calls have the role ``user`` unless it is one that :class:`ChoosesRole`.
     """
 
     @property
@@ -61,6 +60,24 @@ class Sampler(Protocol):
         self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
     ) -> list[list[Completion]]:
         """``[B][n]`` completions, in the order of the requests. ``temperature`` 0 is greedy decoding."""
+
+
+@runtime_checkable
+class ChoosesRole(Protocol):
+    """What a sampler says in addition whose model knows the role ``tool``."""
+
+    @property
+    def observation_role(self) -> Literal["tool", "user"]:
+        """In which role it wants to see the results of calls."""
+
+
+@runtime_checkable
+class CountsRequests(Protocol):
+    """What a sampler adds that asks a server: evaluations say what they took, and budgets end them."""
+
+    @property
+    def usage(self) -> Any:
+        """What was asked so far in this process; it has ``to_json()``, figures by name."""
 
 
 @runtime_checkable

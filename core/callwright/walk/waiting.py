@@ -87,5 +87,4 @@ class BatchRewardComponent(RewardComponent):
 
     @property
     def waits(self) -> bool:
-        """True."""
         return True

@@ -40,7 +40,6 @@ class _Searching(Session):
         return Outcome("ok", self._search.find(query))
 
     def digest(self) -> str:
-        """Always the same."""
         return digest_of(None)
 
     def close(self) -> None:
@@ -58,12 +57,10 @@ class Web(Environment):
 
     @property
     def name(self) -> str:
-        """``bamboogle``."""
         return NAME
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """The search."""
         return {SEARCH.name: SEARCH}
 
     @property

@@ -6,11 +6,14 @@ others (TIER, section 7); formulas and weights are ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from callwright.capability import has
 from callwright.digests import digest_of
+from callwright.environments.capabilities import NamesScenarios
 from callwright.environments.protocol import EXECUTED
+from callwright.environments.stateful.environment import Scenario
 from callwright.errors import UsageError
 from callwright.tools.spec import ToolSpec
 from callwright.walk.attempt import Attempt
@@ -119,7 +122,6 @@ class RateLimits(RewardComponent):
     stage: ClassVar[str] = "execution"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 without waste."""
         trace = attempt.whole_trace
         if trace.masked is not None:
             return masked(trace.masked)
@@ -156,7 +158,6 @@ class Recovery(RewardComponent):
     stage: ClassVar[str] = "execution"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         if attempt.trace is None:
             failure = attempt.failure
             code, reason = (failure.code, failure.message) if failure else ("no_program", "there is no program")
@@ -204,10 +205,11 @@ def _limited(attempt: Attempt) -> bool:
     task = attempt.task
     hazards = attempt.conditions.hazards_of(task)
     if hazards is None:
-        scenarios: Any = getattr(task.environment, "scenarios", None)
-        name: Callable[[str], str] | None = getattr(task.environment, "scenario_name", None)
-        stated = scenarios.get(name(task.scenario)) if isinstance(scenarios, Mapping) and callable(name) else None
-        hazards = getattr(stated, "hazards", None)
+        place = task.environment
+        scenarios = place.scenarios if has(place, NamesScenarios) else None
+        name = task.scenario or next(iter(scenarios), "") if scenarios else ""
+        stated = scenarios.get(name) if isinstance(scenarios, Mapping) else None
+        hazards = stated.hazards if isinstance(stated, Scenario) else None
     return bool(hazards and hazards.limits)
 
 

@@ -103,7 +103,6 @@ class DepthBench(Environment):
 
     @property
     def name(self) -> str:
-        """``depthbench-v1`` or ``depthbench-v1.1``."""
         return self._version.name
 
     @property

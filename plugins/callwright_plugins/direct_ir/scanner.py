@@ -83,7 +83,6 @@ class Scanner:
             self.stop("syntax", "unexpected_text", "there is text after the calls", self.at, len(self.text))
 
     def call(self) -> tuple[str, dict[str, Any]]:
-        """Read ``name(parameter=value, …)``."""
         match = _CALL.match(self.text, self.at)
         if match is None:
             self.stop("syntax", "invalid_call", f"{self.shown()} does not begin a call: name(parameter=value)", self.at)

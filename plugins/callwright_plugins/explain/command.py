@@ -79,12 +79,12 @@ def _reference(pipeline: Pipeline, task: Task) -> str:
 
 
 def _read(file: str) -> str:
-    from callwright.errors import DataError
+    from callwright.errors import DataError, cannot_read
 
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
+        raise cannot_read(file, error) from error
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -39,7 +39,6 @@ class GridRun:
 
     @property
     def key(self) -> str:
-        """``<setting>/seed-<n>``."""
         return f"{self.setting.folder}/seed-{self.seed}"
 
     @property

@@ -124,7 +124,6 @@ class Judge(AsyncRewardComponent):
         self._opened = stack, await stack.enter_async_context(connected(self.teacher))
 
     async def close(self) -> None:
-        """Close the connection."""
         if self._opened is not None:
             opened, self._opened = self._opened, None
             await opened[0].aclose()

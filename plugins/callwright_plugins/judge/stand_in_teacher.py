@@ -16,7 +16,6 @@ class StandInTeacher:
     name = "stand-in"
 
     def settings(self, role: Role) -> Mapping[str, Any]:
-        """There are none."""
         return {"model": "stand-in"}
 
     def ask(self, requests: Sequence[TeacherRequest]) -> list[TeacherReply | TeacherFailure]:

@@ -214,7 +214,7 @@ def _stages(found: Mapping[str, Any]) -> str:
             cells += _cell(_number(mean), share)
         rows += f'<tr><th scope="row">{_safe(STAGES[stage])}<small>{count:,} rollouts</small></th>{cells}</tr>'
     lead = "Mean reward of the rollouts by what went wrong first. A good reward grows from row to row."
-    return _section("How far they come", lead, _heat(list(recipes), rows))
+    return _section("Mean reward by failure stage", lead, _heat(list(recipes), rows))
 
 
 def _agreement(found: Mapping[str, Any]) -> str:

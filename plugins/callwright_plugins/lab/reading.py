@@ -13,7 +13,7 @@ from callwright.commands.jsonl import BadRow, RowFile
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.row_files.episodes import episode_of
 from callwright.commands.trust import SCORED, allow
-from callwright.errors import DataError, UsageError
+from callwright.errors import DataError, UsageError, near_path
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe
@@ -165,6 +165,8 @@ def open_source(
         if corpus is not None or options:
             raise click.UsageError("a run's recipe says what its corpus is; leave --corpus and its options out")
         return open_run(registry, path)
+    if path != "-" and not Path(path).exists():
+        raise DataError(f"{path}: there is no such file or run folder{near_path(path)}")
     if corpus is None:
         raise click.UsageError("the rows' tasks are of a corpus: name it with --corpus, or give a run folder")
     return Source(path, path, make_pipeline(registry, corpus, options, ir=ir, seed=seed))

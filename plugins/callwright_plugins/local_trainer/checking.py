@@ -7,8 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callwright.capability import has
 from callwright.errors import DataError, MissingExtra, SeveralMistakes, UsageError
 from callwright.options import read_options
+from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
 from callwright.walk.tasks import depths_of
 from callwright_plugins.local_trainer.models.folder import check_folder, model_folder
 from callwright_plugins.local_trainer.options import Model, Options, SupervisedOptions
@@ -53,13 +55,13 @@ def _of_model(model: Model, loaded: LoadedRecipe, corpus: Corpus | None) -> Iter
             yield loaded.error(str(error), "model", "path")
     if corpus is None:
         return
-    if model.tiny is not None and getattr(corpus, "vocabulary", None) is None:
+    if model.tiny is not None and not has(corpus, HasVocabulary):
         yield loaded.error(
             f"a tiny model needs a vocabulary, and the corpus {corpus.name!r} has none; give a model directory: "
             'path = "DIRECTORY"',
             "model",
         )
-    if model.prompt == "compact" and getattr(corpus, "prompt_text", None) is None:
+    if model.prompt == "compact" and not has(corpus, WritesPrompts):
         yield loaded.error(f"the corpus {corpus.name!r} has no compact prompt", "model", "prompt")
 
 

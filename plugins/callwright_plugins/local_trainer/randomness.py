@@ -1,4 +1,4 @@
-"""Randomness without state: every draw has a generator of its own, seeded by what it is for.
+"""Randomness without state: random streams are derived from the recipe's seed, the purpose and the step.
 
 A run that goes on from a checkpoint therefore needs to know only its step to draw what it would have drawn. The global
 generators of Python, numpy and torch, which the trainer never uses but a plugin may, are seeded and checkpointed too.

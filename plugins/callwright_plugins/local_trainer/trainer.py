@@ -42,8 +42,8 @@ class LocalTrainer:
         """Warm start, reinforcement learning and evaluation, from the newest checkpoint of ``run`` if there is one.
 
         Raises :class:`callwright.CallwrightError` in all foreseen cases. Stopped by a signal, it writes a checkpoint of
-        the last completed step on its way out. Killed at any moment, the same call ends in
-        the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
+        the last completed step on its way out. Killed at any moment, the same call resumes and
+        writes the bytes of an uninterrupted run (on the CPU; ``timings.jsonl`` apart).
         """
         try:
             from callwright_plugins.local_trainer.randomness import steady

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from callwright.capability import has
+from callwright.environments.capabilities import Resets
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import call_session
 from callwright.errors import DataError, NameClash, UnknownName, UsageError
@@ -295,9 +297,8 @@ class MCPManager:
         held = self.sessions.get(id)
         if held is None:
             raise UnknownName("session", id, ())
-        reset = getattr(held.session, "reset", None)
-        if reset is not None:
-            reset()
+        if has(held.session, Resets):
+            held.session.reset()
             return
         held.session.close()
         held.session = self.environment(self._name_of(id)).open(held.scenario, held.seed)

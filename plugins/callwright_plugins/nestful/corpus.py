@@ -51,7 +51,6 @@ class NestfulCorpus:
 
     @property
     def name(self) -> str:
-        """``nestful``."""
         return NAME
 
     @property

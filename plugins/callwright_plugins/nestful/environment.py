@@ -41,7 +41,6 @@ class NestfulSession(Session):
             return Outcome("execution_error", None, error.kind, error.said[:500])
 
     def digest(self) -> str:
-        """Always the same."""
         return digest_of(None)
 
     def close(self) -> None:
@@ -65,7 +64,6 @@ class NestfulFunctions(Environment):
 
     @property
     def name(self) -> str:
-        """``nestful``."""
         return "nestful"
 
     @property

@@ -315,7 +315,7 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
 
     It is given texts, from which the completion is cut out. One without an end token at its end was cut off by the
     limit; where the tokenizer has no text for an end token, nobody can know. Nothing can be masked: an episode whose
-    machinery fails more often than it is begun again ends the run. OpenRLHF swallows what such a function raises and
+    machinery fails more often than it is retried ends the run. OpenRLHF swallows what such a function raises and
     would go on without a reward, so the trainer reads of it in ``failure.json`` and ends the run.
     """
     agent = Agent(config)

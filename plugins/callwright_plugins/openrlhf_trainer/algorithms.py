@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from callwright.capability import has
 from callwright.errors import UsageError
+from callwright.training.algorithm import ScalesByDeviation, UnbiasedKL
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.openrlhf_trainer.arguments import Argument, Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import Options
@@ -49,7 +51,7 @@ def _kl_in_loss(algorithm: Any, estimator: str) -> Translation:
         argument("--algo.kl.use_loss"),
         argument("--algo.kl.estimator", estimator),
     ]
-    if getattr(algorithm, "unbiased_kl", False):  # the same gradient: rho (log pi - log pi_ref) grad log pi
+    if has(algorithm, UnbiasedKL) and algorithm.unbiased_kl:  # the same gradient: rho (log pi - log pi_ref) grad log pi
         arguments.append(argument("--algo.kl.unbiased_gradient"))
     return translation(*arguments)
 
@@ -77,7 +79,7 @@ def _kl_in_reward(algorithm: Any, estimator: str) -> Translation:
 
 def _group_normalised(algorithm: Any, options: Options) -> Translation:
     """Rewards less the mean of their group, over its deviation."""
-    std = getattr(algorithm, "std", "group")
+    std = algorithm.std if has(algorithm, ScalesByDeviation) else "group"
     if std == "none":
         return translation(argument(ESTIMATOR, "dr_grpo"))
     whole = Difference(

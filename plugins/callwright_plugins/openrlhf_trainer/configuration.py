@@ -11,12 +11,14 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
+from callwright.capability import has
 from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import PluginSource
 from callwright.recipe_file import load_recipe
 from callwright.training.run_folder import write_atomically
+from callwright.walk.corpora.capabilities import WritesPrompts
 from callwright.walk.limits import TruncationPolicy, TurnLimits
 
 
@@ -109,7 +111,6 @@ def make_codec(
 
     if form != "compact":
         return ChatCodec(tokenizer, template_options=template_options, ends=ends)
-    compact = getattr(pipeline.corpus, "prompt_text", None)
-    if compact is None:
+    if not has(pipeline.corpus, WritesPrompts):
         raise UsageError(f"the model wants the compact prompt of a corpus, but {pipeline.corpus.name!r} has none")
-    return PlainCodec(tokenizer, compact, ends=ends)
+    return PlainCodec(tokenizer, pipeline.corpus.prompt_text, ends=ends)

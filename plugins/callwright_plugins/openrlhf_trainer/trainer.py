@@ -13,14 +13,17 @@ from uuid import uuid4
 
 import structlog
 
+from callwright.capability import has
 from callwright.errors import ComponentError, RunError, UsageError
 from callwright.machines.redaction import is_secret, redacted
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, stopped
+from callwright.training.algorithm import SamplesDynamically
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.ledger.seals import Seal, refuse_lost_rows, seal
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
+from callwright.walk.components.capabilities import Scheduled
 from callwright_plugins.openrlhf_trainer.arguments import Translation
 from callwright_plugins.openrlhf_trainer.checkpoints import Sealing, step_of, take_up
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
@@ -168,7 +171,7 @@ class OpenRLHFTrainer:
                 pipeline.algorithm,
                 limits,
                 seed=recipe.seed,
-                scheduled=bool(getattr(pipeline.reward, "scheduled", False)),
+                scheduled=has(pipeline.reward, Scheduled) and pipeline.reward.scheduled,
                 local=self.local,
             )
         except UsageError as error:
@@ -233,7 +236,7 @@ class OpenRLHFTrainer:
             retries=options.retries,
             prompt=model.prompt,
             template_options=model.chat_template_options,
-            filtered=bool(getattr(pipeline.algorithm, "dynamic_sampling", False)),
+            filtered=has(pipeline.algorithm, SamplesDynamically) and pipeline.algorithm.dynamic_sampling,
             prompts=options.prompts,
             max_prompt_tokens=options.max_prompt_tokens,
             rollouts_per_step=options.rollouts_per_step,

@@ -16,8 +16,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
+from callwright.capability import has
 from callwright.errors import UsageError
-from callwright.training.algorithm import Experience
+from callwright.training.algorithm import Experience, UnbiasedKL
 from callwright_plugins.policy_gradient import loss_terms
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class PlacesKL:
                 f'{self.name}: kl_estimator = "k1" has no gradient on average in the loss; take "k2" or "k3" there, or '
                 'kl_in = "reward"'
             )
-        if getattr(self, "unbiased_kl", False) and (self.kl_in, chosen) != ("loss", "k3"):
+        if has(self, UnbiasedKL) and self.unbiased_kl and (self.kl_in, chosen) != ("loss", "k3"):
             raise UsageError(
                 f"{self.name}: unbiased_kl corrects the gradient of k3 in the loss; leave it out with "
                 'kl_in = "reward" or another kl_estimator'

@@ -157,7 +157,6 @@ class NameBonus(RewardComponent):
     stage: ClassVar[str] = "parse"
 
     def score(self, attempt: Attempt) -> Score:
-        """0 without calls."""
         alignment = align(attempt)
         if not alignment.truth.steps:
             return OUT_OF_PLAY
@@ -189,7 +188,6 @@ class ArgumentValues(RewardComponent):
         self.matching = matching
 
     def score(self, attempt: Attempt) -> Score:
-        """The mean agreement."""
         alignment = align(attempt)
         if not alignment.truth.steps:
             return OUT_OF_PLAY

@@ -86,12 +86,10 @@ class DepthBenchOfficial:
 
     @property
     def name(self) -> str:
-        """The name."""
         return "depthbench-official"
 
     @property
     def environment(self) -> OfficialBackend:
-        """The recorded backend."""
         return self._environment
 
     @cached_property

@@ -91,7 +91,6 @@ class RecordedEnvironment(Environment):
 
     @property
     def name(self) -> str:
-        """The name."""
         return self._name
 
     @property
@@ -134,7 +133,6 @@ class RecordedSession(OneThread, Session):
         self._turn = Lock()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """The recorded outcome."""
         scenario = ""
         parameter = self._scenario_tools.get(tool)
         if parameter is not None:

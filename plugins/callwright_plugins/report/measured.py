@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from callwright.errors import DataError
+from callwright.errors import DataError, near_path
 from callwright.measuring.rows import verdict_of
 from callwright.training.run_folder import Run
 from callwright.training.summary import summarise
@@ -33,9 +33,8 @@ def read_evaluation(run: Run) -> RunData:
     :class:`callwright.errors.DataError` if the folder holds neither a run nor an evaluation.
     """
     if not (run.path / SETTINGS).is_file():
-        raise DataError(
-            f"{run.path} is not a run folder: it has no recipe.toml; nor an evaluation: it has no {SETTINGS}"
-        )
+        missing = f"it has no recipe.toml; nor an evaluation: it has no {SETTINGS}"
+        raise DataError(f"{run.path} is not a run folder: {missing}{near_path(run.path)}")
     data = RunData(run.path, "")
     data.recipe_text = read_text(data, SETTINGS)
     data.recipe = read_json(data, SETTINGS)

@@ -55,7 +55,6 @@ class TasksCorpus(Corpus):
 
     @property
     def name(self) -> str:
-        """``tasks``."""
         return NAME
 
     @property

@@ -28,17 +28,14 @@ class NothingToCall(Environment):
 
     @property
     def name(self) -> str:
-        """``t-eval``."""
         return NAME
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """None."""
         return {}
 
     @property
     def pure(self) -> bool:
-        """True."""
         return True
 
     @property
@@ -47,7 +44,6 @@ class NothingToCall(Environment):
         return True
 
     def open(self, scenario: str = "", seed: int = 0) -> _Session:
-        """A session."""
         return _Session()
 
 
@@ -75,7 +71,6 @@ class TEvalCorpus:
 
     @property
     def name(self) -> str:
-        """``t-eval``."""
         return NAME
 
     @property

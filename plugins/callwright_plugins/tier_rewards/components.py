@@ -40,7 +40,6 @@ class Format(RewardComponent):
     stage: ClassVar[str] = "format"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         failure = attempt.parsed
         if type(failure) is ParseFailure and failure.stage != "arguments":
             start, end = failure.span
@@ -106,7 +105,6 @@ class Names(RewardComponent):
     stage: ClassVar[str] = "parse"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         validation = attempt.validation
         if validation is None:
             failure, score = attempt.failure, unreadable(attempt)
@@ -170,7 +168,6 @@ class Execution(RewardComponent):
     stage: ClassVar[str] = "execution"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         trace = attempt.trace
         if trace is None:
             return unreadable(attempt)
@@ -202,7 +199,6 @@ class RightAnswer(RewardComponent):
     stage: ClassVar[str] = "answer"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         trace = attempt.trace
         if trace is None:
             return unreadable(attempt)
@@ -236,7 +232,6 @@ class Abstention(RewardComponent):
     stage: ClassVar[str] = "answer"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         program = attempt.program
         if program is None or program.calls or attempt.task.answer.is_no_call:
             return FULL

@@ -51,7 +51,6 @@ class Format(RewardComponent):
     stage: ClassVar[str] = "format"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         failure = attempt.failure
         if failure is None or failure.stage == "arguments":
             return FULL
@@ -65,7 +64,6 @@ class Names(RewardComponent):
     stage: ClassVar[str] = "parse"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         program = attempt.program
         if program is None:
             return unreadable(attempt)
@@ -127,7 +125,6 @@ class Execution(RewardComponent):
     stage: ClassVar[str] = "execution"
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         trace = attempt.execution(RULES)
         if trace is None:
             return unreadable(attempt)
@@ -173,7 +170,6 @@ class Answer(RewardComponent):
         return known[1]
 
     def score(self, attempt: Attempt) -> Score:
-        """1 or 0."""
         trace = attempt.execution(RULES)
         if trace is None:
             return unreadable(attempt)

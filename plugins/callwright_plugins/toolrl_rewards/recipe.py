@@ -27,15 +27,12 @@ class _NoForm:
     name: ClassVar[str] = "toolrl"
 
     def parse(self, text: str) -> Program | ParseFailure:
-        """Nothing."""
         return ParseFailure("envelope", "not_read", "the text is scored without a form", (0, len(text)))
 
     def render(self, program: Program) -> str:
-        """Nothing."""
         raise UsageError("a pair of completion and ground truth has no form to render to")
 
     def instructions(self) -> str:
-        """Nothing."""
         return ""
 
 

@@ -45,7 +45,6 @@ class ReleasedFormat(RewardComponent):
         self.low, self.high = scale.low, scale.high
 
     def score(self, attempt: Attempt) -> Score:
-        """High or low."""
         low, high = self.scale.at(attempt.progress)
         truth = TRUTHS.of(attempt.task)
         if well_formed(truth.kind, answer_of(attempt.completion.text)):

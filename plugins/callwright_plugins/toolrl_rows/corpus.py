@@ -267,13 +267,11 @@ class EchoSession:
     environment: Echo
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """The call itself."""
         if tool not in self.environment.tools:
             return unknown_tool(tool)
         return Outcome("ok", echo(tool, arguments))
 
     def digest(self) -> str:
-        """Always the same."""
         return digest_of(None)
 
     def close(self) -> None:

@@ -108,7 +108,6 @@ class ToolWorld(Environment):
 
     @property
     def name(self) -> str:
-        """``toolworld-mini-v1``."""
         return NAME
 
     @property

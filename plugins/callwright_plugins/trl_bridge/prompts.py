@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from callwright.capability import has
 from callwright.errors import DataError, MissingExtra, UsageError
 from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.pipeline import Pipeline
 from callwright.plugins import Registry, default_registry
+from callwright.walk.corpora.capabilities import WritesPrompts
 from callwright.walk.limits import SINGLE_TURN
 from callwright.walk.prompt import build_messages
 from callwright.walk.tasks import Corpus, Task
@@ -21,9 +23,10 @@ MARK: Final = "task_id"
 
 def compact_prompt(corpus: Corpus) -> Callable[[Task], str]:
     """The corpus's short prompt for tiny models. Raises :class:`callwright.UsageError` if it has none."""
-    write: Callable[[Task], str | None] | None = getattr(corpus, "prompt_text", None)
-    if write is None:
+    if not has(corpus, WritesPrompts):
         raise UsageError(f"corpus {corpus.name!r} has no compact prompts (prompt_text); use form='chat'")
+
+    write: Callable[[Task], str | None] = corpus.prompt_text
 
     def text(task: Task) -> str:
         written = write(task)

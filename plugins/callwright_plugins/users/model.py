@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
+from callwright.environments.capabilities import user_tools_of
 from callwright.environments.knowledge.asking import ME
 from callwright.episodes.results import as_user_message
 from callwright.episodes.sampling import role_of, turn_seed
@@ -152,7 +153,7 @@ class _Played:
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the model writes, as a user."""
         kind = self._kind
-        given = getattr(self._task.environment, "user_tools", None) or {}
+        given = user_tools_of(self._task.environment)
         theirs = {name: spec for name, spec in given.items() if not spec.hidden}
         native = offers_tools(kind.sampler)
         begins = self._asked == 0 and begins_with_user(self._task)

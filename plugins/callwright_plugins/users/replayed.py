@@ -70,6 +70,5 @@ class _Recording:
     before: int = 0
 
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
-        """The next line."""
         spoken = sum(message.role == "assistant" for message in messages) - self.before
         return self.lines[spoken - 1] if spoken <= len(self.lines) else Said(done=True)

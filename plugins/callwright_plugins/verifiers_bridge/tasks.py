@@ -36,7 +36,6 @@ class CallwrightData(vf.TaskData):  # type: ignore[misc]
 
     @property
     def task(self) -> Task:
-        """The task itself."""
         return make_corpus(self.corpus, self.corpus_options).task(self.task_id)
 
 

@@ -66,7 +66,6 @@ class When2Call(CorpusBenchmark):
         return type(self), self._made
 
     def category_of(self, task: Task) -> str:
-        """The right decision."""
         return str(task.facts["decision"])
 
     def answer(self, row: Mapping[str, Any], parser: Parser) -> Attempt | None:

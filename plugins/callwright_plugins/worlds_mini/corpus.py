@@ -51,7 +51,6 @@ class WorldsMini(Corpus):
 
     @property
     def name(self) -> str:
-        """``worlds-mini-v1``."""
         return NAME
 
     @property

@@ -28,4 +28,4 @@ def test_in_the_shell_time_passes_for_all_parts_and_there_are_no_helpers(invoke:
     assert found.exit_code == 0, found.output
     assert "email.drafts" in found.output
     assert "clock" in found.output
-    assert "no helper tools" in found.stderr
+    assert ":helper needs helper()" in found.stderr

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from callwright.capability import has
 from callwright.environments.briefing.policy import LEFT_OUT, Policy, moment_text, rule_lines
+from callwright.environments.capabilities import Charges, HasPolicy, HasWorld, IsFitted, NamesPerson
 from callwright.environments.protocol import Briefs, declares
 
 if TYPE_CHECKING:
@@ -25,9 +27,9 @@ def written_together(session: ComposedSession) -> str:
     blocks: list[str] = []
     for part in briefing:
         (inner,) = session.opened([part.name])
-        policy: Any = getattr(part, "policy", None)
-        person: Any = getattr(part, "person", None)
-        if not (isinstance(policy, Policy) or callable(person)) or not hasattr(inner, "world"):
+        policy = part.policy if has(part, HasPolicy) else None
+        person = part.person if has(part, NamesPerson) else None
+        if not (isinstance(policy, Policy) or callable(person)) or not has(inner, HasWorld):
             blocks.append(f"Of {part.name}:\n{inner.briefing()}")
             continue
         if callable(person):
@@ -48,7 +50,7 @@ def written_together(session: ComposedSession) -> str:
     elif persons:
         lines += [f"Signed in to {', '.join(names)}: {person}." for person, names in persons.items()]
     lines.append(f"Now: {moment_text(session.now)}.")
-    if any(fit.compact for part in briefing if (fit := getattr(part, "fit", None)) is not None):
+    if any(fit.compact for part in briefing if (fit := part.fit if has(part, IsFitted) else None) is not None):
         lines.append(LEFT_OUT)
     lines += _of_money(session)
     return "\n\n".join(["\n".join(lines), *blocks])
@@ -62,8 +64,8 @@ def _of_money(session: ComposedSession) -> list[str]:
     bank = environment.parts[environment.bank_number]
     codes: dict[str, list[str]] = {}
     for part in environment.parts:
-        if part is not bank and (charges := getattr(part, "charges", None)) is not None:
-            codes.setdefault(charges.declined, []).append(part.name)
+        if part is not bank and has(part, Charges):
+            codes.setdefault(part.charges.declined, []).append(part.name)
     return [
         f"Money of {', '.join(names)} goes through the account of the card in {bank.name}"
         + (f"; what it cannot pay is declined [{code}]." if code else ".")

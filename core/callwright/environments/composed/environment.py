@@ -14,6 +14,15 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
+from callwright.capability import has
+from callwright.environments.capabilities import (
+    Charges,
+    HasPeople,
+    KeepsAccounts,
+    NamesScenarios,
+    blocks,
+    user_tools_of,
+)
 from callwright.environments.composed.briefing import written_together
 from callwright.environments.composed.scenarios import scenario_of_each, shared_scenarios
 from callwright.environments.composed.session import ComposedSession
@@ -68,10 +77,10 @@ class ComposedEnvironment(ByName, Environment):
 
     def _bank(self, money: str | None) -> int | None:
         """The number of the part that is the bank, if what other parts charge is posted to one."""
-        banks = {part.name: number for number, part in enumerate(self.parts) if getattr(part, "bank", None) is not None}
+        banks = {part.name: number for number, part in enumerate(self.parts) if has(part, KeepsAccounts)}
         if money not in (None, OWN, *banks):
             raise UnknownName("bank among the parts", str(money), [*banks, OWN])
-        charged = any(getattr(part, "charges", None) is not None for part in self.parts)
+        charged = any(has(part, Charges) for part in self.parts)
         if money == OWN or not banks or not charged:
             return None
         return banks[money] if money else next(iter(banks.values()))
@@ -90,7 +99,7 @@ class ComposedEnvironment(ByName, Environment):
         if self.bank_number is None:
             return []
         bank = self.parts[self.bank_number]
-        return [part for part in self.parts if part is bank or getattr(part, "charges", None) is not None]
+        return [part for part in self.parts if part is bank or has(part, Charges)]
 
     def _find(self) -> None:
         numbers = {id(part): number for number, part in enumerate(self.parts)}
@@ -110,7 +119,7 @@ class ComposedEnvironment(ByName, Environment):
 
     def _of_users(self) -> tuple[dict[str, tuple[int, str]], dict[str, ToolSpec]]:
         """The tools of users, named as those of agents are."""
-        theirs = [_OfUsers(part.name, getattr(part, "user_tools", None) or {}) for part in self.parts]
+        theirs = [_OfUsers(part.name, user_tools_of(part)) for part in self.parts]
         numbers = {id(part): number for number, part in enumerate(theirs)}
         offered = offer(*theirs)  # type: ignore[arg-type]
         routes = {name: (numbers[id(tool.environment)], tool.original) for name, tool in offered.items()}
@@ -155,7 +164,7 @@ class ComposedEnvironment(ByName, Environment):
     @property
     def blocking(self) -> bool:
         """Whether a call may wait for something outside of this process."""
-        return any(getattr(part, "blocking", False) or declares(part, OutOfProcess) for part in self.parts)
+        return any(blocks(part) or declares(part, OutOfProcess) for part in self.parts)
 
     def placed(self, isolation: str | None, time_limit: float | None) -> Environment:
         """The same with its foreign parts in processes (:func:`callwright.environments.isolated.placing.place`).
@@ -219,7 +228,7 @@ class ComposedEnvironment(ByName, Environment):
     def people_of(self, seed: int) -> People | None:
         """Who is signed in everywhere in sessions of this seed, and whom they know; ``None``: each part has its own."""
         if self.people is None:
-            takes = any(callable(getattr(part, "people", None)) for part in self.parts)
+            takes = any(has(part, HasPeople) for part in self.parts)
             return drawn(seed) if takes else None
         return self.people if isinstance(self.people, People) else None
 
@@ -236,7 +245,7 @@ class ComposedEnvironment(ByName, Environment):
     def _scenarios(self, opens: Sequence[tuple[str, int]]) -> list[Any]:
         found = []
         for part, (scenario, _) in zip(self.parts, opens, strict=True):
-            known = getattr(part, "scenarios", None)
+            known = part.scenarios if has(part, NamesScenarios) else None
             if isinstance(known, Mapping) and known:
                 stated = known.get(scenario or next(iter(known)))
                 if hasattr(stated, "now"):

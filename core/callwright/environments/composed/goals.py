@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 
 from attrs import evolve
 
+from callwright.capability import has
+from callwright.environments.capabilities import HasTables
 from callwright.environments.composed.parts import Part
 from callwright.environments.goals.comparing import AS_IT_WAS, Comparison, Difference, compare, joined, placed
 from callwright.environments.goals.goal import Changed, Goal, Holds, check_paths
 from callwright.environments.goals.states import PARTS, UNTOUCHED
+from callwright.environments.protocol import ChecksGoals, TellsGoalState
 from callwright.environments.sessions import open_session
 from callwright.errors import DataError, UnknownName
 
@@ -27,7 +30,7 @@ def states_of(parts: Sequence[Part], opened: Callable[[Part], Any]) -> dict[str,
         if part.session is None and _is_of_tables(part):
             continue
         session = opened(part)
-        if callable(getattr(session, "goal_state", None)):
+        if has(session, TellsGoalState):
             state = session.goal_state()
             if state != UNTOUCHED:
                 found[part.name] = state
@@ -74,10 +77,10 @@ def _check(part: Part, goal: Goal, opened: Callable[[Part], Any]) -> Comparison:
     if part.session is None and not named and _is_of_tables(part):
         return Comparison()
     session = opened(part)
-    if callable(getattr(session, "check_goal", None)):
+    if has(session, ChecksGoals):
         found: Comparison = session.check_goal(goal.to_json())
         return found
-    if callable(getattr(session, "goal_state", None)):
+    if has(session, TellsGoalState):
         fresh = open_session(part.environment, *part.opens)
         try:
             return check_paths(goal, fresh.goal_state(), session.goal_state())  # type: ignore[attr-defined]
@@ -95,4 +98,4 @@ def _check(part: Part, goal: Goal, opened: Callable[[Part], Any]) -> Comparison:
 
 def _is_of_tables(part: Part) -> bool:
     """Whether its state is of rows: then nothing of it has changed while it is not open."""
-    return hasattr(part.environment, "kinds")
+    return has(part.environment, HasTables)

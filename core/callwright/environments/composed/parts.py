@@ -6,10 +6,12 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final
 
+from callwright.capability import has
+from callwright.environments.capabilities import Charges, Forks, HasEvents, HasWorld, MeetsPeople
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.money.charges import Item
 from callwright.environments.people.person import People
-from callwright.environments.protocol import BoundsResults, Environment, Session, declares
+from callwright.environments.protocol import BoundsResults, Environment, Session, SharesClock, declares
 from callwright.environments.sessions import open_session
 from callwright.environments.world import World
 
@@ -48,7 +50,7 @@ class Part:
         self.environment, self.opens = environment, opens
         self.session: Any = None
         #: By which rows the person pays there, and what of it is posted to the bank.
-        self.charges: Any = getattr(environment, "charges", None)
+        self.charges: Any = environment.charges if has(environment, Charges) else None
         self.posted: dict[Item, int] = {}
         #: The time of its session; :data:`UNKNOWN` before it is opened.
         self.at = UNKNOWN
@@ -75,18 +77,18 @@ class Part:
     @property
     def lives(self) -> bool:
         """Whether anything can fall due in it."""
-        return bool(getattr(self.environment, "events", ()))
+        return has(self.environment, HasEvents) and bool(self.environment.events)
 
     def open(self, now: int, people: People | None = None) -> Any:
         """Its session, opened if it is not, with these people, at the time ``now``."""
         session: Any = self.session
         if session is None:
             session = open_session(self.environment, *self.opens)
-            if people is not None and callable(introduce := getattr(session, "introduce", None)):
-                introduce(people)
-            self.shares_clock = callable(getattr(session, "next_due", None))
+            if people is not None and has(session, MeetsPeople):
+                session.introduce(people)
+            self.shares_clock = has(session, SharesClock)
             self.bounded = declares(session, BoundsResults)
-            self.world_now = isinstance(getattr(session, "world", None), World)
+            self.world_now = has(session, HasWorld) and isinstance(session.world, World)
             if self.shares_clock:
                 session.keep_time(None)  # the whole keeps it
             self.session = session
@@ -133,7 +135,7 @@ class Part:
             setattr(other, name, getattr(self, name))
         other.posted = dict(self.posted)
         if self.session is not None:
-            forked: Session = self.session.fork() if hasattr(self.session, "fork") else deepcopy(self.session)
+            forked: Session = self.session.fork() if has(self.session, Forks) else deepcopy(self.session)
             other.session = forked
             other.stale = self.stale or self.handed
         return other

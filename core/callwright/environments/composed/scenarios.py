@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from callwright.capability import has
+from callwright.environments.capabilities import NamesScenarios, scenarios_of
 from callwright.environments.protocol import Environment
 from callwright.errors import UnknownName, UsageError
 
@@ -30,11 +32,12 @@ def scenario_of_each(parts: Sequence[Environment], scenario: str, seed: int) -> 
     elif "=" in scenario:
         stated, hint = _stated(parts, scenario, seed), ""
     else:  # what has no scenarios has no other than its first one
-        stated = {part.name: ("" if getattr(part, "scenarios", None) == () else scenario, seed) for part in parts}
+        nameless = [part for part in parts if has(part, NamesScenarios) and part.scenarios == ()]
+        stated = {part.name: ("" if part in nameless else scenario, seed) for part in parts}
         hint = f"({','.join(f'{part.name}=NAME' for part in parts)} names one for each part)"
     for part in parts:
         wanted = stated.get(part.name, ("", seed))[0]
-        known = getattr(part, "scenarios", None)
+        known = scenarios_of(part)
         if wanted and known and wanted not in known:
             raise UnknownName(f"scenario of {part.name!r}", wanted, known, hint=hint)
     return tuple(stated.get(part.name, ("", seed)) for part in parts)
@@ -82,5 +85,5 @@ def _read(parts: Sequence[Environment], scenario: str, seed: int) -> dict[str, t
 
 def shared_scenarios(parts: Sequence[Environment]) -> tuple[str, ...]:
     """The names of scenarios that every part has which has names for them, in the order of the first such part."""
-    named = [tuple(found) for part in parts if (found := getattr(part, "scenarios", None))]
+    named = [tuple(found) for part in parts if (found := scenarios_of(part))]
     return tuple(name for name in named[0] if all(name in others for others in named)) if named else ()

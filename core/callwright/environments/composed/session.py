@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from callwright.capability import has
 from callwright.environments.calling import in_use, unknown_tool
+from callwright.environments.capabilities import Diffs, HoldsNotices, Snapshots
 from callwright.environments.composed.goals import check_parts, states_of
 from callwright.environments.composed.money import Purse
 from callwright.environments.composed.parts import UNKNOWN, Part
@@ -20,9 +22,10 @@ from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.living.passing import MOST_EVENTS, most_told
 from callwright.environments.living.policy import ClockPolicy
-from callwright.environments.protocol import Outcome, Session
+from callwright.environments.protocol import MeetsHazards, Outcome, Session
 from callwright.environments.sizes import TooLarge, check_result
 from callwright.errors import ComponentError, DataError, UnknownName, UsageError
+from callwright.language.markup import Diff
 from callwright.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -138,7 +141,7 @@ class ComposedSession(MovingTime, Session):
                 now = session.world.now if part.world_now else session.tell_time()
                 if now > self._now:  # its tool took its time
                     self._now = part.at = now
-            if part.takes_time and method == "user_call" and callable(getattr(session, "take_notices", None)):
+            if part.takes_time and method == "user_call" and has(session, HoldsNotices):
                 told = *outcome.notices, *session.take_notices()  # which the part keeps for the agent's next call of it
                 self._notices, outcome = (*self._notices, *told), evolve(outcome, notices=())
             if self._clock is not None and outcome.kind != "unknown_tool":
@@ -169,7 +172,7 @@ class ComposedSession(MovingTime, Session):
         if part.session is not None:
             return part.open(self._now)
         session = part.open(self._now, self.people)
-        if self._hazards is not None and callable(getattr(session, "meet_hazards", None)):
+        if self._hazards is not None and has(session, MeetsHazards):
             session.meet_hazards(self._hazards.under(self.environment.names_in(part.name), part.name))
         part.keep_time(self._clock is not None, self._hazards is not None)
         return session
@@ -228,15 +231,15 @@ class ComposedSession(MovingTime, Session):
         self._hazards = hazards or Hazards()
         for part in self._parts:
             session = part.session
-            if session is not None and callable(getattr(session, "meet_hazards", None)):
+            if session is not None and has(session, MeetsHazards):
                 session.meet_hazards(self._hazards.under(self.environment.names_in(part.name), part.name))
                 part.keep_time(self._clock is not None, True)
 
     def next_turn(self) -> None:
         """The model has another turn: where time stands still, limits of rates begin anew."""
         for part in self._parts:
-            if part.session is not None and callable(begin := getattr(part.session, "next_turn", None)):
-                begin()
+            if part.session is not None and has(part.session, MeetsHazards):
+                part.session.next_turn()
 
     # The whole --------------------------------------------------------------------------------------------------------
 
@@ -321,9 +324,9 @@ class ComposedSession(MovingTime, Session):
 
         Of parts without a method ``diff`` it says nothing.
         """
-        found: dict[str, Any] = {}
+        found = Diff()
         for number, part in enumerate(self._parts):
-            if part.session is None or not hasattr(part.session, "diff"):
+            if part.session is None or not has(part.session, Diffs):
                 continue
             before = None if since is None else since._parts[number].session
             parts = part.session.diff() if before is None else part.session.diff(before)
@@ -338,7 +341,7 @@ class ComposedSession(MovingTime, Session):
         return {
             part.name: part.session.snapshot()
             for part in self._parts
-            if part.session is not None and hasattr(part.session, "snapshot") and part.measured()
+            if part.session is not None and has(part.session, Snapshots) and part.measured()
         }
 
     def dump(self) -> dict[str, Any]:
@@ -424,7 +427,6 @@ class ComposedSession(MovingTime, Session):
         return knowledge_of(self._opened(part), entity)
 
     def briefing(self) -> str:
-        """What :meth:`.ComposedEnvironment.briefing` says."""
         return self.environment.briefing(self)
 
     def opened(self, names: Iterable[str]) -> list[Any]:

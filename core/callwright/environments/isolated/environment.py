@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count, repeat
 from typing import Any, Final, Literal
 
+from callwright.capability import has
 from callwright.environments.isolated.pool import SessionPool
 from callwright.environments.isolated.process import CannotMoveThere, ProcessLost, SessionLimits, SessionProcess
 from callwright.environments.isolated.serving import Handle
-from callwright.environments.protocol import Briefs, Environment, Outcome, Session, declares
+from callwright.environments.protocol import Briefs, Environment, Outcome, Session, TakesAnything, declares
 from callwright.errors import InfrastructureFailure, UsageError
 from callwright.tools.spec import ToolSpec
 
@@ -47,7 +48,7 @@ def isolated_in(environment: Environment, pool: SessionPool) -> IsolatedEnvironm
 def _isolated(environment: Environment, pool: SessionPool, *, again: bool = True) -> IsolatedEnvironment:
     if isinstance(environment, IsolatedEnvironment):
         return environment
-    kind = _IsolatedAnything if getattr(environment, "takes_anything", False) else IsolatedEnvironment
+    kind = _IsolatedAnything if has(environment, TakesAnything) and environment.takes_anything else IsolatedEnvironment
     return kind(environment, pool, again=again)
 
 
@@ -222,12 +223,10 @@ class IsolatedSession(Session):
         return self._process.stream(names, ("stream", self._number, work, given))
 
     def digest(self) -> str:
-        """The digest."""
         found: str = self._process.ask("the digest of a session", ("digest", self._number))
         return found
 
     def close(self) -> None:
-        """Give it back."""
         if self._closed:
             return
         self._closed = True

@@ -81,7 +81,6 @@ class _Watched(Session):
         return self.environment.tools
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """One call."""
         before = Footprint()
         try:
             outcome = call_session(self.inner, Call(0, tool, {}), arguments)
@@ -95,11 +94,9 @@ class _Watched(Session):
         return outcome if type(outcome) is Outcome else evolve(outcome)
 
     def digest(self) -> str:
-        """The digest."""
         return self.watched("the digest of a session", self.inner.digest)
 
     def close(self) -> None:
-        """Give it back."""
         self.watched("closing a session", self.inner.close)
 
     def watched(self, what: str, work: Callable[[], T]) -> T:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from callwright.environments.protocol import Session
+from callwright.capability import has
+from callwright.environments.protocol import Knows, Session
 from callwright.errors import ComponentError, UsageError
 from callwright.machines.awaiting import finished
 
@@ -22,10 +23,9 @@ def knowledge_of(session: Session, entity: str = ME) -> dict[str, Any]:
 
     Raises :class:`callwright.errors.ComponentError` for knowledge that is not JSON by name.
     """
-    asked: Any = getattr(session, "knowledge", None)
-    if not callable(asked):
+    if not has(session, Knows):
         return {}
-    return checked(finished(asked(entity)), entity, "a session")
+    return checked(finished(session.knowledge(entity)), entity, "a session")
 
 
 def tell(known: Callable[[Any, str], Mapping[str, Any] | None], world: Any, entity: str, owner: str) -> dict[str, Any]:

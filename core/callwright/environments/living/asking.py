@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from callwright.capability import has
 from callwright.environments.clock import TimedSession
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
-from callwright.environments.protocol import Session
+from callwright.environments.protocol import MeetsHazards, MovesTime, Session
 from callwright.errors import UsageError
 
 
@@ -17,7 +18,7 @@ def keep_time(session: Session, policy: ClockPolicy, name: str) -> None:
     Raises :class:`callwright.UsageError` where its time cannot move.
     """
     inner: Any = session.inner if isinstance(session, TimedSession) else session
-    if not callable(getattr(inner, "keep_time", None)):
+    if not has(inner, MovesTime):
         raise UsageError(
             f"a clock is named, but time does not move in sessions of {name!r}: leave the clock out, or use a stateful "
             "environment"
@@ -31,7 +32,7 @@ def meet_hazards(session: Session, hazards: Hazards, name: str) -> None:
     Raises :class:`callwright.UsageError` where nothing can go wrong, unless there are none.
     """
     inner: Any = session.inner if isinstance(session, TimedSession) else session
-    if callable(getattr(inner, "meet_hazards", None)):
+    if has(inner, MeetsHazards):
         _ask(session, "meet_hazards", hazards)
     elif hazards:
         raise UsageError(

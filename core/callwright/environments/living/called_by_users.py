@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from callwright.capability import has
 from callwright.environments.calling import OneThread, unknown_tool
-from callwright.environments.protocol import By, Outcome, Session
+from callwright.environments.protocol import By, Outcome, ServesUsers, Session
 from callwright.environments.sessions import call_session
 from callwright.environments.undeclared import account_of
 from callwright.environments.world import World
@@ -66,10 +67,9 @@ class _AsUser:
 
 def call_as_user(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
     """Have a session execute a call of its user; as :func:`callwright.environments.sessions.call_session`."""
-    method = getattr(session, "user_call", None)
-    if not callable(method):
+    if not has(session, ServesUsers):
         return unknown_tool(call.tool)
-    return call_session(_AsUser(method), call, arguments)  # type: ignore[arg-type]
+    return call_session(_AsUser(session.user_call), call, arguments)  # type: ignore[arg-type]
 
 
 def call_by(by: str, session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from callwright.capability import has
 from callwright.environments.clock import TimedSession, time_limit_for
-from callwright.environments.protocol import Environment, Session
+from callwright.environments.protocol import Environment, MeetsHazards, MovesTime, Session
 from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure
 
@@ -64,11 +65,11 @@ def close(session: Session) -> None:
 def moves_time(session: Session) -> bool:
     """Whether turns of a user take time in a session."""
     inner = session.inner if type(session) is TimedSession else session
-    return callable(getattr(inner, "user_turn", None))
+    return has(inner, MovesTime)
 
 
 def next_turn(session: Any) -> None:
     """The model has a turn, for sessions with limits that hold for one."""
-    begin = getattr(session.inner if type(session) is TimedSession else session, "next_turn", None)
-    if begin is not None:
-        begin()
+    inner = session.inner if type(session) is TimedSession else session
+    if has(inner, MeetsHazards):
+        inner.next_turn()

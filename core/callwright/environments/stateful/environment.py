@@ -195,7 +195,6 @@ class StatefulEnvironment(ByName, Environment):
 
     @property
     def name(self) -> str:
-        """The name."""
         return self._name
 
     @property

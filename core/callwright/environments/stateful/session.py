@@ -143,7 +143,6 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
         return difference(World(self.world.base) if since is None else since.world, self.world)
 
     def briefing(self) -> str:
-        """What :meth:`StatefulEnvironment.briefing` says."""
         environment = self.environment
         if not environment.briefs:
             return ""

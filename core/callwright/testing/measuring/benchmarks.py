@@ -110,9 +110,9 @@ def _some(benchmark: Benchmark) -> Iterator[Task]:
 
 
 def _parser() -> Parser:
-    from callwright.plugins import default_registry
+    from callwright.testing.registries import registry_in_use
 
-    made: Parser = default_registry().create("parser", "json")
+    made: Parser = registry_in_use().create("parser", "json")
     return made
 
 

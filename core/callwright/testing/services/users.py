@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from callwright.capability import has
+from callwright.environments.capabilities import GivesUsersTools
 from callwright.environments.goals.comparing import Comparison
-from callwright.environments.protocol import Environment, Outcome
+from callwright.environments.protocol import Environment, Outcome, ServesUsers
 from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure
 from callwright.language.messages import Message
@@ -107,13 +109,13 @@ def check_pickles(user: UserKind) -> None:
 
 def check_user_tools(environment: Environment) -> None:
     """Tools of users are no agent's: not among the tools, unknown where an agent calls them, and answered to users."""
-    theirs = getattr(environment, "user_tools", None)
+    theirs = environment.user_tools if has(environment, GivesUsersTools) else None
     if not theirs:
         return
     shared = sorted(theirs.keys() & environment.tools.keys())
     expect(not shared, f"{', '.join(shared)} of 'user_tools' is offered to agents, too")
     session: Any = open_session(environment, "", 0)
-    expect(callable(getattr(session, "user_call", None)), "there are 'user_tools', and sessions have no user_call()")
+    expect(has(session, ServesUsers), "there are 'user_tools', and sessions have no user_call()")
     for name in theirs:
         with never_raises(f"a call of {name}"):
             agent, user = session.call(name, {}), session.user_call(name, {})

@@ -13,9 +13,10 @@ from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError, DataError
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import make_executor
-from callwright.plugins import Registry, default_registry, load_plugins
+from callwright.plugins import Registry, load_plugins
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
 from callwright.testing.pickling import refuses
+from callwright.testing.registries import registry_in_use
 from callwright.testing.sample import SHOP
 from callwright.testing.synthesis import shop
 from callwright.training.synthesis.synthesizer import Materials, Synthesizer
@@ -130,9 +131,9 @@ def check_compare(
 
 def _materials(synthesizer: Synthesizer, environment: Environment | None, teacher: Teacher | None) -> Materials:
     if environment is None and isinstance(synthesizer, TriedIn):
-        environment = default_registry().create("environment", synthesizer.tried_in)
+        environment = registry_in_use().create("environment", synthesizer.tried_in)
     if environment is not None:
-        return Materials(environment, _SEED, _LIMIT, teacher, default_registry())
+        return Materials(environment, _SEED, _LIMIT, teacher, registry_in_use())
     registry = _with_shop()
     return Materials(registry.create("environment", SHOP.name), _SEED, _LIMIT, teacher, registry)
 

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from callwright.capability import has
 from callwright.digests import digest_of
 from callwright.tools.costing import in_words
 from callwright.training.ledger.named_files import file_digests
+from callwright.walk.corpora.capabilities import HasFingerprint
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -55,13 +57,12 @@ class Ingredients:
     ) -> Ingredients:
         """Those of a pipeline, of tasks by the name of their split, of models' files, and of those that options name.
 
-        A corpus that makes its tasks on demand may have a method ``fingerprint(split)``: JSON that fixes them, or
-        ``None`` for a split that it does not know. With it only the first tasks are looked at.
+        Of a corpus that says what fixes its tasks (``HasFingerprint``) only the first are looked at.
         """
-        fingerprint = getattr(pipeline.corpus, "fingerprint", None)
+        source = pipeline.corpus
         corpus, digests = {}, {}
         for split, tasks in splits.items():
-            told = fingerprint(split) if callable(fingerprint) else None
+            told = source.fingerprint(split) if has(source, HasFingerprint) else None
             found = digests[split] = task_digests(tasks if told is None else tasks[:_FIRST])
             whole = sorted(found.items()) if told is None else [told, sorted(found.items())]
             corpus[split] = {"tasks": len(tasks), "digest": _digest(whole)}

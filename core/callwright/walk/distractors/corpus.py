@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from callwright.capability import has
 from callwright.environments.composed.environment import ComposedEnvironment
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
+from callwright.walk.corpora.capabilities import HasFingerprint
 from callwright.walk.distractors.tasks import USUAL, composed_with, distracted
 from callwright.walk.tasks import Corpus, Task, depths_of
 
@@ -58,8 +60,11 @@ class DistractedCorpus(Corpus):
 
     def fingerprint(self, split: str) -> dict[str, Any]:
         """What fixes the tasks of a split: what does so in the corpus, and which distractors are drawn."""
-        told = getattr(self.inner, "fingerprint", None)
-        inner = told(split) if callable(told) else {"tasks": [task.id for task in self.inner[split]]}
+        inner = (
+            self.inner.fingerprint(split)
+            if has(self.inner, HasFingerprint)
+            else {"tasks": [task.id for task in self.inner[split]]}
+        )
         return {
             "corpus": inner,
             "distractors": [one.name for one in self.others],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from attrs import evolve
 
+from callwright.capability import has
+from callwright.environments.capabilities import NamesScenarios, user_tools_of
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.asking import meet_hazards
 from callwright.environments.living.called_by_users import call_as_user
@@ -34,7 +35,7 @@ def begin(
     if waiting:
         meet_hazards(session, Hazards(), environment.name)
     for number, (call, must) in enumerate(opening.calls):
-        theirs = environment.tools if call.by == "agent" else getattr(environment, "user_tools", None) or {}
+        theirs = environment.tools if call.by == "agent" else user_tools_of(environment)
         program = Program((Call(0, call.tool, dict(call.arguments)),))
         caller = call_session if call.by == "agent" else call_as_user
         trace = run(program, session, _callable(theirs, call.tool), caller)
@@ -56,9 +57,9 @@ def _callable(tools: Mapping[str, ToolSpec], name: str) -> Mapping[str, ToolSpec
     return {} if spec is None else {name: evolve(spec, hidden=False) if spec.hidden else spec}
 
 
-def _own_hazards(environment: Any, scenario: str) -> Hazards | None:
+def _own_hazards(environment: Environment, scenario: str) -> Hazards | None:
     """Those of the scenario, as far as its environment tells: one of several parts does not."""
-    scenarios = getattr(environment, "scenarios", None)
+    scenarios = environment.scenarios if has(environment, NamesScenarios) else None
     if not isinstance(scenarios, Mapping) or not scenarios:
         return None
     found = getattr(scenarios.get(scenario or next(iter(scenarios))), "hazards", None)

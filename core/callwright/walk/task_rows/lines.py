@@ -26,7 +26,6 @@ class RowWriter:
         self.scratch = path.with_name(path.name + ".part")
 
     def open(self) -> None:
-        """Begin the file."""
         raise NotImplementedError
 
     def write(self, row: Mapping[str, Any]) -> None:
@@ -34,7 +33,6 @@ class RowWriter:
         raise NotImplementedError
 
     def finish(self, head: Head) -> None:
-        """Everything is written."""
         raise NotImplementedError
 
     def close(self) -> None:

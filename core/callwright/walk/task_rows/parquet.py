@@ -43,7 +43,6 @@ class ParquetWriter(RowWriter):
         self._file: Any = None
 
     def open(self) -> None:
-        """Begin the file."""
         arrow = self._arrow
         kinds = {
             **dict.fromkeys(_TEXTS, arrow.string()),
@@ -68,7 +67,6 @@ class ParquetWriter(RowWriter):
         self._held.clear()
 
     def finish(self, head: Head) -> None:
-        """Everything is written."""
         if self._held:
             self._flush()
         self._file.add_key_value_metadata({MARK: json_text(head.to_json())})

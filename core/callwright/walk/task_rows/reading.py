@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, overload
 
 from callwright.compression.packing import unpacked
 from callwright.environments.protocol import Environment
-from callwright.errors import CallwrightError, DataError, UnknownName, UsageError
+from callwright.errors import CallwrightError, DataError, UnknownName, UsageError, cannot_read
 from callwright.language.long_numbers import json_value
 from callwright.plugins import Registry, default_registry
 from callwright.walk.task_rows.head import Head, is_head
@@ -279,8 +279,7 @@ def _opened(path: Path) -> tuple[_Rows, Any]:
                 first = file.readline()
                 return _InMemory(path, file, 2), _head(path, first)
     except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{path} cannot be read: {reason}") from error
+        raise cannot_read(path, error) from error
 
 
 def read_head(path: Path) -> Head:
@@ -296,7 +295,7 @@ def read_head(path: Path) -> Head:
                 head = _head(path, unpacked(raw, str(path)).readline())
         return Head.from_json(head)
     except (OSError, EOFError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise cannot_read(path, error) from error
     except DataError as error:
         said = str(error)
         raise error if said.startswith(str(path)) else DataError(f"{path}: {said}") from error

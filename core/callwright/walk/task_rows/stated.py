@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from attrs import asdict, frozen
 
+from callwright.capability import has
 from callwright.digests import digest_of
+from callwright.environments.capabilities import HasVersion
 from callwright.environments.composed.environment import OWN, ComposedEnvironment
 from callwright.environments.people.person import People
 from callwright.environments.protocol import Environment
@@ -182,9 +184,8 @@ def version_of(one: Stated, environment: Environment, registry: Registry) -> str
 
     Empty for a plugin that is a module of somebody's folder: of that the tools alone are compared.
     """
-    own = getattr(environment, "version", None)
-    if isinstance(own, str) and own:
-        return own
+    if has(environment, HasVersion) and isinstance(environment.version, str) and environment.version:
+        return environment.version
     found = []
     for part in dict.fromkeys(one.name.split("+")) if registry.knows("environment", one.name) else ():
         info = registry.plugin(registry.spec("environment", part).plugin)

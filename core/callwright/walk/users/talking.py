@@ -8,13 +8,14 @@ from typing import Any
 
 from attrs import evolve
 
+from callwright.capability import has
 from callwright.environments.telling import printable, tell
 from callwright.errors import ComponentError
 from callwright.language.messages import Message, ToolCall
 from callwright.language.program import Call, plain
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.users.said import UserTurn
-from callwright.walk.users.user import MOST_ROUNDS, User, reply_of
+from callwright.walk.users.user import MOST_ROUNDS, User, Waits, reply_of
 from callwright.walk.users.world import WorldView
 
 
@@ -45,7 +46,7 @@ class Talk:
     @property
     def waits(self) -> bool:
         """Whether the user says that it waits for a server when it is asked (``waits``)."""
-        return getattr(self._user, "waits", False) is True
+        return has(self._user, Waits) and self._user.waits is True
 
     def begin(self) -> str:
         """What the user wants, in its words. Raises as :meth:`answer` does, also for a user that calls tools already or

@@ -47,9 +47,7 @@ class Looks(Protocol):
 
 @runtime_checkable
 class User(Protocol):
-    """The user of one episode. One with an attribute ``waits`` that is True waits for a server when it is asked: users
-    are then asked from several threads at once, each by one of them.
-    """
+    """The user of one episode. One that :class:`Waits` for a server is asked beside others, each by one thread."""
 
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the user answers.
@@ -61,6 +59,15 @@ class User(Protocol):
         Total on any text of the agent. Raises :class:`callwright.InfrastructureFailure` where machinery fails that it
         needs, which masks the sample.
         """
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """A user or episode that waits for a server when it is asked: such ones are asked from several threads at once."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it does."""
 
 
 @runtime_checkable

@@ -95,7 +95,6 @@ class SchemaEchoCorpus(Corpus):
 
     @property
     def name(self) -> str:
-        """``schema-echo``."""
         return NAME
 
     @cached_property
@@ -239,7 +238,6 @@ class RowsEcho(Environment):
 
     @property
     def name(self) -> str:
-        """``schema-echo``."""
         return NAME
 
     @cached_property

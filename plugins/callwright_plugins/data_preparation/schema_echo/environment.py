@@ -61,11 +61,9 @@ class EchoSession(Session):
         return _opened, (self.environment, self.scenario)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """The resolved arguments."""
         return call_tool(self.tools, tool, arguments, None)
 
     def digest(self) -> str:
-        """Always the same."""
         return digest_of(None)
 
     def close(self) -> None:
@@ -129,7 +127,6 @@ class SchemaEcho(Environment):
 
     @property
     def name(self) -> str:
-        """``schema-echo``."""
         return NAME
 
     @property

@@ -10,11 +10,13 @@ import torch
 from attrs import evolve, field, frozen
 from torch import Tensor
 
+from callwright.capability import has
 from callwright.training.alarms import not_finite
 from callwright.training.algorithm import (
     ActorCritic,
     AdaptiveKL,
     Algorithm,
+    EntropyBonus,
     Experience,
     LossOutput,
     TokenBatch,
@@ -244,7 +246,7 @@ def descend(
     """
     figures = _Figures(sum(mini.batch.tokens(part.rows) for mini in prepared.minis for part in mini.parts), options)
     steps = options.iterations * len(prepared.minis)
-    bonus = getattr(algorithm, "entropy_weight", 0.0) > 0
+    bonus = has(algorithm, EntropyBonus) and algorithm.entropy_weight > 0
     for _ in range(options.iterations):
         for mini in prepared.minis:
             if not critic_alone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +12,7 @@ import structlog
 import torch
 from attrs import evolve
 
+from callwright.capability import has
 from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
 from callwright.options import read_options
@@ -22,7 +23,7 @@ from callwright.training.reporter import Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
-from callwright.walk.tasks import Task
+from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
@@ -399,7 +400,7 @@ def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Pol
     try:
         model = read_options(Model, given, "the table [model]")
         device, dtype = pick_device(options.device), getattr(torch, options.dtype)
-        compact: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)
+        compact = corpus.prompt_text if has(corpus, WritesPrompts) else None
         if model.path is not None:
             return load_policy(
                 model_folder(Path(model.path)),
@@ -409,14 +410,13 @@ def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Pol
                 form=model.prompt,
                 template_options=model.chat_template_options,
             )
-        words: Callable[[], list[str]] | None = getattr(corpus, "vocabulary", None)
-        if words is None:
+        if not has(corpus, HasVocabulary):
             raise UsageError(
                 f"a tiny model needs a vocabulary, and the corpus {corpus.name!r} has none; give a model directory: "
                 'path = "DIRECTORY"'
             )
         assert model.tiny is not None
-        tokenizer = build_tokenizer(words())
+        tokenizer = build_tokenizer(corpus.vocabulary())
         made = build_tiny(model.tiny, tokenizer, torch_generator(pipeline.conditions.seed, "weights"))
         made.to(device).eval()
         form = "chat" if model.prompt == "chat" or compact is None else "compact"

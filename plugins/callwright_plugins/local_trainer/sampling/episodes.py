@@ -110,7 +110,7 @@ def sample_groups(
 
     A ``pool`` executes and scores them; without one this thread does.
 
-    An episode whose machinery failed is begun again ``options.retries`` times, then masked. ``lap`` hears when sampling
+    An episode whose machinery failed is retried ``options.retries`` times, then masked. ``lap`` hears when sampling
     is over. Raises :class:`callwright.episodes.PromptTooLong`.
     """
     codec = policy.codec()

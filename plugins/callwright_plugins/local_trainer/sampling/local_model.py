@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
+from callwright.capability import has
 from callwright.episodes.driving import drive
 from callwright.episodes.sampling import Start, draw_seed
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.errors import UsageError
 from callwright.plugins import Registry
 from callwright.walk.completion import Completion
+from callwright.walk.corpora.capabilities import WritesPrompts
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import generate
@@ -168,5 +170,4 @@ class LocalModelSampler:
             if not self._registry.knows("corpus", corpus):
                 return None
             corpus = self._registry.create("corpus", corpus)
-        make: Callable[[Task], str] | None = getattr(corpus, "prompt_text", None)
-        return make
+        return corpus.prompt_text if has(corpus, WritesPrompts) else None

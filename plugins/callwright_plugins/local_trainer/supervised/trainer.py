@@ -39,7 +39,8 @@ class SupervisedTrainer:
 
         The recipe's algorithm plays no part, its reward is only measured. Raises :class:`callwright.CallwrightError` in
         all foreseen cases. Stopped by a signal, it writes a checkpoint of the last completed step. Killed at any
-        moment, the same call ends in the same bytes as if it had not been (on the CPU; ``timings.jsonl`` apart).
+        moment, the same call resumes and writes the bytes of an uninterrupted run (on the CPU; ``timings.jsonl``
+        apart).
         """
         try:
             from callwright_plugins.local_trainer.randomness import steady

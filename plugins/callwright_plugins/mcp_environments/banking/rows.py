@@ -26,7 +26,6 @@ class Customer:
 
     @property
     def name(self) -> str:
-        """``Ada Berg``."""
         return f"{self.first} {self.last}"
 
 

@@ -37,7 +37,6 @@ class Point:
 
     @property
     def text(self) -> str:
-        """``48.12345,11.54321``."""
         return f"{self.lat:.5f},{self.lon:.5f}"
 
 

@@ -83,7 +83,6 @@ class Record:
                 self.close()
 
     def close(self) -> None:
-        """Close the file."""
         with suppress(OSError):  # of a line that was not written
             self._file.close()
 

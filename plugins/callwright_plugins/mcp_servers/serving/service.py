@@ -19,6 +19,8 @@ from uuid import uuid4
 
 from attrs import evolve
 
+from callwright.capability import has
+from callwright.environments.capabilities import Diffs, Forks, Helps, Resets, blocks, helpers_of
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.living.opening import prepare
@@ -95,7 +97,7 @@ class Service:
         self.default = (scenario, seed)
         self.session, self.record = session, record
         self.callers = Callers(notice)
-        slow = not environment.pure or getattr(environment, "blocking", False)
+        slow = not environment.pure or blocks(environment)
         self.threads = (slow or time_limit is not None) if threads is None else threads
         self.time_limit = time_limit or TIME_LIMIT
         self.sessions = SessionStore(capacity=capacity, idle=idle)
@@ -120,7 +122,7 @@ class Service:
         if self.record is None:
             return await self._answered(id, meta, tool, arguments, wanted)
         # Digests of pure environments cost nothing; others are asked for them only if the client asks.
-        cheap = self.environment.pure and not getattr(self.environment, "blocking", False)
+        cheap = self.environment.pure and not blocks(self.environment)
         given, begun, before = copy_json(arguments), time.perf_counter(), self.sessions.peek(id)
         result = await self._answered(id, meta, tool, arguments, wanted or cheap)
         held = self.sessions.peek(id) or before  # a call over the limit closed it
@@ -160,9 +162,8 @@ class Service:
 
     def _run(self, session: Session, tool: str, arguments: dict[str, Any], digest: bool) -> dict[str, Any]:
         spec = self.tools.get(tool)
-        helper = getattr(session, "helper", None) if self.helpers else None
-        if helper is not None and tool in getattr(self.environment, "helpers", ()):
-            outcome: Outcome = helper(tool, arguments)
+        if self.helpers and tool in helpers_of(self.environment) and has(session, Helps):
+            outcome = session.helper(tool, arguments)
         elif spec is not None and spec.hidden and not self.helpers:
             outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
         else:
@@ -210,20 +211,19 @@ class Service:
             return {"closed": self.sessions.close(id)}
         held = self._held(id, scenario, seed)
         if op == "reset":
-            reset = getattr(held.session, "reset", None)
-            if reset is None:
+            if has(held.session, Resets):
+                held.session.reset()
+            else:
                 self.sessions.close(id)
                 held = self._held(id, held.scenario, held.seed)
-            else:
-                reset()
         elif op == "fork":
             other = params.get("to")
-            if not hasattr(held.session, "fork"):
+            if not has(held.session, Forks):
                 raise UsageError(f"sessions of {self.environment.name!r} cannot be forked")
             if not isinstance(other, str) or not other:
                 raise UsageError("fork needs 'to', the id of the new session")
             held = self.sessions.add(other, held.session.fork(), scenario=held.scenario, seed=held.seed)
-        elif op == "diff" and self.helpers and hasattr(held.session, "diff"):
+        elif op == "diff" and self.helpers and has(held.session, Diffs):
             return {"diff": held.session.diff()}
         elif (
             op == "knowledge" and self.helpers

@@ -109,7 +109,6 @@ class MCPEnvironment(Environment):
 
     @property
     def name(self) -> str:
-        """The name."""
         return self.options.name
 
     @property
