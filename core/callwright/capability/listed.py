@@ -68,7 +68,9 @@ CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
         "callwright.training.demonstrations:References",
         "callwright.walk.prompt:TellsByShots",
     ),
-    "benchmark": tuple(_BENCHMARK + name for name in ("JudgesTogether", "ReadsAnswerFiles", "ReadsAnswers")),
+    "benchmark": tuple(
+        _BENCHMARK + name for name in ("JudgesTogether", "PlaysUsers", "ReadsAnswerFiles", "ReadsAnswers")
+    ),
     "synthesizer": ("callwright.training.synthesis.synthesizer:LimitsEpisodes",),
     "teacher": ("callwright.training.teaching.teacher:AsksConcurrently",),
     "user": ("callwright.walk.users.user:KnowsLines",),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_chec
 
 from attrs import evolve, field, frozen
 
+from callwright.capability import has
 from callwright.episodes.conversation import Conversation
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.messages import Message
@@ -177,7 +178,7 @@ def users_of(benchmark: Benchmark, registry: Registry) -> UserKinds:
     """The users of a benchmark's tasks, by a registry."""
     from callwright.walk.users.kinds import UserKinds, kinds_of
 
-    given = benchmark.users if isinstance(benchmark, PlaysUsers) else {}
+    given = benchmark.users if has(benchmark, PlaysUsers) else {}
     return UserKinds(registry, given) if given else kinds_of(registry)
 
 

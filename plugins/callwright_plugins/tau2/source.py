@@ -154,8 +154,13 @@ class Tau2Source:
         try:
             found: Mapping[str, Any] = self._code.call(f"{_MODULE}:describe", domain)
         except ForeignRaised as error:
+            hint = (
+                "; name an interpreter that has what tau2's code imports (--benchmark-option python=PYTHON)"
+                if error.kind in ("ModuleNotFoundError", "ImportError", "SyntaxError")
+                else ""
+            )
             raise UsageError(
-                f"tau2's domain {domain!r} cannot be opened with this --package and --data: {error}"
+                f"tau2's domain {domain!r} cannot be opened with this --package and --data: {error}{hint}"
             ) from error
         return found
 

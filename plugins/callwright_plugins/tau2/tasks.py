@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import frozen
 
+from callwright.capability import has
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.messages import Message, ToolCall
@@ -34,6 +35,15 @@ class Release:
     files: tuple[str, ...]
     count: int
     states_basis: bool = True
+
+
+@runtime_checkable
+class OpensTasks(Protocol):
+    """An environment whose sessions begin as the task says whose id is their scenario."""
+
+    @property
+    def scenarios_are_tasks(self) -> Literal[True]:
+        """True: what happened before a task begins is not done by others."""
 
 
 def read_tasks(folder: Path, release: Release, split: str) -> list[dict[str, Any]]:
@@ -99,7 +109,7 @@ def task_of(stated: Mapping[str, Any], environment: Environment, *, category: st
             tools=environment.tools,
             answer=Answer(),
             environment=environment,
-            scenario=stated["id"] if stands_by_task(environment) else "",
+            scenario=stated["id"] if has(environment, OpensTasks) else "",
             split=split,
             depth=0 if criteria is None else len(criteria.actions),
             structure="dialogue",
@@ -111,14 +121,9 @@ def task_of(stated: Mapping[str, Any], environment: Environment, *, category: st
         raise DataError(f"task {stated.get('id')!r:.80} cannot be read: {error!r:.200}") from error
 
 
-def stands_by_task(environment: Environment) -> bool:
-    """Whether the sessions of an environment begin as the task says whose id is their scenario."""
-    return getattr(environment, "scenarios_are_tasks", False) is True
-
-
 def _initial(stated: Mapping[str, Any], environment: Environment) -> Iterator[InitialCall]:
     """The calls that put the world into place, where these are calls of its tools; tau2's code does it itself."""
-    if stands_by_task(environment):
+    if has(environment, OpensTasks):
         return
     for one in (stated.get("initial_state") or {}).get("initialization_actions") or ():
         by: By = "user" if one["env_type"] == "user" else "agent"

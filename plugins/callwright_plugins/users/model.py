@@ -153,7 +153,8 @@ class _Played:
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the model writes, as a user."""
         kind = self._kind
-        theirs = {name: spec for name, spec in user_tools_of(self._task.environment).items() if not spec.hidden}
+        given = user_tools_of(self._task.environment)
+        theirs = {name: spec for name, spec in given.items() if not spec.hidden}
         native = offers_tools(kind.sampler)
         begins = self._asked == 0 and begins_with_user(self._task)
         if self._system is None:

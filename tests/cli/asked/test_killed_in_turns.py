@@ -33,7 +33,7 @@ def call(name: str, **arguments: Any) -> str:
 
 def conversing(asked: Asked) -> dict[str, Any]:
     """A call, an answer, or what nobody can read: by the seed and by all that was said."""
-    draw = random.Random(f"{asked.body['seed']}/{json.dumps(asked.body['messages'])}")
+    draw = random.Random(f"talk/{asked.body['seed']}/{json.dumps(asked.body['messages'])}")
     texts = [
         call("put", title=f"Book {draw.randrange(9)}"),
         call("titles"),

@@ -93,6 +93,8 @@ def test_a_dialogue_that_gives_other_results_is_none_of_this_version(shop: tuple
 def test_folders_that_are_something_else_are_refused(shop: tuple[Tau2Source, Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not the source of tau2-bench"):
         Tau2Source(tmp_path, tmp_path)
+    with pytest.raises(UsageError, match=r"ModuleNotFoundError.*--benchmark-option python=PYTHON"):
+        shop[0].describe("no_such_domain")
     with pytest.raises(UsageError, match="has no tau2/domains"):
         Tau2Source(shop[1].parents[3], tmp_path)
 
