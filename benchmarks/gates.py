@@ -21,6 +21,7 @@ import callwright as cw
 from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError
 from callwright.language.program import Call, Program, plain
+from callwright.plugins import default_registry
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.exploration.explored import explore
@@ -30,6 +31,7 @@ from callwright_plugins.synthesis.gates.mutants import is_entity
 from callwright_plugins.synthesis.gates.provenance import secrets
 from callwright_plugins.synthesis.gates.running import run
 from callwright_plugins.synthesis.gates.worlds import members_of
+from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.styles import Style
@@ -103,7 +105,7 @@ def made(environment: Environment, grammar: Grammar, seed: int, calls: Sequence[
         program=plan.program,
         depth=len(calls),
         facts={
-            "goal": {"state": found.state},
+            **({"goal": {"state": found.state}} if found.changes else {}),
             "gold": [_turn(plan.calls), {"say": "It is done."}],
             "blueprint": _blueprint(environment, seed, plan).to_json(),
             "kind": "task",
@@ -126,13 +128,10 @@ def _says_something(value: Any) -> bool:
 
 def good_tasks(names: Sequence[str] = ENVIRONMENTS, seeds: Sequence[int] = (0, 1), calls: int = 1500) -> list[Good]:
     """Good tasks of several environments."""
-    grammars: dict[str, Grammar] = {}
+    registry = default_registry()
     found: list[Good] = []
     for number, (environment, seed, path) in enumerate(worlds(names, seeds, calls)):
-        grammar = grammars.get(environment.name)
-        if grammar is None:
-            tools = {key: spec for key, spec in environment.tools.items() if not spec.hidden}
-            grammar = grammars[environment.name] = Grammar(tools)
+        grammar = grammar_for(environment, registry)
         task = made(environment, grammar, seed, path, f"{environment.name}-{number}")
         if task is not None:
             found.append(Good(task, grammar))
@@ -166,7 +165,7 @@ def unsolvable(good: Good, random: Random) -> Task | None:
 def already_solved(good: Good, random: Random) -> Task | None:
     """A goal that asks for nothing to become so."""
     task = good.task
-    state = task.facts["goal"]["state"]
+    state = task.facts.get("goal", {}).get("state")
     if not isinstance(state, Mapping) or not state.get("tables"):
         return None
     allowed = [{"table": name, "must": False} for name in state["tables"]]
@@ -178,6 +177,11 @@ def ambiguous(good: Good, random: Random) -> Task | None:
     task = good.task
     assert task.program is not None
     query = good.grammar.render(Plan(task.program.calls), Style(information="missing"), random.randrange(1 << 30))
+    if any(
+        dict(secrets(task.tools[task.program.calls[one.call].tool], {one.argument: one.value}))
+        for one in query.withheld
+    ):
+        return None  # a secret from nowhere is a kind of its own
     return evolve(task, query=query.text) if query.withheld else None
 
 

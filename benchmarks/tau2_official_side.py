@@ -31,7 +31,10 @@ def _constructor(domain: str) -> Any:
 
 
 def dialogue(domain: str, task: dict[str, Any], dropped: int) -> dict[str, Any]:
-    """The calls of a reference with their results; without the last ``dropped`` ones that change something."""
+    """The calls of a reference with their results; without the last ``dropped`` ones that change something.
+
+    ``left_out`` are the places of these.
+    """
     messages, tasks = _module("tau2.data_model.message"), _module("tau2.data_model.tasks")
     read = tasks.Task.model_validate(task)
     environment = _constructor(domain)()
@@ -41,41 +44,72 @@ def dialogue(domain: str, task: dict[str, Any], dropped: int) -> dict[str, Any]:
         state.initialization_data if state else None, state.initialization_actions if state else None, history
     )
     actions = list(read.evaluation_criteria.actions or [])
+    left_out = []
     for _ in range(dropped):
         writing = [at for at, one in enumerate(actions) if environment._is_mutating_tool(one.name)]
         if not writing:
             return {}
+        left_out.append(writing[-1])
         del actions[writing[-1]]
     calls = []
     for at, one in enumerate(actions):
         call = messages.ToolCall(id=str(at), name=one.name, arguments=one.arguments, requestor=one.requestor)
         calls.append([one.requestor, one.name, one.arguments, environment.get_response(call).content])
-    return {"calls": calls}
+    return {"calls": calls, "left_out": left_out}
 
 
-def reward(domain: str, task: dict[str, Any], calls: list[Any], said: list[str]) -> dict[str, Any]:
-    """What the official evaluators say of a dialogue, with the seconds that they took."""
+def simulation(domain: str, task: dict[str, Any], calls: list[Any], said: list[str], name: str) -> dict[str, Any]:
+    """A dialogue as an official result file has it, with the reward that the official evaluators give it.
+
+    NL_ASSERTION is left out of the reward where there are sentences for a judge. ``run`` is a ``SimulationRun``,
+    ``seconds`` the processor time of the evaluators.
+    """
     messages, tasks = _module("tau2.data_model.message"), _module("tau2.data_model.tasks")
+    simulations = _module("tau2.data_model.simulation")
     environment = _module("tau2.evaluator.evaluator_env").EnvironmentEvaluator
     action = _module("tau2.evaluator.evaluator_action").ActionEvaluator
     communicate = _module("tau2.evaluator.evaluator_communicate").CommunicateEvaluator
     read = tasks.Task.model_validate(task)
-    made: list[Any] = list((read.initial_state.message_history if read.initial_state else None) or [])
-    for at, (by, name, arguments, content) in enumerate(calls):
-        call = messages.ToolCall(id=f"made_{at}", name=name, arguments=arguments, requestor=by)
+    history = (read.initial_state.message_history if read.initial_state else None) or []
+    greeting = messages.AssistantMessage(role="assistant", content="Hi! How can I help you today?")
+    made: list[Any] = [*history] or [greeting, messages.UserMessage(role="user", content="I need something.")]
+    for at, (by, tool, arguments, content) in enumerate(calls):
+        call = messages.ToolCall(id=f"made_{at}", name=tool, arguments=arguments, requestor=by)
         kind = messages.UserMessage if by == "user" else messages.AssistantMessage
         made.append(kind(role=by, content=None, tool_calls=[call]))
         made.append(messages.ToolMessage(id=call.id, role="tool", content=content, requestor=by))
     made += [messages.AssistantMessage(role="assistant", content=text) for text in said]
-    begun = time.perf_counter()
+    made.append(messages.UserMessage(role="user", content="###STOP###"))
+    begun = time.process_time()
     world = environment.calculate_reward(_constructor(domain), read, made)
     acted = action.calculate_reward(read, made)
     told = communicate.calculate_reward(read, made)
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     basis = {one.value for one in read.evaluation_criteria.reward_basis}
     factors = {one.value: value for one, value in (world.reward_breakdown or {}).items()}
     if "ACTION" in basis:
         factors["ACTION"] = acted.reward
     if "COMMUNICATE" in basis:
         factors["COMMUNICATE"] = told.reward
-    return {"factors": factors, "db_match": world.db_check.db_match, "seconds": seconds}
+    if "NL_ASSERTION" in basis and not read.evaluation_criteria.nl_assertions:
+        factors["NL_ASSERTION"] = 1.0
+    reward = 1.0
+    for value in factors.values():
+        reward *= value
+    run = simulations.SimulationRun(
+        id=name,
+        task_id=read.id,
+        start_time="2026-01-01T00:00:00",
+        end_time="2026-01-01T00:00:01",
+        duration=1.0,
+        termination_reason="user_stop",
+        messages=made,
+        reward_info=simulations.RewardInfo(reward=reward, db_check=world.db_check, reward_breakdown=factors),
+    )
+    return {"run": run.model_dump(mode="json"), "seconds": seconds}
+
+
+def stated(task: dict[str, Any]) -> dict[str, Any]:
+    """A task as an official result file states it, with all defaults."""
+    found: dict[str, Any] = _module("tau2.data_model.tasks").Task.model_validate(task).model_dump(mode="json")
+    return found

@@ -40,6 +40,9 @@ SKIPPED = {
     ("teacher", "openai"): "needs a server; its own tests start one",
     ("teacher", "replayed"): "needs a file of replies; its own tests write one",
     ("benchmark", "bfcl-multi-turn"): "needs BFCL's files; its own tests write some",
+    ("benchmark", "tau2-airline"): "needs tau2's source; its own tests have a small one",
+    ("benchmark", "tau2-retail"): "needs tau2's source; its own tests have a small one",
+    ("benchmark", "tau2-telecom"): "needs tau2's source; its own tests have a small one",
     ("environment", "mcp"): "needs a server (option 'command' or 'url'); its own tests start some",
 }
 #: Known failures: (kind, component) -> check -> reason.

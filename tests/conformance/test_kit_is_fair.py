@@ -10,8 +10,8 @@ from attrs import evolve, field, frozen
 from callwright.language.program import Program
 from callwright.plugins import load_plugins
 from callwright.testing import check_component, checks_for
-from callwright.testing.registries import checking_with, registry_in_use
 from callwright.testing.sample import SampleForm
+from callwright.testing.services.registries import checking_with, registry_in_use
 from callwright.training.algorithm import LossOutput, TokenBatch
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from callwright.capability import members
-from callwright.testing.capabilities import CAPABILITIES, capabilities, enables
+from callwright.capability.listed import CAPABILITIES, capabilities, enables
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_page_has_every_capability_with_its_members_and_meaning(page: Any) -> None:
     text = page("docs/capabilities.md").path.read_text(encoding="utf-8")
     for kind in CAPABILITIES:
         for one in capabilities(kind):
-            place = f"../core/{one.__module__.replace('.', '/')}.py"
+            place = f"../{Path(str(sys.modules[one.__module__].__file__)).relative_to(ROOT).as_posix()}"
             (row, *_) = re.findall(rf"^\| \[`{one.__name__}`\]\({re.escape(place)}\) \| .*$", text, re.MULTILINE)
             meaning = re.sub(r":[a-z]+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", enables(one)).replace("``", "`")
             assert meaning in row

@@ -60,6 +60,7 @@ PAGES = [
     "docs/task-files.md",
     "docs/synthesizers.md",
     "docs/capabilities.md",
+    "docs/your-own-database.md",
     "docs/write-a-form.md",
     "docs/write-a-reward.md",
     "docs/troubleshooting.md",

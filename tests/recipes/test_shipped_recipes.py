@@ -330,7 +330,7 @@ def value(loaded: LoadedRecipe, dotted: str) -> Any:
 
 
 def test_no_recipe_is_missing_or_unknown() -> None:
-    assert set(shipped_recipes()) == {*PAPERS, "tier-mini", "village-cpu"}
+    assert set(shipped_recipes()) == {*PAPERS, "synthesised-cpu", "tier-mini", "village-cpu"}
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))

@@ -194,12 +194,12 @@ def _judged(made: Benchmark, answers: str, parser: Parser, registry: Registry) -
 
 def _answers(made: Benchmark, answers: str, parser: Parser, registry: Registry) -> Iterator[_Answer]:
     from callwright.errors import DataError
+    from callwright.measuring.benchmark import users_of
     from callwright.walk.conditions import Conditions
     from callwright.walk.limits import limits_of
-    from callwright.walk.users.kinds import kinds_of
 
     tasks: dict[str, Task] = {task.id: task for task in made.tasks()}
-    conditions = Conditions(limits=limits_of(made.corpus), users=kinds_of(registry))
+    conditions = Conditions(limits=limits_of(made.corpus), users=users_of(made, registry))
     for where, row in _answer_rows(made, answers):
         row_id = next((row[name] for name in ("id", "sample_id", "uuid") if name in row), None)
         task = tasks.get(row_id) if isinstance(row_id, str) else None

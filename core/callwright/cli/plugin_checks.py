@@ -154,8 +154,8 @@ def _check_component(registry: Registry, kind: str, lazy: Lazy, quick: bool) -> 
 
 def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str) -> Iterator[PluginFinding]:
     """Make a component and check it, with no connection to anything: what would ask a live service has a stand-in."""
-    from callwright.testing.registries import checking_with
     from callwright.testing.services.network import WouldConnect, no_connections
+    from callwright.testing.services.registries import checking_with
 
     with no_connections() as tried, checking_with(registry):
         found: list[PluginFinding] = []

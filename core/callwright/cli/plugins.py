@@ -162,7 +162,7 @@ def _component(registry: Registry, kind: str, lazy: Lazy) -> dict[str, Any]:
 
 def _capabilities(registry: Registry, kind: str, lazy: Lazy) -> dict[str, str]:
     """What a component offers beyond its kind, and what that is for. Made without a network or options."""
-    from callwright.testing.capabilities import CAPABILITIES, capabilities, declared, enables
+    from callwright.capability.listed import CAPABILITIES, capabilities, declared, enables
     from callwright.testing.services.network import no_connections
 
     if kind not in CAPABILITIES:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from callwright.environments.backends.session import BackedSession
 from callwright.errors import DataError, RunError, UsageError
 
 
@@ -70,6 +71,9 @@ def load_state(session: Any, path: Path) -> None:
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
         return
+    if isinstance(session, BackedSession):
+        session.load(state)
+        return
     outcome = session.helper("_load_scenario", {"state": state})
     if not outcome.executed:
         raise DataError(f"{path}: {outcome.message}")
@@ -77,7 +81,8 @@ def load_state(session: Any, path: Path) -> None:
 
 def dumped(session: Any) -> dict[str, Any]:
     """The whole state of a session as JSON."""
-    state: dict[str, Any] = session.dump() if _is_of_several(session) else session.world.dump()
+    whole = _is_of_several(session) or isinstance(session, BackedSession)
+    state: dict[str, Any] = session.dump() if whole else session.world.dump()
     return state
 
 
@@ -107,9 +112,10 @@ def must_have_tables(session: Any) -> None:
     """Raise :class:`callwright.UsageError` for a session whose state is not in tables."""
     from callwright.environments.stateful.session import StatefulSession
 
-    if not isinstance(session, StatefulSession) and not _is_of_several(session):
+    if not isinstance(session, StatefulSession | BackedSession) and not _is_of_several(session):
         raise UsageError(
-            "only stateful environments (callwright env list shows their scenarios) have a state in tables"
+            "only stateful environments (callwright env list shows their scenarios) and those over a backend have a "
+            "state in tables"
         )
 
 

@@ -19,7 +19,7 @@ _FOLDER: Final = "synthesized"
 
 
 @click.command("synthesize")
-@click.argument("recipe", type=RecipeName(), metavar="RECIPE")
+@click.argument("recipe", type=RecipeName(syntheses=True), metavar="RECIPE")
 @click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
 @click.option("-o", "--output", metavar="DIR", help=f"The folder. Default: {_FOLDER}/ and the recipe's name.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Units at a time, in place of the recipe's.")
@@ -70,6 +70,7 @@ def synthesize(
     from callwright.plugins import PluginSource
     from callwright.training.spending import in_words
     from callwright.training.synthesis.folder import REPLIES, Synthesis
+    from callwright.training.synthesis.mixture import lines as mixture_lines
     from callwright.training.synthesis.recipe import load_synthesis
     from callwright.training.synthesis.work import SynthesisRequest
     from callwright.training.synthesis.yields import lines
@@ -125,4 +126,8 @@ def synthesize(
         click.echo(line)
     if found["usage"]:
         click.echo(in_words(found["usage"]))
-    click.echo(f"{found['yields']['kept']:,} tasks in {folder / table.file}")
+    mixture = found.get("mixture", [])
+    for line in mixture_lines(mixture):
+        click.echo(line)
+    count = sum(part["made"] for part in mixture) if mixture else found["yields"]["kept"]
+    click.echo(f"{count:,} tasks in {folder / table.file}")

@@ -79,17 +79,17 @@ class PluginName(_Name):
 
 
 class RecipeName(_Name):
-    """A shipped recipe, a recipe's file or, with ``runs``, the folder of a run."""
+    """A shipped recipe, a recipe's file or, with ``runs``, the folder of a run; with ``syntheses``, of a synthesis."""
 
-    def __init__(self, *, runs: bool = False) -> None:
-        self.runs = runs
+    def __init__(self, *, runs: bool = False, syntheses: bool = False) -> None:
+        self.runs, self.syntheses = runs, syntheses
 
     def known(self, app: App, incomplete: str) -> Iterable[tuple[str, str]]:
         """Shipped names, then what lies where the typed path leads to."""
-        from callwright.recipe_file import shipped_recipes
+        from callwright.recipe_file import shipped_recipes, shipped_syntheses
 
         if "/" not in incomplete:
-            for name in sorted(shipped_recipes()):
+            for name in sorted(shipped_syntheses() if self.syntheses else shipped_recipes()):
                 yield name, "a recipe that comes with Callwright"
         typed = Path(incomplete)
         folder = typed if incomplete.endswith("/") else typed.parent

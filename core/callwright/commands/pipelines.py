@@ -72,11 +72,13 @@ def make_benchmark(registry: Registry, text: str, options: Mapping[str, Any]) ->
 
 def benchmark_pipeline(registry: Registry, benchmark: Benchmark, *, ir: str, seed: int = 0) -> Pipeline:
     """A pipeline over the corpus of a benchmark, which judges and does not score."""
+    from callwright.measuring.benchmark import users_of
     from callwright.pipeline import Pipeline
     from callwright.walk.conditions import Conditions
     from callwright.walk.limits import limits_of
 
-    conditions = Conditions(seed=seed, isolation="auto", limits=limits_of(benchmark.corpus))
+    users = users_of(benchmark, registry)
+    conditions = Conditions(seed=seed, isolation="auto", limits=limits_of(benchmark.corpus), users=users)
     first = next(iter(benchmark.corpus.splits), "train")
     return Pipeline(
         benchmark.corpus, NO_REWARD, ir, conditions=conditions, train=first, evaluation=first, registry=registry

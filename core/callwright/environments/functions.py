@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, get_args
 
+from callwright.capability import has
 from callwright.digests import digest_of
+from callwright.environments.backends.backend import Backend
+from callwright.environments.backends.session import session_over
 from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sizes import check_state
@@ -22,7 +25,8 @@ class FunctionEnvironment(ByName, Environment):
     """An environment whose tools are typed functions, each session with its own state.
 
     ``state`` makes the state of a session from the scenario and the seed; tools with a positional-only first parameter
-    receive it. Without it sessions have no state. A tool reports a documented failure by raising
+    receive it. Without it sessions have no state. A state may be a :class:`callwright.environments.backends.Backend`,
+    such as a database; any other is copied before a call that writes. A tool reports a documented failure by raising
     :class:`callwright.ToolError`; whatever it did to the state before is undone.
 
     ``undeclared`` says what any other exception of a tool becomes, after its changes were undone:
@@ -89,8 +93,21 @@ class FunctionEnvironment(ByName, Environment):
         """False: nothing is known of what the functions do with their arguments."""
         return False
 
-    def open(self, scenario: str = "", seed: int = 0) -> FunctionSession:
-        return FunctionSession(self, self._state(scenario, seed) if self._state else None)
+    def open(self, scenario: str = "", seed: int = 0) -> Session:
+        state = self._state(scenario, seed) if self._state else None
+        if state is not None and has(state, Backend):
+            return session_over(self, state, (scenario, seed))
+        return FunctionSession(self, state)
+
+    def backend(self, scenario: str, seed: int) -> Backend:
+        """A fresh state of a session, where it is a :class:`callwright.environments.backends.Backend`.
+
+        Raises :class:`callwright.UsageError` where it is not.
+        """
+        state = self._state(scenario, seed) if self._state else None
+        if not has(state, Backend):
+            raise UsageError(f"the state of environment {self._name!r} is no backend: it has no tables() and close()")
+        return state
 
     @property
     def foreign(self) -> bool:

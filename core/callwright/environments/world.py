@@ -20,6 +20,7 @@ from callwright.environments.base import NO_ROWS, Base, Key, having, overlaid, r
 from callwright.environments.rows import key_text, row_json, table_of
 from callwright.environments.sizes import MOST_STATE, bounds, size_of, state_too_large
 from callwright.errors import ComponentError, UsageError
+from callwright.language.markup import Diff
 from callwright.tools.spec import ToolError
 
 R = TypeVar("R")
@@ -457,7 +458,7 @@ def difference(before: World, after: World) -> dict[str, Any]:
     """
     if before.base is not after.base:
         raise UsageError("the two states are not of one scenario; compare their dumps instead")
-    found: dict[str, Any] = {}
+    found = Diff()
     for kind in sorted({*before._changed, *after._changed}, key=lambda kind: table_of(kind).name):
         table = table_of(kind)
         parts: dict[str, dict[str, Any]] = {"added": {}, "removed": {}, "changed": {}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -26,6 +26,10 @@ from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.limits import StopReason
 from callwright.walk.tasks import Corpus, Task
 from callwright.walk.users.said import Said
+
+if TYPE_CHECKING:
+    from callwright.plugins import Registry
+    from callwright.walk.users.kinds import UserKinds
 
 #: What a benchmark may need that is not part of this package: files or code of others that the user points at, or a
 #: component. ``judge``, ``embedder``, ``search`` and ``user`` are components whose choice changes the numbers.
@@ -156,6 +160,25 @@ class JudgesTogether(Protocol):
 
     def judge_together(self, attempts: Sequence[tuple[Task, Attempt]]) -> Sequence[Judgement]:
         """What :meth:`Benchmark.judge` says of each, in their order."""
+
+
+@runtime_checkable
+class PlaysUsers(Protocol):
+    """What a benchmark adds whose users reach for something, such as a model that plays them."""
+
+    @property
+    def users(self) -> Mapping[str, Mapping[str, Any]]:
+        """Options by the name of a kind of user; they take the place of those that tasks state, as a recipe's do
+        (:class:`callwright.walk.users.kinds.UserKinds`). Whoever makes the benchmark stated them.
+        """
+
+
+def users_of(benchmark: Benchmark, registry: Registry) -> UserKinds:
+    """The users of a benchmark's tasks, by a registry."""
+    from callwright.walk.users.kinds import UserKinds, kinds_of
+
+    given = benchmark.users if isinstance(benchmark, PlaysUsers) else {}
+    return UserKinds(registry, given) if given else kinds_of(registry)
 
 
 @runtime_checkable

@@ -420,11 +420,20 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The recipes that come with the package, by name."""
+    """The recipes to train by that come with the package, by name."""
+    return _shipped("*.toml")
+
+
+def shipped_syntheses() -> dict[str, Path]:
+    """The recipes of syntheses that come with the package, by name."""
+    return _shipped("synthesis/*.toml")
+
+
+def _shipped(pattern: str) -> dict[str, Path]:
     here = Path(__file__).resolve().parent.parent
     for folder in (here / "recipes", here.parent.parent / "recipes"):  # in a wheel, in a checkout
         if folder.is_dir():
-            return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+            return {path.stem: path for path in sorted(folder.glob(pattern))}
     return {}
 
 
@@ -433,7 +442,7 @@ def find_recipe(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    shipped = shipped_recipes()
+    shipped = {**shipped_syntheses(), **shipped_recipes()}
     if path.suffix != ".toml" and path.parent == Path() and name in shipped:
         return shipped[name]
     if path.suffix == ".toml" and path.parent != Path() and path.stem in shipped and path.parent.name == "recipes":

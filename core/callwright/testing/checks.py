@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from callwright.capability.listed import CAPABILITIES, misspelt
 from callwright.conformance import ExpectsFailures
 from callwright.errors import UnknownName, UsageError
 from callwright.plugins import KINDS
-from callwright.testing.capabilities import CAPABILITIES, misspelt
 from callwright.testing.services.network import checked_as
 
 #: Where the checks of a kind are: ``module:tuple of functions``.

@@ -11,8 +11,8 @@ from callwright.language.messages import Message
 from callwright.language.program import Program, plain
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere
-from callwright.testing.registries import registry_in_use
 from callwright.testing.sample import SampleForm
+from callwright.testing.services.registries import registry_in_use
 from callwright.tools.validation import validate
 from callwright.training.demonstrations import Demonstrates, References
 from callwright.walk.answers import answers_match, first_difference

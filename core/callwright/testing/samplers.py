@@ -11,8 +11,8 @@ from callwright.episodes.sampling import ConversesConcurrently
 from callwright.machines.model_server import run_to_end
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown, snapshot
 from callwright.testing.pickling import elsewhere, refuses
-from callwright.testing.registries import registry_in_use
 from callwright.testing.sample import SampleForm, sample_tasks
+from callwright.testing.services.registries import registry_in_use
 from callwright.walk.completion import Completion
 from callwright.walk.prompt import build_messages
 from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest

@@ -167,6 +167,20 @@ class Attempt:
 
     # What was written ------------------------------------------------------------------------------------------------
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: the query, each call with what came of it, and what could not be read."""
+        from callwright.language.markup import table
+
+        rows: list[tuple[object, ...]] = [
+            (record.call, record.tool, record.arguments, record.outcome.kind, record.outcome.value)
+            if record.outcome.executed
+            else (record.call, record.tool, record.arguments, record.outcome.kind, record.outcome.message)
+            for record in self.whole_trace.records
+        ]
+        if self.failure is not None:
+            rows.append(("", "", "", self.failure.code, self.failure.message))
+        return table(("call", "tool", "arguments", "outcome", "value"), rows, self.task.query)
+
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
         return self.task.tools

@@ -10,12 +10,12 @@ from callwright.capability import has
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.sessions import briefing_of
 from callwright.environments.telling import tell
-from callwright.errors import ComponentError, DataError, InfrastructureFailure, UsageError
+from callwright.errors import CannotExpress, ComponentError, DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message, ToolCall
 from callwright.language.native import turn_text
 from callwright.language.parser import Parser
-from callwright.language.program import Call, handle_of, plain
-from callwright.language.speech import speaking
+from callwright.language.program import Call, Program, handle_of, plain
+from callwright.language.speech import speaking, spoken
 from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.language.wording import NOTHING_TO_CALL, SETTLED, native_instructions
 from callwright.tools.costing import listed_costs
@@ -24,6 +24,7 @@ from callwright.tools.reading import SENSITIVE, TABLE
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.handles import TOLD as HANDLES
 from callwright.walk.calls.handles import handed_on, shows_handles
+from callwright.walk.completion import Completion
 from callwright.walk.corpora.capabilities import DrawsShots
 from callwright.walk.execution import execute
 from callwright.walk.limits import TurnLimits
@@ -122,7 +123,25 @@ def _begun(task: Task, parser: Parser) -> Iterator[Message]:
     """The conversation before the query, the assistant's part of it in the form of ``parser``."""
     for message in task.opening.shown if task.opening is not None else ():
         written = message.role == "assistant"
-        yield Message.assistant(turn_text(message, parser, native=True)) if written else message
+        yield Message.assistant(_as_written(message, parser)) if written else message
+
+
+def _as_written(message: Message, parser: Parser) -> str:
+    """What the assistant wrote, in the form: words to the user where the form has their place, and not in a thought."""
+    text = turn_text(message, parser, native=True)
+    words = message.text.strip()
+    if message.tool_calls or not words or words in _spoken(text, parser):
+        return text
+    try:
+        made = parser.render(Program(thought=message.thought, text=words))
+    except CannotExpress:
+        return text
+    return made if _spoken(made, parser) == words else text
+
+
+def _spoken(text: str, parser: Parser) -> str:
+    read = parser.parse(text)
+    return spoken(read if isinstance(read, Program) else None, Completion(text))
 
 
 def _asked(task: Task) -> tuple[Message, ...]:

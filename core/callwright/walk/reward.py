@@ -101,6 +101,22 @@ class Reward:
             lines.append(f"not reached: {', '.join(closed)}")
         return f"{self.total:g}" + (": " + "\n  ".join(lines) if lines else ": every point")
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: each term with what it lost and why."""
+        from callwright.language.markup import table
+
+        rows = [
+            (
+                name,
+                f"{weighted.score.value:g} of {weighted.score.high:g}",
+                f"{weighted.contribution:+.4g}",
+                "not reached" if weighted.closed else "; ".join(map(str, weighted.score.evidence)),
+            )
+            for name, weighted in self.scores.items()
+        ]
+        total = f"masked: {self.masked}" if self.total is None else f"reward {self.total:g}"
+        return table(("term", "score", "adds", "why"), rows, total)
+
     def to_json(self) -> dict[str, object]:
         """The row that ``callwright score`` writes, without the id."""
         row: dict[str, object] = {

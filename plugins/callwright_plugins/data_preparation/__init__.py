@@ -24,7 +24,7 @@ def callwright_environments() -> Iterable[Lazy]:
     yield Lazy(
         "schema-echo",
         "callwright_plugins.data_preparation.schema_echo.environment:SchemaEcho",
-        "tools of a file of schemas, which return their resolved arguments (schemas=FILE)",
+        "tools known by their schemas, which return their resolved arguments (schemas=FILE)",
     )
 
 

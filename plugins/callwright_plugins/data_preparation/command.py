@@ -15,6 +15,7 @@ from callwright.errors import DataError, MissingExtra, RunError, UsageError
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.data_preparation.mismatches import fit_of
 from callwright_plugins.data_preparation.rows import PLACE, SYSTEM, Row
+from callwright_plugins.data_preparation.tasks_command import tasks
 from callwright_plugins.data_preparation.toolrl import MIX, SFT, Mixture, mix
 
 MANIFEST: Final = "manifest.json"
@@ -24,7 +25,10 @@ _TEST_EVERY: Final = 50
 
 @click.group("prepare")
 def prepare() -> None:
-    """Make training rows of published data sets that you downloaded."""
+    """Make training rows and tasks of published data sets that you downloaded."""
+
+
+prepare.add_command(tasks)
 
 
 @prepare.command("toolrl")

@@ -48,7 +48,7 @@ def read_xlam(row: Mapping[str, Any]) -> Conversation:
     query = row.get("query")
     if not isinstance(query, str) or "tools" not in row or "answers" not in row:
         raise BadRow(_SHAPE)
-    return _single(_decoded(row["tools"], _TOOLS), query, _decoded(row["answers"], UNREADABLE))
+    return _single(decoded(row["tools"], _TOOLS), query, decoded(row["answers"], UNREADABLE))
 
 
 def read_hammer(row: Mapping[str, Any]) -> Conversation:
@@ -60,7 +60,7 @@ def read_hammer(row: Mapping[str, Any]) -> Conversation:
         raise BadRow(_SHAPE)
     given += "\n" + str(row.get("input") or "")
     return _single(
-        _decoded(_block(given, "AVAILABLE TOOLS"), _TOOLS), _block(given, "QUERY"), _decoded(output, UNREADABLE)
+        decoded(_block(given, "AVAILABLE TOOLS"), _TOOLS), _block(given, "QUERY"), decoded(output, UNREADABLE)
     )
 
 
@@ -88,7 +88,8 @@ def _single(tools: Any, query: str, answers: Any) -> Conversation:
     return Conversation(_tools(tools), (Turn("user", query.strip()), Turn("assistant", "", tuple(calls))))
 
 
-def _decoded(value: Any, reason: str) -> Any:
+def decoded(value: Any, reason: str) -> Any:
+    """A value that may be written as text. Raises :class:`BadRow` with the reason for one that cannot be read."""
     if not isinstance(value, str):
         return value
     try:

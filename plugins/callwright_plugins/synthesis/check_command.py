@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
+from callwright.commands.options import ComponentName
 from callwright.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from callwright.walk.task_rows.reading import TaskFile
     from callwright.walk.tasks import Task
     from callwright_plugins.synthesis.gates.comparing import Compared
+    from callwright_plugins.synthesis.gates.gate import Gate
 
 #: What tasks are held against where nothing else is named.
 AGAINST: Final = "depthbench-v1"
@@ -60,6 +62,14 @@ class _Checked:
 )
 @click.option("--any-version", is_flag=True, help="Environments of other versions with equal tools do.")
 @click.option("--trust", is_flag=True, help="The file's environments may start programs and send secrets.")
+@click.option(
+    "--teacher",
+    type=ComponentName("teacher"),
+    metavar="NAME",
+    help="Have a teacher that has not seen the plan read what users say, too.",
+)
+@click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of the teacher.")
+@click.option("--replies", metavar="FILE", help="Where replies of the teacher are kept, so that they are paid once.")
 @options.json_option
 @click.pass_context
 def check_(
@@ -69,6 +79,9 @@ def check_(
     held_out: str,
     any_version: bool,
     trust: bool,
+    teacher: str | None,
+    teacher_options: tuple[str, ...],
+    replies: str | None,
     as_json: bool,
 ) -> None:
     """Run all gates on the tasks of FILE, whoever made it.
@@ -76,11 +89,14 @@ def check_(
     Each task is replayed, here and in a fresh process; its reference has to earn the reward, while doing nothing and
     mutants of it may not; what comes to the same another way has to, too; its words have to mean what the reference
     does; no secret comes from nowhere. Then tasks are compared: near-duplicates, what the splits share, and what stands
-    in benchmarks. FILE may be a graph, too (callwright synthesize graph -o): the calls of its proofs are made again.
+    in benchmarks. With --teacher a model reads the words, too, and has to come to what the reference does. FILE may be
+    a graph, too (callwright synthesize graph -o): the calls of its proofs are made again.
 
     Exit status 1 if something is found.
     """
     app = ctx.ensure_object(App)
+    if teacher is None and (teacher_options or replies):
+        raise UsageError("--teacher-option and --replies are for a --teacher")
     graph = _graph_of(file)
     if graph is not None:
         from callwright_plugins.synthesis.graph_command import check_graph_file
@@ -90,7 +106,8 @@ def check_(
     from callwright.walk.task_rows.reading import read_tasks
 
     tasks = read_tasks(file, any_version=any_version, trust=trust, registry=app.registry)
-    checked = _checked(app, tasks, _sources(app, against), held_out)
+    gates = _gates(app, teacher, teacher_options, replies)
+    checked = _checked(app, tasks, _sources(app, against), held_out, gates)
     if as_json:
         click.echo(json.dumps(_as_json(tasks, checked), indent=2, ensure_ascii=False))
     else:
@@ -122,7 +139,26 @@ def _sources(app: App, against: tuple[str, ...]) -> Iterator[tuple[str, list[Ent
         yield name, list(entries_named(app, name, {}, None))
 
 
-def _checked(app: App, tasks: TaskFile, sources: Iterator[tuple[str, list[Entry]]], held_out: str) -> _Checked:
+def _gates(app: App, teacher: str | None, given: tuple[str, ...], replies: str | None) -> tuple[Gate, ...]:
+    """The gates of one task; with a teacher also the one that has it read what users say."""
+    from callwright_plugins.synthesis.gates.gate import GATES
+
+    if teacher is None:
+        return GATES
+    from callwright.training import cached
+    from callwright_plugins.synthesis.gates.naming import BackTranslated
+
+    made = app.registry.create("teacher", teacher, **options.key_values(given, "--teacher-option"))
+    return (*GATES, BackTranslated(made if replies is None else cached(made, replies)))
+
+
+def _checked(
+    app: App,
+    tasks: TaskFile,
+    sources: Iterator[tuple[str, list[Entry]]],
+    held_out: str,
+    gates: tuple[Gate, ...],
+) -> _Checked:
     from callwright.commands.bars import reporter
     from callwright.training.synthesis.units import Rejected
     from callwright_plugins.synthesis.gates.comparing import Compared, compared, leaks
@@ -140,7 +176,7 @@ def _checked(app: App, tasks: TaskFile, sources: Iterator[tuple[str, list[Entry]
             except DataError as error:
                 found.add(place, "", Rejected("row", "no task", {"error": str(error)[:400]}))
             else:
-                gated = gate(task, registry=app.registry)
+                gated = gate(task, registry=app.registry, gates=gates)
                 found.passed.update(gated.passed)
                 if gated.rejected is not None:
                     found.add(place, task.id, gated.rejected)
@@ -198,9 +234,10 @@ def _as_json(tasks: TaskFile, checked: _Checked) -> dict[str, Any]:
 def _stages(checked: _Checked) -> list[str]:
     """The stages that said something, in their order."""
     from callwright_plugins.synthesis.gates.gate import GATES
+    from callwright_plugins.synthesis.gates.naming import BackTranslated
 
     known = [one.name for one in GATES]
-    order = ["row", *known, "fresh process", "duplicates", "splits", "decontaminated"]
+    order = ["row", *known, BackTranslated.name, "fresh process", "duplicates", "splits", "decontaminated"]
     return [name for name in order if checked.passed[name] or checked.rejected[name]]
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from attrs import evolve
+
 from callwright.errors import UsageError
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
@@ -16,7 +18,10 @@ from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
+from callwright_plugins.synthesis.dialogue.words import SCRIPTED
 from callwright_plugins.synthesis.gates import compare, gate
+from callwright_plugins.synthesis.gates.gate import GATES, Gate
+from callwright_plugins.synthesis.gates.naming import BackTranslated
 
 #: The longest reference has three queries, each with a question, and a turn for each call and each answer.
 LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
@@ -29,6 +34,9 @@ class Grounded:
     ``knobs`` are those of :class:`.blueprints.knobs.Knobs`, by name. ``cache`` is a folder for what exploring came to;
     ``scenario``, ``seeds`` and ``calls`` (for each seed) are what is explored. Tools of a server that destroy something
     are called with ``allow_destructive`` alone. With ``gates`` every conversation has to pass them.
+
+    The recipe's teacher has the words; ``words = "scripted"`` leaves these to the grammar. With ``back_translated`` it
+    reads, in the role ``judge`` and without the plan, what users say: what it reads as something else is rejected.
 
     Raises :class:`callwright.UsageError` for options that are something else.
     """
@@ -44,9 +52,15 @@ class Grounded:
         seeds: Sequence[int] = (0, 1),
         calls: int | None = None,
         allow_destructive: bool = False,
+        words: str = "",
+        back_translated: bool = False,
         **knobs: Any,
     ) -> None:
-        for option, value in (("gates", gates), ("allow_destructive", allow_destructive)):
+        for option, value in (
+            ("gates", gates),
+            ("allow_destructive", allow_destructive),
+            ("back_translated", back_translated),
+        ):
             if not isinstance(value, bool):
                 raise UsageError(f"the option {option!r} of the synthesizer 'grounded' is true or false, not {value!r}")
         for option, text in (("scenario", scenario), ("cache", cache or "")):
@@ -56,6 +70,13 @@ class Grounded:
             raise UsageError(f"the option 'seeds' of the synthesizer 'grounded' is two worlds or more, not {seeds!r}")
         if calls is not None and (type(calls) is not int or calls < 1):
             raise UsageError(f"the option 'calls' of the synthesizer 'grounded' is a number from 1, not {calls!r}")
+        if words not in ("", SCRIPTED):
+            raise UsageError(
+                f"the option 'words' of the synthesizer 'grounded' is {SCRIPTED!r} or left out, not {words!r:.60}"
+            )
+        if back_translated and not gates:
+            raise UsageError("the option 'back_translated' of the synthesizer 'grounded' is a gate, and gates = false")
+        self.scripted, self.back_translated = words == SCRIPTED, back_translated
         self.cache = Path(cache) if cache else None
         self.gates, self.scenario, self.seeds, self.calls = gates, scenario, tuple(seeds), calls
         self.allow_destructive = allow_destructive
@@ -83,17 +104,28 @@ class Grounded:
     def make(self, unit: Unit, materials: Materials) -> Accepted | Rejected:
         """The conversation of a blueprint, if the gates let it pass."""
         blueprint = Blueprint.from_json(unit.payload)
-        task = converse(blueprint, materials, unit.seed, unit.id)
+        silent = evolve(materials, teacher=None) if self.scripted else materials
+        task = converse(blueprint, silent, unit.seed, unit.id)
         if isinstance(task, Rejected):
             return task
         passed: Sequence[str] = ()
         if self.gates:
-            gated = gate(task, blueprint=blueprint, registry=materials.registry)
+            gated = gate(task, blueprint=blueprint, registry=materials.registry, gates=self._gates(materials))
             if gated.rejected is not None:
                 return gated.rejected
             passed = gated.passed
         facts = {name: task.facts[name] for name in ("kind", "information", "family", "chain_tools", "recovers")}
         return Accepted(materials.row(task), {**facts, "gates": list(passed)})
+
+    def _gates(self, materials: Materials) -> Sequence[Gate]:
+        if not self.back_translated:
+            return GATES
+        if materials.teacher is None:
+            raise UsageError(
+                "the option 'back_translated' of the synthesizer 'grounded' needs somebody who reads: name a "
+                "teacher in the table [synthesis]"
+            )
+        return (*GATES, BackTranslated(materials.teacher))
 
     def compare(self, made: Sequence[Made]) -> Sequence[Rejected | None]:
         """Near-duplicates, and what is above a quota."""

@@ -1,4 +1,4 @@
-"""Files of tasks: the corpus ``tasks``, and the commands that write such files, look at them and check them."""
+"""Files of tasks: two corpora that read them, and the commands that write such files, look at them and check them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from callwright.hookspecs import hookimpl
 from callwright.plugins import Lazy
 
 NAME = "tasks"
+COMPACT = "compact-tasks"
 _HERE = "callwright_plugins.task_files"
 
 
 @hookimpl
 def callwright_corpora() -> Iterable[Lazy]:
-    """Register the corpus."""
+    """Register the corpora."""
     yield Lazy(
         NAME,
         f"{_HERE}.corpus:TasksCorpus",
         summary="tasks of any environments, from a file of tasks (file=FILE)",
+        reaches=f"{_HERE}.corpus:reaches",
+    )
+    yield Lazy(
+        COMPACT,
+        f"{_HERE}.compact:CompactTasksCorpus",
+        summary="the same with prompts, demonstrations and a vocabulary for tiny models (file=FILE, shown=FILE)",
         reaches=f"{_HERE}.corpus:reaches",
     )
 

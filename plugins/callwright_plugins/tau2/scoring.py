@@ -41,6 +41,8 @@ class Criteria:
     communicate: Sequence[str] = ()
     assertions: Sequence[Mapping[str, Any]] = ()
     basis: tuple[Basis, ...] = USUAL_BASIS
+    #: Sentences that a judge has to find true of the dialogue.
+    sentences: Sequence[str] = ()
 
     @classmethod
     def of(cls, task: Mapping[str, Any]) -> Criteria | None:
@@ -62,6 +64,7 @@ class Criteria:
             communicate=stated.get("communicate_info") or (),
             assertions=stated.get("env_assertions") or (),
             basis=basis,
+            sentences=stated.get("nl_assertions") or (),
         )
 
 
@@ -117,8 +120,9 @@ def score(
     """The reward of a dialogue.
 
     ``said`` are the messages of the agent with words. ``db`` and ``assertions`` are what tau2's code says of the
-    databases in the end (:mod:`callwright_plugins.tau2.source`), ``judged`` what a judge says. A part of the basis that
-    nothing is said of is left out. A dialogue that did not finish is worth 0, whatever it did.
+    databases in the end (:mod:`callwright_plugins.tau2.source`), ``judged`` what a judge says; where a task has no
+    sentence for one, ``NL_ASSERTION`` holds. A part of the basis that nothing is said of is left out. A dialogue that
+    did not finish is worth 0, whatever it did.
     """
     if not finished:
         return Scored(0.0)
@@ -129,7 +133,7 @@ def score(
         "ENV_ASSERTION": assertions,
         "ACTION": all(action_made(action, calls) for action in criteria.actions),
         "COMMUNICATE": all(communicated(text, said) for text in criteria.communicate),
-        "NL_ASSERTION": judged,
+        "NL_ASSERTION": judged if criteria.sentences else True,
     }
     known: dict[str, float] = {one: float(right) for one in criteria.basis if (right := held[one]) is not None}
     left_out = tuple(one for one in criteria.basis if held[one] is None)

@@ -23,6 +23,7 @@ from callwright.language.speech import spoken
 from callwright.pickling import ByName
 from callwright.plugins import Registry
 from callwright.walk.completion import Completion
+from callwright.walk.openings.opening import begins_with_user
 from callwright.walk.prompt import describe_tools
 from callwright.walk.sampling import Sampler, SamplesConcurrently, SamplingRequest, offers_tools
 from callwright.walk.tasks import Task
@@ -58,7 +59,8 @@ class ModelUser(ByName):
     the environment has tools for users, it is offered them: as functions by a sampler that offers tools itself, else in
     its prompt.
 
-    A reply that the server refuses, that is cut off or empty masks the sample; nothing is held against the agent.
+    A reply that the server refuses, that is cut off or empty masks the sample; nothing is held against the agent. So
+    does a first one with which it begins the conversation and that calls a tool or ends it.
     """
 
     name: ClassVar[str] = "model"
@@ -151,8 +153,9 @@ class _Played:
     def reply(self, messages: Sequence[Message], session: Looks) -> Said:
         """What the model writes, as a user."""
         kind = self._kind
-        theirs = user_tools_of(self._task.environment)
+        theirs = {name: spec for name, spec in user_tools_of(self._task.environment).items() if not spec.hidden}
         native = offers_tools(kind.sampler)
+        begins = self._asked == 0 and begins_with_user(self._task)
         if self._system is None:
             offered = ""
             if theirs and not native:
@@ -161,7 +164,8 @@ class _Played:
             self._system = kind.told(self._task, session, offered)
         greeting = () if messages and messages[0].role == "assistant" else (Message.user(_GREETING),)
         shown = (Message.system(self._system), *greeting, *self._seen(messages, native))
-        request = SamplingRequest(shown, evolve(self._task, tools=theirs, user=None), parser=kind.parser)
+        offered_now = {} if begins else theirs  # what it wants comes first, in words
+        request = SamplingRequest(shown, evolve(self._task, tools=offered_now, user=None), parser=kind.parser)
         seed = turn_seed(self._seed, self._asked)
         self._asked += 1
         completion = kind.ask(request, seed)
@@ -169,7 +173,11 @@ class _Played:
             raise InfrastructureFailure(f"the user {kind.name!r} was not answered: {completion.masked}")
         if completion.truncated:
             raise InfrastructureFailure(f"what the user {kind.name!r} wrote was cut off at the limit of its length")
-        return self._said(completion, bool(theirs), _rounds(messages))
+        said = self._said(completion, bool(theirs), _rounds(messages))
+        if begins and (said.calls or said.done):
+            what = "called a tool" if said.calls else "ended the conversation"
+            raise InfrastructureFailure(f"the user {kind.name!r} {what} before it said what it wants")
+        return said
 
     def _said(self, completion: Completion, has_tools: bool, rounds: int) -> Said:
         kind = self._kind

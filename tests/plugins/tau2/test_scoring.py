@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from callwright.errors import DataError
 from callwright_plugins.tau2.scoring import Call, Criteria, Scored, action_made, communicated, pass_hat, score
@@ -56,13 +57,14 @@ def test_the_reward_is_the_product_over_the_basis() -> None:
     assert score(usual, [], ["54"], db=False).factors == {"DB": 0.0, "COMMUNICATE": 1.0}
     assert score(usual, [], ["54"], db=True, finished=False) == Scored(0.0)
     assert score(usual, [], ["54"]) == Scored(1.0, {"COMMUNICATE": 1.0}, ("DB",))
-    every = Criteria(actions=[ACTION], basis=("ENV_ASSERTION", "ACTION", "NL_ASSERTION"))
+    every = Criteria(actions=[ACTION], basis=("ENV_ASSERTION", "ACTION", "NL_ASSERTION"), sentences=["It is kind."])
     calls = [Call("cancel", ACTION["arguments"])]  # type: ignore[arg-type]
     assert score(every, calls, [], assertions=True) == Scored(
         1.0, {"ENV_ASSERTION": 1.0, "ACTION": 1.0}, ("NL_ASSERTION",)
     )
     assert score(every, calls, [], assertions=True, judged=False).reward == 0.0
     assert score(every, [], [], assertions=True).factors["ACTION"] == 0.0
+    assert score(evolve(every, sentences=()), calls, [], assertions=True).factors["NL_ASSERTION"] == 1.0
     assert score(Criteria.of({"id": "2"}), [], []) == Scored(1.0)
     with pytest.raises(DataError, match="'VIBES'; known: DB, "):
         Criteria.of({"id": "3", "evaluation_criteria": {"reward_basis": ["DB", "VIBES"]}})

@@ -7,170 +7,18 @@ its base dependencies. Then references of all given tasks are replayed.
 from __future__ import annotations
 
 import gzip
-import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import callwright as cw
 from callwright.errors import InfrastructureFailure, UsageError
-from callwright_plugins.tau2.scoring import Call, Criteria, score
+from callwright_plugins.tau2.benchmark import SourceTau2, Tau2Airline, Tau2Retail, Tau2Telecom
+from callwright_plugins.tau2.dialogue import Dialogue, RecordedDialogue
+from callwright_plugins.tau2.scoring import Call, Criteria
 from callwright_plugins.tau2.source import Left, Tau2Source
-
-#: A source with the parts of tau2's that are asked: tasks, calls, an environment over a database with a table.
-SHOP = {
-    "__init__.py": "raise ImportError('clients of models are not installed')\n",
-    "data_model/__init__.py": "",
-    "data_model/tasks.py": """
-from pydantic import BaseModel
-
-
-class Action(BaseModel):
-    name: str
-    arguments: dict
-    requestor: str = "assistant"
-
-
-class Assertion(BaseModel):
-    func_name: str
-    arguments: dict
-
-
-class Criteria(BaseModel):
-    actions: list[Action] | None = None
-    env_assertions: list[Assertion] | None = None
-
-
-class State(BaseModel):
-    initialization_data: dict | None = None
-    initialization_actions: list[Action] | None = None
-    message_history: list | None = None
-
-
-class Task(BaseModel):
-    id: str
-    initial_state: State | None = None
-    evaluation_criteria: Criteria
-""",
-    "data_model/message.py": """
-from pydantic import BaseModel
-
-
-class ToolCall(BaseModel):
-    id: str
-    name: str
-    arguments: dict
-    requestor: str = "assistant"
-""",
-    "environment/__init__.py": "",
-    "environment/environment.py": """
-import json
-from types import SimpleNamespace
-
-
-class Environment:
-    def __init__(self, tools, user_tools=None):
-        self.tools, self.user_tools = tools, user_tools
-
-    def _has_tool(self, name):
-        return name in ("buy", "rename", "drop", "count", "stock")
-
-    def _is_mutating_tool(self, name):
-        return name != "count"
-
-    def make_tool_call(self, tool_name, requestor="assistant", **arguments):
-        return getattr(self.tools, tool_name)(**arguments)
-
-    def get_response(self, call):
-        try:
-            return SimpleNamespace(content=json.dumps(self.make_tool_call(call.name, **call.arguments)))
-        except Exception as error:
-            return SimpleNamespace(content=f"Error: {error}")
-
-    def sync_tools(self):
-        pass
-
-    def set_state(self, data, actions, history):
-        for action in actions or []:
-            self.make_tool_call(action.name, **action.arguments)
-
-    def run_env_assertion(self, assertion, raise_assertion_error):
-        return getattr(self.tools, assertion.func_name)(**assertion.arguments)
-""",
-    "domains/__init__.py": "",
-    "domains/shop/__init__.py": "",
-    "domains/shop/environment.py": """
-import os
-from pathlib import Path
-
-from pydantic import BaseModel
-from tau2.environment.environment import Environment
-
-
-class Item(BaseModel):
-    name: str
-    price: float
-    options: dict[str, str] = {}
-
-
-class DB(BaseModel):
-    items: dict[str, Item]
-    sold: list[str]
-
-
-class Tools:
-    def __init__(self, db):
-        self.db = db
-
-    def buy(self, item):
-        if item not in self.db.items:
-            raise ValueError(f"no {item}")
-        self.db.sold.append(item)
-        return self.db.items[item].price
-
-    def rename(self, item, name):
-        self.db.items[item].name = name
-        self.db.items[item].options["was"] = "renamed"
-
-    def drop(self, item):
-        return self.db.items.pop(item).name
-
-    def stock(self, item, price):
-        self.db.items[item] = Item(name=item, price=price)
-
-    def count(self):
-        return len(self.db.items)
-
-    def total(self, expected):
-        return sum(item.price for item in self.db.items.values()) == expected
-
-
-def get_environment(db=None):
-    if db is None:
-        path = Path(os.environ["TAU2_DATA_DIR"]) / "tau2/domains/shop/db.json"
-        with (path.parent / "opened").open("a") as opened:
-            opened.write("x")
-        db = DB.model_validate_json(path.read_text())
-    return Environment(Tools(db))
-""",
-}
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Tau2Source, Path]]:
-    folder = tmp_path_factory.mktemp("tau2")
-    for name, text in SHOP.items():
-        path = folder / "src/tau2" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    domain = folder / "data/tau2/domains/shop"
-    domain.mkdir(parents=True)
-    items = {f"i{number}": {"name": f"item {number}", "price": number} for number in range(20)}
-    (domain / "db.json").write_text(json.dumps({"items": items, "sold": []}))
-    with Tau2Source(folder, folder / "data") as source:
-        yield source, domain
 
 
 def task(*actions: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -249,28 +97,38 @@ def test_folders_that_are_something_else_are_refused(shop: tuple[Tau2Source, Pat
         Tau2Source(shop[1].parents[3], tmp_path)
 
 
-@pytest.mark.parametrize("domain", ["retail", "airline", "telecom"])
-def test_references_of_the_given_tasks_are_right(domain: str, official_data: Path, tmp_path: Path) -> None:
+VERSIONS = [
+    (Tau2Retail, "a2c0247"),
+    (Tau2Retail, "12dddd3"),
+    (Tau2Airline, "a2c0247"),
+    (Tau2Airline, "12dddd3"),
+    (Tau2Telecom, "37199f3"),
+]
+
+
+@pytest.mark.parametrize(("kind", "version"), VERSIONS)
+def test_references_of_the_given_tasks_are_right(
+    kind: type[SourceTau2], version: str, official_data: Path, tmp_path: Path
+) -> None:
     package, python = (os.environ.get(f"CALLWRIGHT_TAU2_{name}") for name in ("SOURCE", "PYTHON"))
     if not package or not python:
         pytest.skip("needs tau2's source and an interpreter for it (CALLWRIGHT_TAU2_SOURCE, CALLWRIGHT_TAU2_PYTHON)")
+    domain = kind.name.removeprefix("tau2-")
     held = tmp_path / "tau2/domains" / domain
     held.mkdir(parents=True)
     for path in (official_data / "tau2" / domain).iterdir():
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         name = path.name.removesuffix(".gz").replace("db.rebuilt_from_tau_bench", "db")
         (held / name).write_bytes(data)
-    files = sorted(held.glob("tasks*.json"))
-    with Tau2Source(package, tmp_path, python) as source:
-        for file in files:
-            for one in json.loads(file.read_text("utf-8")):
-                criteria = Criteria.of(one)
-                assert criteria is not None
-                made = [
-                    Call(call["name"], call["arguments"], call.get("requestor", "assistant"))
-                    for call in criteria.actions
-                ]
-                left = source.left(domain, one, made)
-                scored = score(criteria, made, criteria.communicate, db=left.db, assertions=left.assertions)
-                assert scored.reward == 1.0, (file.name, one["id"], scored)
-                assert set(scored.left_out) <= {"NL_ASSERTION"}
+    benchmark = kind(version, tmp_path, package, python)
+    parser = cw.parser("json")
+    attempts: list[tuple[cw.Task, cw.Attempt]] = []
+    for task in benchmark.tasks():
+        criteria = Criteria.of(benchmark.stated[task.id])
+        assert criteria is not None
+        made = [Call(one["name"], one["arguments"], one.get("requestor", "assistant")) for one in criteria.actions]
+        dialogue = Dialogue(tuple(made), (None,) * len(made), tuple(criteria.communicate), "user_stop")
+        attempts.append((task, RecordedDialogue(task, parser, dialogue)))
+    for (task, _), found in zip(attempts, benchmark.judge_together(attempts), strict=True):
+        assert found.correct, (version, task.id, found)
+        assert set(found.evidence) <= {"NL_ASSERTION is left out"}

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -279,6 +280,30 @@ def test_a_user_of_a_registry_travels_as_its_options() -> None:
     made: Any = pickle.loads(pickle.dumps(cw.user("model", sampler="no-call", goal="x")))
     assert (made.goal, made.sampler.name) == ("x", "no-call")
     assert json.loads(json.dumps(PHONES.user_tools["flip"].parameters))["required"] == ["on"]
+
+
+def test_one_that_begins_says_what_it_wants_before_it_does_anything() -> None:
+    greeted = evolve(
+        task(user="model"), query="", opening=cw.Opening(history=(cw.Message.assistant("Hello, who is it?"),))
+    )
+    flip = HERMES.render(cw.Program((cw.Call(0, "flip", {"on": True}),)))
+
+    def begun(sampler: Says) -> Conversation:
+        user = ModelUser(REGISTRY, sampler)
+        kinds: Any = SimpleNamespace(begin=user.begin)
+        return Conversation(greeted, HERMES, [], cw.Conditions(limits=LIMITS, users=kinds))
+
+    says = Says("My phone is dead.", flip, "I did it.", STOP)
+    talk = begun(says)
+    assert talk.task.query == "My phone is dead."
+    assert dict(says.asked[0][0].task.tools) == {}
+    assert "flip" in says.asked[0][0].messages[0].text
+    talk.accept(cw.Completion("Please flip the switch."))
+    assert set(says.asked[1][0].task.tools) == set(PHONES.user_tools)
+    assert talk.turns[0].user is not None
+    assert [call.tool for call in talk.turns[0].user.said.calls] == ["flip"]
+    for text, told in ((flip, "called a tool"), (STOP, "ended the conversation")):
+        assert begun(Says(text)).masked == f"the user 'model' {told} before it said what it wants"
 
 
 def test_users_that_wait_for_a_server_are_asked_together(server: Callable[..., StandIn]) -> None:

@@ -25,6 +25,7 @@ from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import MeetsHazards, Outcome, Session
 from callwright.environments.sizes import TooLarge, check_result
 from callwright.errors import ComponentError, DataError, UnknownName, UsageError
+from callwright.language.markup import Diff
 from callwright.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -323,7 +324,7 @@ class ComposedSession(MovingTime, Session):
 
         Of parts without a method ``diff`` it says nothing.
         """
-        found: dict[str, Any] = {}
+        found = Diff()
         for number, part in enumerate(self._parts):
             if part.session is None or not has(part.session, Diffs):
                 continue

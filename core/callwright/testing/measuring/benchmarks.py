@@ -110,7 +110,7 @@ def _some(benchmark: Benchmark) -> Iterator[Task]:
 
 
 def _parser() -> Parser:
-    from callwright.testing.registries import registry_in_use
+    from callwright.testing.services.registries import registry_in_use
 
     made: Parser = registry_in_use().create("parser", "json")
     return made

@@ -16,8 +16,8 @@ from callwright.machines.executors import make_executor
 from callwright.plugins import Registry, load_plugins
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises, shown
 from callwright.testing.pickling import refuses
-from callwright.testing.registries import registry_in_use
 from callwright.testing.sample import SHOP
+from callwright.testing.services.registries import registry_in_use
 from callwright.testing.synthesis import shop
 from callwright.training.synthesis.synthesizer import Materials, Synthesizer
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit

@@ -21,6 +21,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
 
@@ -35,6 +36,7 @@ from callwright.training.ledger.named_files import file_digests
 from callwright.training.ledger.owner import LOCK, owned
 from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.run_folder import Run, describe_process, write_atomically
+from callwright.training.synthesis.mixture import Mixture, kind_of
 from callwright.training.synthesis.synthesizer import LimitsEpisodes
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
 from callwright.training.synthesis.work import (
@@ -85,6 +87,7 @@ class Synthesis:
     stuck_after: float = STUCK_AFTER
     say: Callable[[str], object] = str
     _digests: DigestedRows = field(init=False)
+    _mixture: Mixture | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         self._digests = DigestedRows(self.folder / UNITS)
@@ -102,8 +105,10 @@ class Synthesis:
 
         Raises :class:`callwright.errors.RunError` for a folder of something else, and for a spent budget.
         """
+        done, table = self._finished(), self.here.loaded.table
+        if done is None:  # before anything is written: what is wrong with a file can be mended in the recipe
+            self._mixture = Mixture.of(table.mixture, table.seed, self.here.registry)
         begun = self._begin()
-        done = self._finished()
         if done is not None:
             self.say(f"{self.folder} is finished: {done['yields']['kept']:,} tasks in {self._file}")
             return done
@@ -254,12 +259,17 @@ class Synthesis:
             for place, said in zip(places, self._compared(_Accepted(jobs, units, places)), strict=True)
             if said is not None
         }
+        if self._mixture is not None:
+            stay = ((place, units[place]["accepted"]["row"]) for place in places if place not in gone)
+            over = self._mixture.verdicts([(place, row["id"], kind_of(row)) for place, row in stay])
+            gone |= {place: said.to_json() for place, said in over.items()}
         for said in gone.values():
             yields.reject(said)
         yields.kept = yields.accepted - len(gone)
         limits = self.here.synthesizer.limits if isinstance(self.here.synthesizer, LimitsEpisodes) else None
         about = {"synthesizer": self.here.synthesizer.name, "seed": self.here.loaded.table.seed}
-        rows = (units[place]["accepted"]["row"] for place in places if place not in gone)
+        own = (units[place]["accepted"]["row"] for place in places if place not in gone)
+        rows = chain(own, () if self._mixture is None else self._mixture.rows)
         write_rows(
             self._file, self._of_own_ids(rows), limits=limits, about=about, trust=True, registry=self.here.registry
         )
@@ -318,6 +328,8 @@ class Synthesis:
             "yields": yields.to_json(),
             "files": {name: _digest(self.folder / name) for name in (table.file, REJECTED)},
         }
+        if self._mixture is not None:
+            found["mixture"] = self._mixture.to_json()
         write_atomically(self.folder / MANIFEST, json.dumps(found, indent=2, sort_keys=True) + "\n")
         return found
 

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from callwright.errors import RecipeError
 from callwright.machines.redaction import redacted_value
 from callwright.recipe_file import Choice, LoadedTable, recipe_text, toml_of, validated
+from callwright.training.synthesis.mixture import MixturePart
 from callwright.walk.task_rows.writing import SUFFIXES
 
 #: The keys that say how tasks are made. Other ones go on with the same folder.
@@ -48,6 +49,9 @@ class SynthesisTable(BaseModel):
     )
     workers: int = Field(default=1, ge=1, description="How many units are made at a time.")
     file: str = Field(default="tasks.jsonl", description="The file of tasks, within the folder.")
+    mixture: list[MixturePart] = Field(
+        default=[], description="Exact counts of kinds of tasks, of its own and of files."
+    )
 
     @field_validator("file")
     @classmethod
@@ -103,6 +107,8 @@ class LoadedSynthesis(LoadedTable):
     def settings(self) -> dict[str, Any]:
         """Everything that decides what is made, without secrets: whoever states the same goes on."""
         stated = self.table.model_dump(mode="json")
+        if not stated["mixture"]:  # as folders were that were begun before there were mixtures
+            del stated["mixture"]
         held: dict[str, Any] = redacted_value({key: value for key, value in stated.items() if key not in HOW})
         return held
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
@@ -96,9 +96,11 @@ class MadeReady(dict[str, ReadyTool]):
 
 
 class SchemaEcho(Environment):
-    """The environment ``schema-echo``: tools from a file of schemas, which return what they are given.
+    """The environment ``schema-echo``: tools that are known by their schemas, which return what they are given.
 
-    ``schemas`` is a JSON file (plain or gzip) of definitions, as a list or by name. ``required`` says which parameters
+    ``schemas`` is a JSON file (plain or gzip) of definitions, as a list or by name; or ``definitions`` are these
+    themselves, as a list or the JSON text of one. A file of tasks holds the text: options are stated with sorted keys,
+    and the order of parameters is part of a tool. ``required`` says which parameters
     a call must have (TIER, appendix E.2): those that the schema's list ``required`` names (``"listed"``, ToolACE), or
     those without a declared default (``"defaults"``, xLAM). ``"auto"`` takes the lists unless none of the file names
     anything, as in the file of xLAM's schemas that TIER released.
@@ -106,24 +108,35 @@ class SchemaEcho(Environment):
     Raises :class:`callwright.errors.DataError` for a file that cannot be read or holds no tools.
     """
 
-    def __init__(self, schemas: str | Path, required: str = "auto") -> None:
+    def __init__(
+        self,
+        schemas: str | Path | None = None,
+        required: str = "auto",
+        definitions: str | Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
         if required not in ("auto", "listed", "defaults"):
             raise UsageError(f"required must be auto, listed or defaults, not {required!r}")
-        self._file, self._required = Path(schemas).absolute(), required
-        definitions = [*_definitions(self._file)]
-        if not definitions:
-            raise DataError(f"{self._file} holds no tools: definitions with a name and parameters are looked for")
-        listed = required == "listed" or (required == "auto" and any(map(_lists, definitions)))
+        if (schemas is None) == (definitions is None):
+            raise UsageError(
+                f"the environment {NAME} needs a file of schemas (schemas=FILE), or the definitions themselves"
+            )
+        file = None if schemas is None else Path(schemas).absolute()
+        self._made_of = (file, required, definitions)
+        found = _given(definitions) if file is None else _definitions(file)
+        where = "definitions" if file is None else str(file)
+        if not found:
+            raise DataError(f"{where} holds no tools: definitions with a name and parameters are looked for")
+        listed = required == "listed" or (required == "auto" and any(map(_lists, found)))
         self._specs: dict[str, ToolSpec] = {}
-        for number, definition in enumerate(definitions):
+        for number, definition in enumerate(found):
             try:
                 spec = spec_of(read_tool(definition if listed else _without_list(definition)))
             except BadRow as error:
-                raise DataError(f"{self._file}: definition {number + 1} holds {error}") from error
+                raise DataError(f"{where}: definition {number + 1} holds {error}") from error
             self._specs[spec.name] = spec
 
     def __reduce__(self) -> Any:
-        return made_by(self, SchemaEcho, self._file, self._required)
+        return made_by(self, SchemaEcho, *self._made_of)
 
     @property
     def name(self) -> str:
@@ -131,7 +144,7 @@ class SchemaEcho(Environment):
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """Every tool of the file."""
+        """Every tool of the file, or those that were given."""
         return self._specs
 
     @property
@@ -148,6 +161,19 @@ class SchemaEcho(Environment):
         if scenario:
             raise UnknownName(f"scenario of {NAME}", scenario, [])
         return EchoSession(self._ready, self)
+
+
+def _given(given: Any) -> list[Mapping[str, Any]]:
+    """The definitions that were given. Raises :class:`callwright.UsageError` for anything else."""
+    found = given
+    if isinstance(given, str):
+        try:
+            found = json.loads(given)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the definitions of the environment {NAME} cannot be read as JSON: {error}") from error
+    if isinstance(found, list | tuple) and all(isinstance(one, Mapping) for one in found):
+        return list(found)
+    raise UsageError(f"the definitions of the environment {NAME} are a list of objects, not {given!r:.80}")
 
 
 def _definitions(path: Path) -> list[Mapping[str, Any]]:

@@ -38,13 +38,15 @@ _VARIED, _PLAINLY, _LITERALLY = range(3)
 @frozen
 class Made:
     """A call that was executed: its literal arguments, which of them an earlier call of the same bound told (its place
-    and the path in its result), which were made up or are things of the world, and what came of it.
+    and the path in its result), which were made up or are things of the world, and what came of it. ``heard`` are the
+    arguments that were told in an earlier turn.
     """
 
     tool: str
     arguments: Mapping[str, Any]
     told: Mapping[Path, tuple[int, Path]]
     outcome: Outcome
+    heard: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> str:
@@ -281,7 +283,7 @@ class _Filling:
         if leaf.way == "moment":
             days = 0 if self.plainly else self.days
             value = moved_moment(value, self.shape.now, self.binder.context.now, days)
-        elif not self.plainly and leaf.way != "fixed" and rng.random() < 0.8:
+        elif not self.plainly and leaf.way != "fixed" and (leaf.way == "text" or rng.random() < 0.8):
             schema = schema_at(self.binder.tools[tool].parameters, path) or {}
             if leaf.way == "number":
                 value = invented_number(value, schema, rng)

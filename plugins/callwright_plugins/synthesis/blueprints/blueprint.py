@@ -9,7 +9,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 from attrs import asdict, frozen
@@ -110,6 +110,11 @@ class Stage:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"no stage of a blueprint ({error}): {stated!r:.80}") from error
+
+
+def told_before(earlier: Sequence[Stage]) -> tuple[Call, ...]:
+    """The calls that the user of some stages has asked for: what they were told of is known from then on."""
+    return tuple(call for stage in earlier for call in stage.asked.calls)
 
 
 @frozen

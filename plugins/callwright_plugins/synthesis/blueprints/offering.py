@@ -109,7 +109,7 @@ class Offering:
                 for witness in found
                 if tool not in environment.tools
             ]
-            sayable = self._sayable.setdefault(name, Sayable(other.tools))
+            sayable = self._sayable.setdefault(name, Sayable(other, self.registry))
             for call in self.rng.sample(calls, min(5, len(calls))):
                 asked = Plan.of([call])
                 if sayable(asked):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -66,7 +67,8 @@ class _Planner:
         self.offering = Offering(self.environment, materials.registry, knobs, self.rng)
         self.repertoire = Repertoire(self.environment, knowledge)
         explored = knowledge.explored
-        self.own = Venue(self.repertoire, explored.scenario, self.rng, knobs.refreshed, explored.seeds)
+        self.venue = partial(Venue, rng=self.rng, refreshed=knobs.refreshed, registry=materials.registry)
+        self.own = self.venue(self.repertoire, explored.scenario, without=explored.seeds)
         self._several: list[Venue] | None = None
 
     # The whole --------------------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ class _Planner:
                 parts = {self.environment.name: self.repertoire, other.name: Repertoire(other, theirs)}
                 scenario = self.own.scenario and f"{self.environment.name}={self.own.scenario}"
                 both = together(whole, parts)
-                self._several.append(Venue(both, scenario, self.rng, self.knobs.refreshed, self.own.without))
+                self._several.append(self.venue(both, scenario, without=self.own.without))
         return self._several
 
     # Kinds ------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
 )
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
 from callwright_plugins.synthesis.graph.edges import Edge
-from callwright_plugins.synthesis.graph.references import place_name
+from callwright_plugins.synthesis.graph.references import bindings, place_name, replaced, value_at
 
 Pair = tuple[str, str]
 #: Shapes by which a tool that reads is asked while sampling, and how often by each.
@@ -166,22 +166,69 @@ class _World:
         self._known: dict[str, list[Any] | None] = {}
 
     def shape(self, witness: Witness, told: Any = None, source: int = -1) -> Shape | None:
-        """The shape of a witness; ``None`` where its calls do not come to what they did."""
+        """The shape of a witness; ``None`` where its calls do not come to what they did.
+
+        Paths of exploring and of proofs hold steps that were of no use, or the same step again: they are left out,
+        unless one is the ``source`` of an edge.
+        """
         results = self._results(witness, witness.calls)
         if results is None:
             return None
         calls = witness.calls
-        place = len(calls) - 2
-        while source < 0 and place >= 0:  # paths of exploring hold steps that were of no use
-            fewer = (*calls[:place], *calls[place + 1 :])
-            found = self._results(witness, fewer)
-            if found is not None:
-                calls, results = fewer, found
-            place -= 1
+        for place in range(len(calls) - 2, -1, -1):
+            found = self._without(witness, calls, results, place, told) if place != source else None
+            if found is None:
+                continue
+            moved = source - (place < source)
+            if moved >= 0 and told is None and self._without(witness, *found, moved, None) is not None:
+                continue  # the source would be of no use any more
+            told = told and (told[0] - (place < source), *told[1:])
+            (calls, results), source = found, moved
         # What came about in part has a code, too, and is no failure.
         code = "" if witness.kind in EXECUTED else witness.code or witness.kind
         shape = self.shaper.shape(calls, results, witness.kind, code, told)
         return evolve(shape, source=source, world=(witness.scenario, witness.seed))
+
+    def _without(
+        self, witness: Witness, calls: tuple[Call, ...], results: Sequence[Any], left_out: int, told: Any
+    ) -> tuple[tuple[Call, ...], list[Any]] | None:
+        """The calls without one of them and their results, where they come to what the witness came to.
+
+        What a call told is told anew, since a token may hang on how many there were. What the call that is left out
+        told is told by another call that is the same.
+        """
+        bound = bindings(calls, results)
+        if told is not None:
+            bound[-1][told[2]] = told[:2]
+        gone = calls[left_out]
+        twin = next(
+            (
+                place
+                for place, one in enumerate(calls)
+                if place != left_out and one.tool == gone.tool and one.arguments == gone.arguments
+            ),
+            None,
+        )
+        fork = self.session.fork()
+        found: dict[int, Any] = {}
+        kept: list[Call] = []
+        for place, call in enumerate(calls):
+            if place == left_out:
+                continue
+            arguments: Any = copied(call.arguments)
+            for path, (step, where) in bound[place].items():
+                value = value_at(found.get(step if step != left_out else twin if twin is not None else -1), where)
+                if isinstance(value, str):
+                    arguments = replaced(arguments, path, value)
+            outcome = fork.call(call.tool, copied(arguments))
+            kept.append(Call(len(kept), call.tool, arguments))
+            found[place] = outcome.value
+            if place < len(calls) - 1:
+                if not outcome.executed:
+                    return None
+            elif outcome.kind != witness.kind or (witness.code and (outcome.code or outcome.kind) != witness.code):
+                return None
+        return tuple(kept), [found[place] for place in sorted(found)]
 
     def _results(self, witness: Witness, calls: Sequence[Call]) -> list[Any] | None:
         """The results of calls, where they come to what the witness came to."""

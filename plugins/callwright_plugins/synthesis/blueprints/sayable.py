@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from callwright.environments.protocol import Environment
 from callwright.errors import DataError
-from callwright.tools.spec import ToolSpec
-from callwright_plugins.synthesis.language.grammar import Grammar
+from callwright.plugins import Registry
+from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.plan import Plan
 
 
@@ -18,8 +18,8 @@ class Sayable:
     been said yet, all of it is said, and its forms count as sayable from then on.
     """
 
-    def __init__(self, tools: Mapping[str, ToolSpec]) -> None:
-        self.grammar = Grammar(tools)
+    def __init__(self, environment: Environment, registry: Registry) -> None:
+        self.grammar = grammar_for(environment, registry)
         self.known: set[Any] = set()
 
     def __call__(self, asked: Plan) -> bool:

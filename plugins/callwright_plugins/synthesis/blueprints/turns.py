@@ -16,6 +16,7 @@ from callwright_plugins.synthesis.exploration.values import Key, key_of
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.references import value_at
 from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
 
 @frozen
@@ -98,10 +99,13 @@ def _asked(made: Sequence[Made], wanted: set[int], failing: set[int], tools: Map
         references: dict[Any, Any] = {}
         unsaid: set[Any] = set()
         for path, (step, where) in one.told.items():
-            if step in numbers:
+            if SENSITIVE.search(str(path[0])) and step not in failing:
+                unsaid.add(path[0])  # a token, say: nobody says it, whoever makes the call has it
+            elif step in numbers:
                 references[path] = Reference(numbers[step], where)
             elif not (tools[made[step].tool].read_only and isinstance(value_at(dict(one.arguments), path), str)):
-                unsaid.add(path[0])  # a token, say: nobody says it, whoever makes the call has it
+                unsaid.add(path[0])
+        unsaid |= {name for name in one.heard if SENSITIVE.search(name)}
         given = with_references(one.arguments, references)
         calls.append(Call(number, one.tool, {name: value for name, value in given.items() if name not in unsaid}))
     return Plan(tuple(calls))

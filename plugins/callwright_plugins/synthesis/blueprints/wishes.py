@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
+from callwright.plugins import Registry
 from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made, entities_of
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
 from callwright_plugins.synthesis.blueprints.context import Context
@@ -18,6 +19,7 @@ from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.shapes import Shape
 from callwright_plugins.synthesis.blueprints.turns import Wish
 from callwright_plugins.synthesis.exploration.witness import copied
+from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
 _TRIES: Final = 9
 _SHAPES: Final = 4
@@ -49,6 +51,7 @@ class Venue:
     scenario: str
     rng: Random
     refreshed: int
+    registry: Registry
     without: tuple[int, ...] = ()
     worlds: dict[int, World] = field(factory=dict)
     sayable: Sayable = field(init=False)
@@ -56,7 +59,7 @@ class Venue:
     _current: World | None = None
 
     def __attrs_post_init__(self) -> None:
-        self.sayable = Sayable(self.repertoire.tools)
+        self.sayable = Sayable(self.repertoire.environment, self.registry)
 
     def next_world(self) -> World:
         """The world of the next conversation."""
@@ -176,7 +179,7 @@ class Wisher:
             return None
         last = len(bound.made) - 1
         before = [Wish(bound.made[:last], frozenset(range(last)))] if last else []
-        failed = evolve(bound.made[last], told={})
+        failed = evolve(bound.made[last], told={}, heard=frozenset(str(path[0]) for path in bound.made[last].told))
         self.binder.about.update(entities_of(bound))
         wish = Wish((failed,), frozenset({0}), (Failing(0, cell[1], "give up"),), (), cell[1])
         return [*before, wish], bound.session
@@ -242,6 +245,8 @@ class Wisher:
                 if good.arguments.get(name) != value
             ]
             for arguments in (*changed, dict(bad.arguments)):
+                if any(SENSITIVE.search(name) and good.arguments.get(name) != arguments[name] for name in arguments):
+                    continue  # nobody makes up a token: the user may have a wrong one, and that is another plan
                 if not self.repertoire.tools[tool].compiled.literal.validator.is_valid(arguments):
                     continue
                 tried = fork.fork()

@@ -157,7 +157,8 @@ class _Talk:
         stage, registry = self.stage, self.materials.registry
         self.voice: Voice = voice_for(stage, self.materials.environment, registry)
         try:
-            query = self.words.query(stage, self.voice, persona_of(self.blueprint), self.seed + self.number)
+            earlier = self.blueprint.stages[: self.number]
+            query = self.words.query(stage, self.voice, persona_of(self.blueprint), self.seed + self.number, earlier)
             held = held_back(query.withheld, stage.asked, self.voice.replies, self.seed + self.number)
         except DataError as error:
             self.rejected = Rejected(_LANGUAGE, "no words say just this", {"why": str(error)[:300]})
@@ -187,7 +188,8 @@ class _Talk:
             return "invalid" if self.invalid else "calls"
         reply = self._reply()
         # A question names parameters of the tools that are asked for, anything else is about tools that are there.
-        replies = self.voice.replies if reply.kind == "question" else voice_of(self.materials.environment).replies
+        own = voice_of(self.materials.environment, self.materials.registry)
+        replies = self.voice.replies if reply.kind == "question" else own.replies
         try:
             text = self.words.say(reply, replies, self.said, self.seed + len(self.gold), self.attempt)
         except DataError as error:
@@ -331,7 +333,7 @@ class _Talk:
             id=self.id,
             query=self.queries[0]["query"],
             tools=self.tools,
-            answer=Answer((done.value,)) if done.calls else Answer(),
+            answer=_answer(done),
             environment=self.materials.environment,
             scenario=blueprint.scenario,
             seed=blueprint.seed,
@@ -387,6 +389,13 @@ class _Talk:
         if goal is not None:
             given["satisfied"] = goal
         return UserSpec("scripted", given)
+
+
+def _answer(done: Done) -> Answer:
+    """What the last call came to. Forms that return all that a turn calls (chats do) may return that instead."""
+    if not done.calls:
+        return Answer()
+    return Answer((done.value,), others=(tuple(done.values),) if len(done.values) > 1 else ())
 
 
 def _may_be_told(name: str, value: Any) -> bool:

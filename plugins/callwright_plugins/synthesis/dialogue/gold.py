@@ -51,6 +51,8 @@ class Done:
     #: What is due (Prove): calls with literal arguments, the steps that they follow, and the user's turn.
     steps: list[dict[str, Any]] = field(factory=list)
     value: Any = None
+    #: What all calls of the last turn with calls came to; ``value`` is the last one.
+    values: list[Any] = field(factory=list)
 
 
 @define
@@ -78,6 +80,8 @@ class StageRun:
     def take(self, segment: Segment, records: Sequence[CallRecord], done: Done, turn: int) -> None:
         """Take what the calls of a turn came to. ``turn`` is the user's, counted from 0."""
         expected, last = expected_failures(self.stage), len(self.stage.calls) - 1
+        if any(place not in expected for place in segment.places):
+            done.values = []
         for place, record in zip(segment.places, records, strict=True):
             self.records[place] = record
             one = self.stage.calls[place]
@@ -87,6 +91,7 @@ class StageRun:
                 arguments = placed(dict(one.arguments), self.numbers, {})
                 done.calls.append(Call(self.numbers[place], one.tool, arguments))
                 done.value = record.outcome.value
+                done.values.append(done.value)
             if not fails or (place == last and self.stage.ending == "failure"):
                 self.due[place] = len(done.steps)
                 earlier = (first for first, later in self.stage.edges if later == place)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final, Protocol
@@ -16,12 +14,13 @@ from callwright.language.messages import Message
 from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright.training.teaching.teacher import Role, Teacher, TeacherFailure, TeacherReply, TeacherRequest
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, told_before
+from callwright_plugins.synthesis.dialogue.back_translation import translated_back
 from callwright_plugins.synthesis.dialogue.worlds import environment_of
+from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar, Query, Unsayable
-from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.replies import Replies, Reply
-from callwright_plugins.synthesis.language.styles import Style
+from callwright_plugins.synthesis.language.styles import Information, Style
 from callwright_plugins.synthesis.language.withholding import Withheld
 from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS, Persona
 
@@ -45,14 +44,14 @@ _KEPT: Final = 64
 _voices: Final[dict[int, tuple[Environment, Voice]]] = {}
 
 
-def voice_of(environment: Environment) -> Voice:
-    """The voice of an environment: its grammar is made once in a process."""
+def voice_of(environment: Environment, registry: Registry) -> Voice:
+    """The voice of an environment, with the phrases that it ships: made once in a process."""
     known = _voices.get(id(environment))
     if known is None:
         if len(_voices) >= _KEPT:
             _voices.clear()
         tools = {name: spec for name, spec in environment.tools.items() if not spec.hidden}
-        grammar = Grammar(tools)
+        grammar = grammar_for(environment, registry)
         known = _voices[id(environment)] = environment, Voice(tools, grammar, Replies(grammar))
     return known[1]
 
@@ -60,8 +59,8 @@ def voice_of(environment: Environment) -> Voice:
 def voice_for(stage: Stage, environment: Environment, registry: Registry) -> Voice:
     """The voice that a stage is said with: that of the environment whose tools it asks for."""
     if not stage.elsewhere or stage.elsewhere == environment.name:
-        return voice_of(environment)
-    return voice_of(environment_of(registry, stage.elsewhere))
+        return voice_of(environment, registry)
+    return voice_of(environment_of(registry, stage.elsewhere), registry)
 
 
 def persona_of(blueprint: Blueprint) -> Persona:
@@ -78,11 +77,29 @@ class Words(Protocol):
     def name(self) -> str:
         """Who that is."""
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
-        """What the user says. Raises :class:`callwright.errors.DataError` where no words say just that."""
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
+        """What the user says after ``earlier`` turns.
+
+        Raises :class:`callwright.errors.DataError` where no words say just that.
+        """
 
     def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
         """What the assistant says; ``attempt`` counts those that were not valid."""
+
+
+def style_of(persona: Persona, information: Information, seed: int, *, first: bool) -> Style:
+    """How somebody words a query. Greetings, and what one says of oneself, come once: in the ``first`` turn."""
+    rng = Random(f"style/{seed}")
+    return Style(
+        persona,
+        information,
+        ellipsis=rng.random() < 0.7,
+        correction=rng.random() < persona.corrects,
+        typo=rng.random() < persona.typos,
+        greets=rng.random() < persona.greets and first,
+        thanks=rng.random() < persona.thanks,
+        background=rng.random() < persona.background and first,
+    )
 
 
 class ScriptedWords:
@@ -90,20 +107,10 @@ class ScriptedWords:
 
     name: Final = SCRIPTED
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
         """As :meth:`Words.query`."""
-        rng = Random(f"style/{seed}")
-        style = Style(
-            persona,
-            stage.information,
-            ellipsis=rng.random() < 0.7,
-            correction=rng.random() < persona.corrects,
-            typo=rng.random() < persona.typos,
-            greets=rng.random() < persona.greets,
-            thanks=rng.random() < persona.thanks,
-            background=rng.random() < persona.background,
-        )
-        return voice.grammar.render(stage.asked, style, seed)
+        style = style_of(persona, stage.information, seed, first=not earlier)
+        return voice.grammar.render(stage.asked, style, seed, earlier=told_before(earlier))
 
     def say(self, reply: Reply, replies: Replies, said: Sequence[Message], seed: int, attempt: int) -> str:
         """As :meth:`Words.say`: each attempt states less, since what is stated is what cannot be said."""
@@ -119,13 +126,15 @@ class TaughtWords:
         self.teacher, self.name = teacher, teacher.name
         self._scripted = ScriptedWords()
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int) -> Query:
+    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
         """As :meth:`Words.query`. Raises :class:`callwright.InfrastructureFailure` where the teacher is not there."""
-        plain = self._scripted.query(stage, voice, persona, seed)
+        style = style_of(persona, stage.information, seed, first=not earlier)
+        plain = voice.grammar.render(stage.asked, style, seed)  # said in full: who reads it has not heard the others
         for attempt in range(TRIES):
             text = self._ask("user", [Message.system(_user(persona)), Message.user(plain.text)], seed + attempt).text
             text = text.strip()
-            if text and self._read(text, voice, seed) == plain.said.key:
+            read = translated_back(self.teacher, text, voice.tools, seed) if text else None
+            if read is not None and read.key == plain.said.key:
                 return evolve(plain, text=text, attempts=attempt, frames=())
         raise Unsayable(f"after {TRIES} tries the teacher's words are read otherwise than {plain.text[:200]!r}")
 
@@ -138,21 +147,8 @@ class TaughtWords:
         found = self._ask("assistant", asked, seed + attempt)
         return "" if found.calls or found.truncated else found.text.strip()
 
-    def _read(self, text: str, voice: Voice, seed: int) -> str:
-        """The key of the plan that the teacher reads out of a text; empty where it reads none."""
-        tools = [spec.to_openai() for spec in voice.tools.values()]
-        asked = f"The tools:\n{json.dumps(tools, ensure_ascii=False)}\n\nThe request:\n{text}"
-        found = self._ask("judge", [Message.system(_READER), Message.user(asked)], seed, _SCHEMA)
-        try:
-            stated = json.loads(re.sub(r"^```(?:json)?|```$", "", found.text.strip()))
-            return Plan.from_json(stated).key
-        except (ValueError, RecursionError, DataError):
-            return ""
-
-    def _ask(
-        self, role: Role, messages: Sequence[Message], seed: int, schema: Mapping[str, Any] | None = None
-    ) -> TeacherReply:
-        (found,) = self.teacher.ask([TeacherRequest(role, tuple(messages), seed=seed, schema=schema)])
+    def _ask(self, role: Role, messages: Sequence[Message], seed: int) -> TeacherReply:
+        (found,) = self.teacher.ask([TeacherRequest(role, tuple(messages), seed=seed)])
         if isinstance(found, TeacherFailure):
             raise InfrastructureFailure(f"the teacher {self.name!r} did not reply: {found.reason}")
         return found
@@ -180,22 +176,3 @@ _ASSISTANT: Final = (
     "You are an assistant with tools. Say what you are told to say in your own words, briefly. Keep every value, ask "
     "for everything that is to be asked for by its name, and for nothing else. Call no tool."
 )
-_READER: Final = (
-    "You are given tools and a request. Write the calls that the request asks for, as JSON: "
-    '{"calls": [{"tool": NAME, "arguments": {…}}]}. Give only arguments that the request states. An argument that is '
-    'taken from the result of call N (from 0) is the text "API_RESPONSE_N.path". Write the JSON and nothing else.'
-)
-_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "calls": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
-                "required": ["tool", "arguments"],
-            },
-        }
-    },
-    "required": ["calls"],
-}

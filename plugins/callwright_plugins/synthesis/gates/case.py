@@ -10,6 +10,7 @@ from callwright.errors import DataError
 from callwright.language.program import Call, Program, revive
 from callwright.plugins import Registry
 from callwright.walk.answers import answers_match
+from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.gates.running import Run, run
@@ -34,6 +35,8 @@ class Case:
         self.task, self.blueprint, self.registry = task, blueprint, registry
         self.turns = _turns(task)
         self._runs: dict[str, Run] = {}
+        #: The reference as an episode, once somebody has spoken it.
+        self.attempt: Attempt | None = None
 
     def run(self, turns: Sequence[Program]) -> Run:
         """What these turns come to in the world of the task."""

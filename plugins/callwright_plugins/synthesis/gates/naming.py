@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
-from callwright.environments.protocol import Environment
-from callwright.language.program import Program, plain
+from callwright.language.program import Call, Program, plain
 from callwright.training.synthesis.units import Rejected
-from callwright_plugins.synthesis.blueprints.blueprint import Stage
+from callwright.training.teaching.teacher import Teacher
+from callwright_plugins.synthesis.blueprints.blueprint import Stage, told_before
+from callwright_plugins.synthesis.dialogue.back_translation import translated_back
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.hearing import Heard, hearings, requests, told_when_asked
 from callwright_plugins.synthesis.gates.mutants import is_entity
 from callwright_plugins.synthesis.gates.worlds import members_of, shape
+from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.values.names import Names, names_in
@@ -94,9 +95,10 @@ class Unambiguous:
             if not stage.asked.calls:
                 continue
             asked = stage.asked
-            readings, others = self._others(case, grammar_of(case, Names()), text, before, asked)
+            earlier = told_before(case.blueprint.stages[:number]) if case.blueprint is not None else ()
+            readings, others = self._others(case, grammar_of(case, Names()), text, before, asked, earlier)
             if (others or not readings) and names_of(case).of:  # it may have been said by names
-                named, beside = self._others(case, grammar_of(case, names_of(case)), text, before, asked)
+                named, beside = self._others(case, grammar_of(case, names_of(case)), text, before, asked, earlier)
                 if not readings or len(beside) < len(named):
                     readings, others = named, beside
             if not readings and case.task.facts.get(TEACHER) == SCRIPTED:
@@ -113,13 +115,84 @@ class Unambiguous:
 
     @staticmethod
     def _others(
-        case: Case, grammar: Grammar, text: str, before: Sequence[Program], asked: Plan
+        case: Case, grammar: Grammar, text: str, before: Sequence[Program], asked: Plan, earlier: Sequence[Call]
     ) -> tuple[tuple[Plan, ...], list[Plan]]:
         """The readings of a text, and those among them that are not what is asked for, nor come to the same."""
-        readings = grammar.readings(text)
+        readings = grammar.readings(text, earlier)
         return readings, [
             one for one in readings if not _says_of(one, asked, case) and not _as_good(case, before, one, asked)
         ]
+
+
+class BackTranslated:
+    """The gate ``back-translated``: a second teacher, which has not seen the plan, reads what the user says.
+
+    Of a task with a blueprint each request has to be read as what is asked for, or as what comes to the same; of any
+    other task the first request, with what the user says later, as calls that come to what is asked for. Abstentions
+    are left out, and so are requests for what is not offered. Raises :class:`callwright.InfrastructureFailure` where
+    the teacher does not reply.
+    """
+
+    name: Final = "back-translated"
+
+    def __init__(self, teacher: Teacher) -> None:
+        self.teacher = teacher
+
+    def __call__(self, case: Case) -> Rejected | None:
+        """What the teacher reads as something else, or as nothing."""
+        if case.kind == "abstention" or not case.turns:
+            return None
+        return self._whole(case) if case.blueprint is None else self._stages(case)
+
+    def _stages(self, case: Case) -> Rejected | None:
+        said: list[str] = []
+        for number, stage, text, before in _stages(case):
+            beside = [*said, *told_in_the_end(case)]
+            said.append(text)
+            if not stage.asked.calls or not stage.calls:
+                continue
+            read = translated_back(self.teacher, text, case.task.tools, case.task.seed + number, beside)
+            if read is None:
+                return self._nothing(number, text)
+            if not _says_of(read, stage.asked, case) and not _reaches(case, before, read, stage):
+                evidence = {"stage": number, "asked": stage.asked.to_json(), "read": read.to_json()}
+                return Rejected(self.name, "a second teacher reads something else", evidence)
+        return None
+
+    def _whole(self, case: Case) -> Rejected | None:
+        if case.gold.records and all(record.outcome.failed for record in case.gold.records):
+            return None
+        text = case.task.query
+        read = translated_back(self.teacher, text, case.task.tools, case.task.seed, told_when_asked(case))
+        if read is None:
+            return self._nothing(0, text)
+        if not case.earns(case.run([read.program])):
+            return Rejected(self.name, "a second teacher reads something else", {"read": read.to_json()})
+        return None
+
+    def _nothing(self, number: int, text: str) -> Rejected:
+        evidence = {"stage": number, "text": text[:200]}
+        return Rejected(self.name, "a second teacher reads nothing that could be called", evidence)
+
+
+def told_in_the_end(case: Case) -> list[str]:
+    """What the user of a task tells when asked, in its words."""
+    user = case.task.user
+    tells = user.options.get("tells") if user is not None else None
+    return [str(value) for _, value, _ in members_of(tells)]
+
+
+def _reaches(case: Case, before: Sequence[Program], read: Plan, stage: Stage) -> bool:
+    """Whether a reading comes to the same as the calls of a stage, in the world as it then is; with the failures that
+    are meant to be.
+    """
+    mine, theirs = (case.run([*before, Program(tuple(calls))]) for calls in (read.calls, stage.calls))
+    if not mine.leaves_as(theirs):
+        return False
+    last = [next(iter(one.records[-1:]), None) for one in (mine, theirs)]
+    if last[0] is None or last[1] is None:
+        return False
+    return (last[0].outcome.kind, last[0].outcome.value) == (last[1].outcome.kind, last[1].outcome.value)
 
 
 def names_of(case: Case) -> Names:
@@ -127,23 +200,10 @@ def names_of(case: Case) -> Names:
     return names_in([]).merged(case.world.names).merged(names_in(case.gold.values))
 
 
-_grammars: WeakKeyDictionary[Any, Grammar] = WeakKeyDictionary()
-
-
 def grammar_of(case: Case, names: Names) -> Grammar:
     """The grammar of the tools of the task's environment, in which things have these names."""
-    environment = case.task.environment
-    try:
-        known = _grammars.get(environment)
-        if known is None:
-            known = _grammars[environment] = _grammar(environment)
-    except TypeError:  # environments that cannot be referred to weakly, or have no hash
-        known = _grammar(environment)
+    known = grammar_for(case.task.environment, case.registry)
     return Grammar(known.lexicon, names) if names.of else known
-
-
-def _grammar(environment: Environment) -> Grammar:
-    return Grammar({name: one for name, one in environment.tools.items() if not one.hidden})
 
 
 def _stages(case: Case) -> Iterator[tuple[int, Stage, str, list[Program]]]:

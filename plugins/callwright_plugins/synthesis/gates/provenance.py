@@ -5,7 +5,6 @@ Prove checks passwords and tokens so (section 3.2, step 5). PINs, codes and keys
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -14,13 +13,7 @@ from callwright.tools.spec import ToolSpec
 from callwright.training.synthesis.units import Rejected
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.hearing import hearings
-
-#: Names of parameters whose values are secrets.
-SENSITIVE: Final = re.compile(
-    r"(?:^|_)(?:password|passwd|passphrase|passcode|pin|pin_code|otp|cvv|cvc|secret|token|api_?key|credentials?|"
-    r"security_code|access_code|one_time_code|verification_code)(?:$|_)",
-    re.IGNORECASE,
-)
+from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
 
 class Provenance:

@@ -1,15 +1,11 @@
-"""Sound: what was asked for earns the reward, and nothing else does."""
+"""Sound: what was asked for earns the reward and nothing else does, by the verdict of ``callwright evaluate``."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from callwright.episodes.conversation import Conversation
-from callwright.language.messages import Message
 from callwright.training.synthesis.units import Rejected
-from callwright.walk.conditions import Conditions
-from callwright.walk.limits import TurnLimits
-from callwright.walk.sampling import SamplingRequest
+from callwright_plugins.synthesis.gates.attempts import comes_right, gold_attempt, is_right
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.mutants import Mutant, mutants, superfluous
 from callwright_plugins.synthesis.gates.running import Run, shown_state
@@ -31,7 +27,7 @@ class Sound:
 
     def _reference(self, case: Case) -> Rejected | None:
         gold = case.gold
-        if case.earns(gold):
+        if is_right(case, case.turns):
             return None
         if gold.reached is not None and not gold.reached.equal:
             shown = [str(one) for one in gold.reached.differences[:4]]
@@ -43,7 +39,7 @@ class Sound:
         )
 
     def _nothing(self, case: Case) -> Rejected | None:
-        earns = case.earns(case.nothing)
+        earns = is_right(case, ())
         if case.abstains and not earns:
             return Rejected(self.name, "doing nothing is right, and earns nothing", {"kind": case.kind})
         if not case.abstains and earns:
@@ -53,18 +49,17 @@ class Sound:
     def _mutants(self, case: Case) -> Rejected | None:
         if case.abstains:
             one = superfluous(case)
-            if one is not None and case.earns(case.run(one.turns)):
+            if one is not None and comes_right(case, one.turns):
                 return Rejected(self.name, "a call too many earns it", {"mutant": one.what})
             return None
         missed, tried = 0, []
         for number, one in enumerate(mutants(case)):
             if missed >= LEAST or number >= _TRIED:
                 break
-            found = case.run(one.turns)
             tried.append(one.what)
-            if not case.earns(found):
+            if not comes_right(case, one.turns):
                 missed += 1
-            elif _matters(case, one, found):
+            elif _matters(case, one, case.run(one.turns)):
                 return Rejected(self.name, "a mutant earns it", {"kind": one.kind, "mutant": one.what})
         if missed < LEAST:
             return Rejected(self.name, "too few mutants miss", {"missed": missed, "tried": tried[:8]})
@@ -77,7 +72,7 @@ class Sound:
         recipe = recipe_of(case)
         if recipe is None:
             return None
-        scored = case.registry.create("reward recipe", recipe).score_attempt(episode(case))
+        scored = case.registry.create("reward recipe", recipe).score_attempt(gold_attempt(case))
         if scored.masked is None and scored.total < 1.0 - 1e-9:
             evidence = {"total": scored.total, "why": scored.explain()[:400]}
             return Rejected(self.name, f"the reference does not earn all of {recipe!r}", evidence)
@@ -104,18 +99,6 @@ def recipe_of(case: Case) -> str | None:
     if case.has_goal:
         return "state" if any(record.outcome.failed for record in case.gold.records) else "worlds"
     return "tier" if case.task.user is None and len(case.turns) == 1 else None
-
-
-def episode(case: Case) -> Any:
-    """The attempt that the reference makes, turn by turn, with the task's user."""
-    registry, task = case.registry, case.task
-    parser, sampler = registry.create("parser", "json"), registry.create("sampler", "gold", ir="json")
-    limits = TurnLimits(assistant_turns=2 * len(case.turns) + 4, user_turns=2 * len(case.turns) + 4)
-    made = Conversation(task, parser, [Message.user(task.query)], Conditions(limits=limits))
-    while not made.over:
-        request = SamplingRequest(tuple(made.messages), task, made.turns, parser)
-        made.accept(sampler.sample([request])[0][0])
-    return made.attempt
 
 
 def _short(values: Any) -> list[str]:

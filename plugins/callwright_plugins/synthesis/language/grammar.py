@@ -9,7 +9,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from callwright.errors import DataError
-from callwright.language.program import Reference
+from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.language.lexicon import Lexicon
 from callwright_plugins.synthesis.language.plan import Plan
@@ -74,8 +74,10 @@ class Grammar:
         self.names = names or Names()
         self.speaker = Speaker(self.lexicon.members, self.names)
 
-    def render(self, plan: Plan, style: Style | None = None, seed: int = 0) -> Query:
-        """A query for a plan: the same one for the same plan, style and seed.
+    def render(self, plan: Plan, style: Style | None = None, seed: int = 0, *, earlier: Sequence[Call] = ()) -> Query:
+        """A query for a plan: the same one for the same plan, style, seed and ``earlier`` calls.
+
+        ``earlier`` are calls that the user has asked for in turns before: what these were told of may be "the same".
 
         It is read back before it is handed out: :meth:`readings` of its text gives what it says of the plan, and
         nothing else unless the style names things by names that others share. Raises :class:`Unsayable` where no
@@ -87,25 +89,27 @@ class Grammar:
         said = plan.without((one.call, one.argument) for one in left_out)
         for attempt in range(_ATTEMPTS + 1):
             random = Random(f"query/{seed}/{attempt}/{said.key}")
-            writer = Writer(self.lexicon, self.speaker, style, random, plainly=attempt == _ATTEMPTS)
+            writer = Writer(self.lexicon, self.speaker, style, random, attempt == _ATTEMPTS, earlier)
             wrong = corrupted(said, self.lexicon, random) if style.correction and attempt < 2 else None
             draft = writer.write(said, wrong)
             text = writer.text(draft)
-            if self._means(text, said, shared=style.names == "always"):
+            if self._means(text, said, earlier, shared=style.names == "always"):
                 return Query(text, plan, said, left_out, tuple(draft.frames), style.persona.name, attempt)
         raise Unsayable(f"no words say just this: {said.key[:300]}; the plainest are read otherwise: {text[:300]!r}")
 
-    def _means(self, text: str, said: Plan, shared: bool) -> bool:
-        keys = [one.key for one in self.readings(text)]
+    def _means(self, text: str, said: Plan, earlier: Sequence[Call], shared: bool) -> bool:
+        keys = [one.key for one in self.readings(text, earlier)]
         return said.key in keys if shared else keys == [said.key]
 
-    def readings(self, text: str) -> tuple[Plan, ...]:
-        """Every plan that a text may mean: none for what is no query of the grammar. Never raises."""
-        return tuple(sorted(Reader(self.lexicon, self.speaker, text).plans(), key=lambda one: one.key))
+    def readings(self, text: str, earlier: Sequence[Call] = ()) -> tuple[Plan, ...]:
+        """Every plan that a text may mean after ``earlier`` calls: none for what is no query of the grammar. Never
+        raises.
+        """
+        return tuple(sorted(Reader(self.lexicon, self.speaker, text, earlier).plans(), key=lambda one: one.key))
 
-    def parse(self, text: str) -> Plan:
+    def parse(self, text: str, earlier: Sequence[Call] = ()) -> Plan:
         """The plan of a query. Raises :class:`Unclear` where it has none, or more than one."""
-        found = self.readings(text)
+        found = self.readings(text, earlier)
         if len(found) == 1:
             return found[0]
         if not found:

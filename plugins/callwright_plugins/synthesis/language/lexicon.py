@@ -21,9 +21,9 @@ from callwright_plugins.synthesis.language.wordlists.typos import mended
 SAME: Final = ("do the same", "the same again", "do that again")
 #: Words of the grammar that stand in no table of their own.
 _GLUE: Final = (
-    "if", "is", "not", "at", "least", "most", "step", "result", "of", "these", "its", "what", "that", "gives", "one",
+    "if", "is", "not", "at", "least", "most", "result", "of", "these", "its", "what", "that", "gives", "one",
     "left", "blank", "nothing", "all", "an", "empty", "list", "object", "exactly", "yes", "no", "and", "the", "with",
-    "instead", "make", "am", "pm", "utc", "sharp", "but",
+    "instead", "make", "am", "pm", "utc", "sharp", "but", "those", "earlier", "ones", "same",
     "only",
 )  # fmt: skip
 

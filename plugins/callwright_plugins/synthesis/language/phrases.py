@@ -31,6 +31,11 @@ _FOREIGN: Final = re.compile(r"\b(?:user|customer|signed|you|your|yours|ids?|the
 _OPEN: Final = frozenset("take let put give have bring make dissolve end move set keep".split())
 #: Words before which a noun has no article.
 _BARE: Final = frozenset("on off to in out for from at as up my now all of with me".split())
+#: What stands behind a noun that is no part of another one: "a route", not "a route matrix".
+_NOT_NOUN: Final = (
+    r"(?:of|to|into|in|on|for|from|with|within|so|up|off|and|or|before|between|that|by|at|as|under|holds|sells|again|"
+    r"now|once|over|no)\b"
+)
 _STARTS: Final = ("the ", "a ", "an ", "everything ")
 
 
@@ -70,7 +75,7 @@ def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
     name = " ".join(words) or spec.name
     if not given:
         texts.extend(_from_name(words, properties))
-        texts.extend(_from_description(spec.description))
+        texts.extend(_fused(_from_description(spec.description), properties))
     texts.append((name if words and is_verb(words[0]) else f"use {name}", "order"))
     found = [phrase(spec.name, text, mood) for text, mood in dict.fromkeys(texts)]
     for one in found:
@@ -87,6 +92,21 @@ def _of_things(text: str, properties: Mapping[str, Any]) -> Iterable[str]:
         changed = re.sub(rf"(?:(?:the|my) )?\b{noun} \{{{re.escape(key)}\}}", f"{{={key}}}", text)
         if key.endswith("_id") and changed != text:
             yield changed
+
+
+def _fused(texts: Iterable[tuple[str, Mood]], properties: Mapping[str, Any]) -> Iterable[tuple[str, Mood]]:
+    """Phrases of a description in which ``a message`` is the one that is asked about: ``message {message_id}``, or the
+    thing itself. Else a message would be named twice.
+    """
+    nouns = {key: thing(key.removesuffix("_id")).replace("_", " ") for key in properties if key.endswith("_id")}
+    for text, mood in texts:
+        keys = [key for key, noun in nouns.items() if re.search(rf"\b(?:an?|one|the) {noun}(?: {_NOT_NOUN}|$)", text)]
+        if not keys:
+            yield text, mood
+        elif len(keys) == 1:
+            found = rf"\b(?:an?|one|the) {nouns[keys[0]]}\b"
+            for place in (f"{nouns[keys[0]]} {{{keys[0]}}}", f"{{={keys[0]}}}"):
+                yield re.sub(found, place, text, count=1), mood
 
 
 def _given(text: str) -> tuple[str, Mood]:

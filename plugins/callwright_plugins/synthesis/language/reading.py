@@ -6,7 +6,7 @@ first plan that fits but all of them. The number of steps is bounded: a text tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from callwright_plugins.synthesis.language.phrases import Phrase
 from callwright_plugins.synthesis.language.plan import Condition, Plan, Relation
 from callwright_plugins.synthesis.language.slots import Slot
 from callwright_plugins.synthesis.language.values.hints import ANYTHING
+from callwright_plugins.synthesis.language.values.sameness import told_by
 from callwright_plugins.synthesis.language.values.speaker import Speaker
 from callwright_plugins.synthesis.language.values.tokens import tokens, words_of
 from callwright_plugins.synthesis.language.wordlists.frames import Mood
@@ -48,8 +49,8 @@ class _Spent(Exception):
 class Reader:
     """One reading of one text."""
 
-    def __init__(self, lexicon: Lexicon, speaker: Speaker, text: str) -> None:
-        self.lexicon, self.speaker = lexicon, speaker
+    def __init__(self, lexicon: Lexicon, speaker: Speaker, text: str, earlier: Sequence[Call] = ()) -> None:
+        self.lexicon, self.speaker, self.earlier = lexicon, speaker, earlier
         self.tokens = tokens(text, lexicon.mends)
         self.left = STEPS
         self.clauses: dict[tuple[int, int], list[tuple[int, Clause]]] = {}
@@ -200,11 +201,29 @@ class Reader:
     def _made(self, clauses: tuple[Clause, ...], at: int) -> Iterator[Plan]:
         """The plans that requests come to, with what stands behind these: corrections and thanks."""
         conditions = [Condition(place, *one.condition) for place, one in enumerate(clauses) if one.condition]
-        for corrected, end in self._corrected(_calls(clauses), at, _MOST_CORRECTIONS):
+        calls = self._calls(clauses)
+        for corrected, end in self._corrected(calls, at, _MOST_CORRECTIONS) if calls is not None else ():
             ends = {end, *(behind for behind, _ in self.lexicon.behind.match(self.tokens, end))}
             if len(self.tokens) in ends:
                 with suppress(DataError):  # it refers to what is not there
                     yield Plan(tuple(corrected), tuple(conditions))
+
+    def _calls(self, clauses: tuple[Clause, ...]) -> list[Call] | None:
+        """The calls of some requests; one that asks for the same again has the arguments of the one before. ``None``
+        where something is the same as nothing.
+        """
+        hints = {name: words.hints for name, words in self.lexicon.tools.items()}
+        told = told_by(self.earlier, hints)
+        calls: list[Call] = []
+        for place, clause in enumerate(clauses):
+            arguments = told.resolved(clause.arguments)
+            if arguments is None:
+                return None
+            if clause.tool.startswith("="):
+                arguments = {**calls[-1].arguments, **arguments}
+            calls.append(Call(place, clause.tool if clause.tool[0] != "=" else calls[-1].tool, arguments))
+            told.take(calls[-1], hints[calls[-1].tool])
+        return calls
 
     def _corrected(self, calls: list[Call], at: int, left: int) -> Iterator[tuple[list[Call], int]]:
         self._step()
@@ -240,14 +259,3 @@ _RELATIONS: Final[tuple[tuple[tuple[str, ...], Relation], ...]] = (
     (("at", "least"), "is at least"),
     (("at", "most"), "is at most"),
 )
-
-
-def _calls(clauses: tuple[Clause, ...]) -> list[Call]:
-    """The calls of some requests; one that asks for the same again has the arguments of the one before."""
-    calls: list[Call] = []
-    for place, clause in enumerate(clauses):
-        if not clause.tool.startswith("="):
-            calls.append(Call(place, clause.tool, clause.arguments))
-        else:
-            calls.append(Call(place, calls[-1].tool, {**calls[-1].arguments, **clause.arguments}))
-    return calls

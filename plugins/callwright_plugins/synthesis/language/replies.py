@@ -37,7 +37,14 @@ _QUESTIONS: Final = {
     "I still need to know the": ": what is it?",
     "which is the": "?",
     "please tell me the": ": what is it?",
+    "what are the": "?",
+    "could you give me the": "?",
+    "I still need the": ": what are they?",
+    "which are the": "?",
+    "please let me know the": ": what are they?",
 }
+#: How many of these ask for one thing; the others ask for several.
+_FOR_ONE: Final = 5
 _FAILURES: Final = (
     "I am sorry, that did not work:",
     "unfortunately, I could not do that:",
@@ -52,8 +59,11 @@ _REFUSALS: Final = (
     "I cannot do that with what I have at hand.",
     "this is beyond what my tools can do.",
 )
-_TOLD: Final = ("the", "it is the", "sure, the", "of course, the", "sorry, the", "ah, the")
+_TOLD: Final = ("the", "sure, the", "of course, the", "sorry, the", "ah, the", "right, the", "yes, the", "okay, the")
 _FACTS: Final = 8
+#: Members of results that are about the result.
+_UNTOLD: Final = frozenset({"next_cursor", "cursor", "has_more"})
+_CENTS: Final = Hint(types=frozenset({"integer"}), cents=True)
 
 
 @frozen
@@ -70,7 +80,10 @@ class Reply:
 
 
 def stated(value: Any, most: int = _FACTS) -> tuple[tuple[str, Any], ...]:
-    """What an answer tells of a result: its scalar members, or those of the first item of a list, outermost first."""
+    """What an answer tells of a result: its scalar members, or those of the first item of a list, outermost first.
+
+    What is not there is not told, nor where a page goes on.
+    """
     found: dict[str, Any] = {}
     waiting: list[Any] = [value]
     while waiting and len(found) < most:
@@ -79,7 +92,7 @@ def stated(value: Any, most: int = _FACTS) -> tuple[tuple[str, Any], ...]:
             for key, inner in one.items():
                 if isinstance(inner, Mapping | list):
                     waiting.append(inner)
-                elif len(found) < most:
+                elif len(found) < most and inner is not None and key not in _UNTOLD:
                     found.setdefault(key, inner)
         elif isinstance(one, list) and one:
             waiting.append(one[0])
@@ -99,6 +112,12 @@ class Replies:
                 title for tool in grammar.lexicon.tools.values() for title in tool.titles.values()
             )
         )
+        members = grammar.speaker.members.words
+        amounts = {key: said.removesuffix(" cents") for key, said in members.items() if said.endswith(" cents")}
+        taken = {words_of(said) for said in members.values()}
+        #: Members that are amounts of money, and what they are called without the cents.
+        self._money = {key: said for key, said in amounts.items() if words_of(said) not in taken}
+        self._amounts: Trie[str] = Trie((words_of(said), key) for key, said in self._money.items())
 
     def say(self, reply: Reply, seed: int = 0) -> str:
         """The text of a reply: the same for the same reply and seed.
@@ -110,14 +129,17 @@ class Replies:
             if not reply.facts:
                 return _sentence(random.choice(_EMPTY_ANSWERS))
             said = [
-                f"the {self.grammar.speaker.members.say(key)} is {self._value(value, random)}"
+                f"the {self._money[key]} is {self.grammar.speaker.say(value, _CENTS, 0, PLAINLY, random)}"
+                if key in self._money and type(value) is int
+                else f"the {self.grammar.speaker.members.say(key)} is {self._value(value, random)}"
                 for key, value in reply.facts
             ]
             return _sentence(f"{random.choice(_ANSWERS)} {_listed(said)}.")
         if reply.kind == "question":
             if not reply.titles or any(not self._known(title) for title in reply.titles):
                 raise DataError(f"a question is for parameters by their titles, not for {reply.titles!r:.120}")
-            opening = random.choice(list(_QUESTIONS))
+            openings = list(_QUESTIONS)
+            opening = random.choice(openings[:_FOR_ONE] if len(reply.titles) == 1 else openings[_FOR_ONE:])
             return _sentence(f"{opening} {_listed([*reply.titles], ' and the ', ', the ')}{_QUESTIONS[opening]}")
         if reply.kind == "failure":
             return _sentence(f"{random.choice(_FAILURES)} {quoted(reply.reason)} ({quoted(reply.code)}).")
@@ -203,10 +225,12 @@ class Replies:
             facts, start = states.pop()
             if start >= len(found) or found[start].word != "the":
                 continue
-            for is_at, key in members.read(found, start + 1):
+            plain = [(is_at, key, ANYTHING) for is_at, key in members.read(found, start + 1)]
+            amounts = [(is_at, key, _CENTS) for is_at, key in self._amounts.match(found, start + 1)]
+            for is_at, key, hint in (*plain, *amounts):
                 if is_at >= len(found) or found[is_at].word != "is":
                     continue
-                for end, value in self.grammar.speaker.read(found, is_at + 1, ANYTHING, 0):
+                for end, value in self.grammar.speaker.read(found, is_at + 1, hint, 0):
                     longer = (*facts, (key, value))
                     yield longer, end
                     if end < len(found) and found[end].word in (",", "and") and len(facts) < 40:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ from callwright_plugins.synthesis.language.plan import Condition, Plan
 from callwright_plugins.synthesis.language.slots import Slot
 from callwright_plugins.synthesis.language.styles import Style
 from callwright_plugins.synthesis.language.values.hints import ANYTHING
-from callwright_plugins.synthesis.language.values.speaker import PLAINLY, Speaker, Wording
+from callwright_plugins.synthesis.language.values.sameness import told_by
+from callwright_plugins.synthesis.language.values.speaker import PLAINLY, Speaker, Wording, say_same
 from callwright_plugins.synthesis.language.wordlists import frames, personas
 from callwright_plugins.synthesis.language.wordlists.frames import Frame, Mood, frame
 from callwright_plugins.synthesis.language.wordlists.typos import slipped
@@ -23,6 +24,7 @@ from callwright_plugins.synthesis.language.wordlists.typos import slipped
 _PLAIN_FRAMES: Final[Mapping[Mood, Frame]] = {"order": frame("please {f}."), "thing": frame("I need {f}.", "thing")}
 _THINGS: Final = 0.35
 _JOINED: Final = 0.45
+_SAME: Final = 0.8
 
 
 @frozen
@@ -53,8 +55,19 @@ class Draft:
 class Writer:
     """Writes one query. ``plainly``: without any liberty, for what a livelier wording cannot say."""
 
-    def __init__(self, lexicon: Lexicon, speaker: Speaker, style: Style, random: Random, plainly: bool) -> None:
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        speaker: Speaker,
+        style: Style,
+        random: Random,
+        plainly: bool,
+        earlier: Sequence[Call] = (),
+    ) -> None:
         self.lexicon, self.speaker, self.style, self.random = lexicon, speaker, style, random
+        self.earlier = earlier
+        #: Calls and arguments that are said as the same thing that was told of last.
+        self.same: set[tuple[int, str]] = set()
         self.plainly = plainly
         self.wording: Wording = PLAINLY if plainly else style.wording
 
@@ -72,12 +85,31 @@ class Writer:
             place, name, value = wrong
             calls[place] = Call(place, calls[place].tool, {**calls[place].arguments, name: value})
         conditions = {one.call: one for one in plan.conditions}
+        self._find_the_same(calls)
         self._sentences(draft, calls, conditions)
         if wrong is not None:
             self._correct(draft, calls[wrong[0]], plan.calls[wrong[0]], wrong[1])
         if self.style.thanks and not self.plainly:
             draft.grammar(self.random.choice(personas.THANKS[register]))
         return draft
+
+    def _find_the_same(self, calls: Sequence[Call]) -> None:
+        told = told_by(self.earlier, {name: words.hints for name, words in self.lexicon.tools.items()})
+        for call in calls:
+            hints = self.lexicon.tools[call.tool].hints
+            self.same |= {
+                (call.id, name)
+                for name, value in call.arguments.items()
+                if told.is_last(value, hints[name].kind) and not self.plainly and self.random.random() < _SAME
+            }
+            told.take(call, hints)
+
+    def _thing(self, call: Call, name: str) -> str:
+        """An id in the words of the thing itself; empty for any other value."""
+        hint = self.lexicon.tools[call.tool].hints[name]
+        if (call.id, name) in self.same:
+            return say_same(hint.kind)
+        return self.speaker.say_thing(call.arguments[name], hint, call.id)
 
     def _sentences(self, draft: Draft, calls: list[Call], conditions: Mapping[int, Condition]) -> None:
         place = 0
@@ -112,12 +144,7 @@ class Writer:
         )
 
     def _phrases(self, call: Call, mood: Mood) -> list[Phrase]:
-        hints = self.lexicon.tools[call.tool].hints
-        things = {
-            name
-            for name, value in call.arguments.items()
-            if not self.plainly and self.speaker.say_thing(value, hints[name], call.id)
-        }
+        things = {name for name in call.arguments if not self.plainly and self._thing(call, name)}
         fitting = [
             one
             for one in self.lexicon.own(call.tool, mood)
@@ -178,7 +205,7 @@ class Writer:
             slot = self._slot(call, name)
             if number and (self.plainly or self.random.random() < 0.35):
                 draft.grammar(",")
-            elif number and number == len(left) - 1 and not slot.before.startswith("and"):
+            elif number and number == len(left) - 1 and not slot.constant and not slot.before.startswith("and"):
                 draft.grammar("and")
             draft.grammar(slot.before)
             if not slot.constant:
@@ -195,16 +222,16 @@ class Writer:
             return constant[0]
         if self.plainly or _is_awkward(value):
             return slots[-1]
-        thing = bool(self.speaker.say_thing(value, self.lexicon.tools[call.tool].hints[name], call.id))
-        if thing and (fitting := [one for one in slots if one.thing]):
+        if self._thing(call, name) and (fitting := [one for one in slots if one.thing]):
             return self.random.choice(fitting)
-        open_ones = [one for one in slots if not one.constant and not one.thing]
+        alone = isinstance(value, int) and value == 1
+        open_ones = [one for one in slots if not one.constant and not one.thing and one.many in (None, not alone)]
         return self.random.choice(open_ones[:-1] or open_ones)
 
     def _value(self, draft: Draft, call: Call, name: str, place: int, thing: bool = False) -> None:
         hint = self.lexicon.tools[call.tool].hints[name]
         if thing:
-            draft.said(self.speaker.say_thing(call.arguments[name], hint, place))
+            draft.said(self._thing(call, name))
             return
         draft.said(self.speaker.say(call.arguments[name], hint, place, self.wording, self.random))
 

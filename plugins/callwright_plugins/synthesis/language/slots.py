@@ -94,6 +94,101 @@ role | as {} | in the role {}
 label | with the label {} | labelled {}
 labels | with the labels {} | labelled {}
 points | with {} points | for {} points
+accepted_fee_cents | accepting a fee of {} | for a fee of {}
+access_level | that I have {} access to | with {} access
+address | at the address {} | for the address {}
+alarm_code | with the alarm code {} | using the alarm code {}
+archive | from the archive {} | in the archive {}
+avoid | avoiding {} | without {}
+base | from {} | of {}
+quote | to {} | in {}
+birth_date | born on {} | with the date of birth {}
+buy_now_cents | with a buy-now price of {} | for {} to whoever buys it now
+cabin | in the cabin {} | in {} class
+capacity | for up to {} people | with room for {} people
+carrier | by {} | with the carrier {}
+change | by {} | with a change of {}
+close_date | closing on {} | to be closed on {}
+code | with the code {} | using the code {}
+cohosts | with {} as co-hosts | co-hosted by {}
+color | in {} | to {}
+comments_from | with comments from {} | open to comments from {}
+company | at the company {} | of the company {}
+condition | in {} condition | whose condition is {}
+courier_stars | {} stars for the courier | with {} stars for the courier
+food_stars | {} stars for the food | with {} stars for the food
+cuisine | that serve {} food | with {} food
+customer | for {} | for the customer {}
+cvv | and the security code is {} | with the security code {}
+deal_title | with a deal called {} | with the deal {}
+depart_at | leaving {} | departing {}
+depth | {} levels deep | with a depth of {}
+destinations | to {} | with the destinations {}
+origins | from {} | with the origins {}
+due_in_days | due in {} days | to be paid within {} days
+duration_hours | for {} hours | lasting {} hours
+email | with the email address {} | whose email address is {}
+emoji | with {} | using {}
+estimate_minutes | estimated at {} minutes | with an estimate of {} minutes
+every_minutes | every {} minutes | in steps of {} minutes
+every | every {} | repeating every {}
+fare_class | in the fare class {} | at the fare {}
+first_day | from {} on | beginning on {}
+first_name | with the first name {} | whose first name is {}
+last_name | with the last name {} | whose last name is {}
+folder | in the folder {} | of the folder {}
+frequency | repeating {} | recurring {}
+from_day | from {} on | starting on {}
+fuel_type | with {} | of the fuel {}
+goal | with the goal {} | whose goal is {}
+group | in the group {} | of the group {}
+group_by | grouped by {} | by {}
+iban | with the IBAN {} | whose IBAN is {}
+level | to level {} | at level {}
+litres | with {} litres | for {} litres
+lock_code | with the lock code {} | using the lock code {}
+lost_reason | lost because of {} | for the reason {}
+max_fee_cents | with a fee of at most {} | that deliver for {} at most
+max_stars | with at most {} stars | rated {} or worse
+memo | with the memo {} | noting {}
+modified_since | changed since {} | modified since {}
+most | at most {} of them | no more than {} of them
+new_start | to {} | now starting {}
+new_end | until {} | now ending {}
+next_step | with {} as the next step | the next step being {}
+occurrence_start | the one on {} | the occurrence of {}
+passport_expires | whose passport expires on {} | with a passport that is good until {}
+passport_no | with the passport number {} | whose passport has the number {}
+password | with the password {} | using the password {}
+pay_at | due {} | to be paid {}
+starts_at | starting {} | that starts {}
+payment | paying by {} | paid with {}
+phone | with the phone number {} | whose phone number is {}
+points_to_use | using {} points | for {} of my points
+position | to {} percent | at the position {}
+project | in the project {} | of the project {}
+quoted_price_cents | at the quoted price of {} | quoted at {}
+radius_m | within {} metres | no more than {} metres away
+rating | with a rating of {} | rated {}
+received_quantity | {} of which arrived | of which {} arrived
+repeat | repeated {} | repeating {}
+reserve_cents | with a reserve of {} | not below {}
+resolution | with the resolution {} | resolved as {}
+response | with the answer {} | answering {}
+sector | in the sector {} | of the sector {}
+severity | of the severity {} | with the severity {}
+shipping_method | by {} shipping | with {} shipping
+show_as | shown as {} | that shows me as {}
+speed | to {} | at the speed {}
+start_price_cents | starting at {} | with a starting price of {}
+started | begun {} | started {}
+summary | with the summary {} | summed up as {}
+temperature_k | at {} kelvin | with {} kelvin
+time | at {} | for {}
+url | at {} | with the address {}
+weekdays | on {} | each {}
+within_km | within {} km | no more than {} km away
+zone | in the zone {} | for the zone {}
 """
 #: What is said of a parameter that is true, and of one that is false.
 _SWITCHES: Final = """
@@ -110,7 +205,35 @@ in_stock_only | only what is in stock | in stock or not
 whole_thread | with the whole thread | without the rest of the thread
 reply_all | to everybody on it | to the sender alone
 optional | as an optional guest | as somebody who has to be there
+active_only | only active ones | active or not
+available_only | only what is available | available or not
+open_now | open right now | open or closed
+upcoming_only | only upcoming ones | past ones, too
+valid_now | valid right now | valid or not
+vegetarian_only | only what is vegetarian | vegetarian or not
+verified_only | only verified ones | verified or not
+pinned_only | only pinned ones | pinned or not
+online | only those online | only those offline
+waiting_room | with a waiting room | without a waiting room
+share_recordings | with its recordings shared | without sharing its recordings
+private | as a private one | as a public one
+rollover | with what is left rolling over | without rolling over what is left
+hard_cap | with a hard cap | without a hard cap
+mentions_me | that mention me | whoever they mention
+also_in_channel | in the channel, too | in the thread alone
+working_hours_only | in working hours only | at any hour
+ignore_case | in capitals or not | minding capitals
+follow_links | following links | without following links
+directories_only | only folders | files, too
+include_attachments | with the attachments | without the attachments
+create_deal | with a deal made of it | without a deal
+replace | in place of the one that is open | unless one is open
 """
+#: What is counted behind a number.
+_COUNTED: Final = frozenset(
+    "days degrees guests hours levels litres metres minutes nights people pieces points seats shares stars times "
+    "travellers".split()
+)
 #: Words that make what follows a parameter's value, so that they do not stand before its name.
 _ENDINGS: Final = ("_ids", "_id", "_cents", "_kmh", "_km", "_minutes")
 
@@ -118,7 +241,8 @@ _ENDINGS: Final = ("_ids", "_id", "_cents", "_kmh", "_km", "_minutes")
 @frozen
 class Slot:
     """What stands before and behind a value. ``constant`` (one value in a tuple) is said by the words alone; with
-    ``thing`` the value is a reference to an id that is said as the thing itself.
+    ``thing`` the value is an id that is said as the thing itself. ``many`` is whether it speaks of one or of more:
+    "1 night", "3 nights"; ``None`` for what fits any value.
     """
 
     argument: str
@@ -126,6 +250,7 @@ class Slot:
     behind: str = ""
     constant: tuple[Any, ...] = ()
     thing: bool = False
+    many: bool | None = None
 
 
 def _table(text: str) -> dict[str, list[str]]:
@@ -138,13 +263,15 @@ SWITCHES: Final[Mapping[str, list[str]]] = _table(_SWITCHES)
 
 
 def title_of(name: str) -> str:
-    """A parameter by its name, in words: ``from account`` for ``from_account_id``."""
+    """A parameter by its name, in words: ``from account`` for ``from_account_id``, ``start time`` for ``starts_at``."""
     stem = name
     for ending in _ENDINGS:
         if stem.endswith(ending) and len(stem) > len(ending):
             stem = stem.removesuffix(ending) + ("s" if ending == "_ids" else "")
             break
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W_]+", stem)
+    if len(words) > 1 and words[-1] == "at":  # "starts_at" is when it starts
+        words = [*words[:-2], words[-2].removesuffix("s"), "time"]
     return " ".join(words).lower() or stem
 
 
@@ -155,18 +282,19 @@ def slots_of(hints: Mapping[str, Hint]) -> dict[str, tuple[Slot, ...]]:
         if sum(titles[name] == title for title in titles.values()) > 1:
             titles[name] = " ".join(name.split("_")).lower()
     found: dict[str, list[Slot]] = {name: _slots(name, titles[name], hint) for name, hint in hints.items()}
-    uses: dict[tuple[str, str, bool], set[str]] = {}
+    uses: dict[tuple[str, str, str], set[str]] = {}
     for name, slots in found.items():
         for slot in slots:
-            uses.setdefault(_words(slot), set()).add(name)
+            uses.setdefault(_words(slot, hints), set()).add(name)
     return {
-        name: tuple(slot for slot in slots if len(uses[_words(slot)]) == 1 or slot is slots[-1])
+        name: tuple(slot for slot in slots if len(uses[_words(slot, hints)]) == 1 or slot is slots[-1])
         for name, slots in found.items()
     }
 
 
-def _words(slot: Slot) -> tuple[str, str, bool]:
-    return slot.before, "" if slot.before else slot.behind, slot.thing
+def _words(slot: Slot, hints: Mapping[str, Hint]) -> tuple[str, str, str]:
+    # "for that account" and "for that card" are told apart by what they are.
+    return slot.before, "" if slot.before else slot.behind, hints[slot.argument].kind if slot.thing else ""
 
 
 def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
@@ -178,14 +306,25 @@ def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
     elif not texts and name.endswith(("_id", "_ids")):
         texts = _of_things(name, title)
     for text in texts:
-        before, _, behind = text.partition("{}")
-        slots.append(Slot(name, before.strip(), behind.strip()))
+        before, _, behind = (part.strip() for part in text.partition("{}"))
+        single = _singular(behind)
+        slots.append(Slot(name, before, behind, many=True if single else None))
+        if single:
+            slots.append(Slot(name, before, single, many=False))
     if not texts:
         slots.append(Slot(name, f"with {title}"))
     if hint.kind and name.endswith("_id"):
         sides = ("from",) if name.startswith("from_") else ("to",) if name.startswith("to_") else ("for", "of")
         slots += [Slot(name, side, thing=True) for side in sides]
     return [*slots, Slot(name, f"with the {title}")]
+
+
+def _singular(behind: str) -> str:
+    """The words behind a number for one alone; empty where they are the same."""
+    first, space, rest = behind.partition(" ")
+    if first not in _COUNTED:
+        return ""
+    return f"{'person' if first == 'people' else first.removesuffix('s')}{space}{rest}"
 
 
 def _of_things(name: str, title: str) -> list[str]:

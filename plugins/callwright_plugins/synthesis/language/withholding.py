@@ -29,9 +29,9 @@ class Withheld:
 def withheld(plan: Plan, information: Information, lexicon: Lexicon, random: Random) -> tuple[Withheld, ...]:
     """What a level of information leaves out, in order.
 
-    ``missing``: one required literal argument. ``minimal``: every literal argument but the first required one of
-    the plan, which is what it is about. References are never left out, since they are the user's wish itself. A plan
-    without such arguments is complete.
+    ``missing``: one required literal argument. ``minimal``: every required literal argument but the first one of the
+    plan, which is what it is about. References are never left out, since they are the user's wish itself, nor is what
+    is optional: nobody could know to ask for it. A plan without such arguments is complete.
     """
     literal = [
         (call, name)
@@ -40,12 +40,11 @@ def withheld(plan: Plan, information: Information, lexicon: Lexicon, random: Ran
         if not any(path[:1] == (name,) for path, _ in call.located)
     ]
     required = [(call, name) for call, name in literal if name in lexicon.tools[call.tool].required]
-    if information == "complete" or not literal:
+    if information == "complete" or not required:
         return ()
     if information == "missing":
         return tuple(_withheld(call, name, lexicon) for call, name in _one_of(required, random))
-    kept = (required or literal)[0]
-    return tuple(_withheld(call, name, lexicon) for call, name in literal if (call, name) != kept)
+    return tuple(_withheld(call, name, lexicon) for call, name in required[1:])
 
 
 def _one_of(found: Sequence[T], random: Random) -> Sequence[T]:

@@ -120,7 +120,7 @@ def test_failures_on_purpose_are_made_but_not_due() -> None:
 def test_a_failure_in_the_end_is_due_and_told() -> None:
     task = made(ALL["a failure in the end"])
     assert [step["calls"][0]["name"] for step in task.facts["steps"]] == ["drive_out"]
-    reply = voice_of(DEPOT).replies.read(task.facts["gold"][-1]["say"])
+    reply = voice_of(DEPOT, MATERIALS.registry).replies.read(task.facts["gold"][-1]["say"])
     assert reply is not None
     assert (reply.kind, reply.code) == ("failure", "GATE_CLOSED")
     assert task.program is None
@@ -143,7 +143,7 @@ def test_where_no_tool_fits_the_right_answer_is_no_call() -> None:
 
 def test_queries_are_read_back_but_for_what_is_held_back() -> None:
     task = made(ALL["nearly all missing"])
-    grammar = voice_of(DEPOT).grammar
+    grammar = voice_of(DEPOT, MATERIALS.registry).grammar
     for one, said in zip(ALL["nearly all missing"].stages, task.facts["stages"], strict=True):
         left_out = [(held["call"], held["argument"]) for held in said["withheld"]]
         assert grammar.parse(said["query"]) == one.asked.without(left_out)
@@ -236,6 +236,6 @@ def test_words_of_the_assistant_that_are_not_valid_are_replaced_in_the_end() -> 
 
     asks = blueprint(stage(("sign_in", {"pin": pin()}), information="missing"))
     task = made(asks, materials=taught(answer))
-    question = voice_of(DEPOT).replies.read(task.facts["gold"][0]["say"])
+    question = voice_of(DEPOT, MATERIALS.registry).replies.read(task.facts["gold"][0]["say"])
     assert question is not None
     assert question.titles == ("pin",), "a question that the user would not hear is none"

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from callwright.environments.functions import FunctionEnvironment
 from callwright.language.program import Call, Program, plain
 from callwright.plugins import default_registry
 from callwright_plugins.synthesis.gates import GATES, gate
+from callwright_plugins.synthesis.gates.attempts import comes_right, is_right
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.mutants import mutants
 from callwright_plugins.synthesis.gates.replay import replayed_elsewhere
@@ -147,6 +149,31 @@ def odd_task(tool: str, answer: Any) -> cw.Task:
     environment = FunctionEnvironment("odd", [which_process, count_up])
     program = Program((Call(0, tool, {}),))
     return cw.Task("odd", "How many?", environment.tools, cw.Answer((answer,)), environment, program=program)
+
+
+@pytest.mark.parametrize("name", IDS[::5])
+def test_what_is_right_is_what_evaluate_calls_right(name: str) -> None:
+    case = Case(corpus().task(name), None, default_registry())
+    variants = [case.turns, (), *(one.turns for one in islice(mutants(case), 8))]
+    verdicts = [is_right(case, turns) for turns in variants]
+    assert verdicts[0]
+    assert [comes_right(case, turns) for turns in variants] == verdicts
+    assert not all(verdicts)
+
+
+def test_an_answer_beside_a_goal_that_nothing_changes_is_no_task() -> None:
+    """Evaluate goes by the goal then, and whoever calls nothing has reached it."""
+    bank = cw.environment("banking")
+    session = bank.open("", 4)
+    call = Call(0, "get_account", {"account_id": "A00002"})
+    answer = cw.Answer((session.call(call.tool, dict(call.arguments)).value,))
+    unchanged = {"state": session.goal_state()}  # type: ignore[attr-defined]
+    session.close()
+    task = cw.Task("t", "What is on account A00002?", bank.tools, answer, bank, seed=4, program=Program((call,)))
+    assert gate(task).rejected is None
+    rejected = gate(evolve(task, facts={"goal": unchanged})).rejected
+    assert rejected is not None
+    assert (rejected.stage, rejected.reason) == ("sound", "doing nothing earns it")
 
 
 def test_what_differs_from_call_to_call_is_no_task() -> None:

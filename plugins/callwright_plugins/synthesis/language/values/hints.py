@@ -10,6 +10,12 @@ from attrs import field, frozen
 
 from callwright.tools.reading import json_types
 
+#: Names of parameters whose values are secrets.
+SENSITIVE: Final = re.compile(
+    r"(?:^|_)(?:password|passwd|passphrase|passcode|pin|pin_code|otp|cvv|cvc|secret|token|api_?key|credentials?|"
+    r"security_code|access_code|one_time_code|verification_code)(?:$|_)",
+    re.IGNORECASE,
+)
 _ID_TEXT: Final = re.compile(r"\b(?:id|ids|key)\b", re.IGNORECASE)
 _ROLES: Final = ("from_", "to_", "new_", "keep_", "merge_", "source_", "target_", "accepted_", "ignore_", "decision_")
 

@@ -1,7 +1,7 @@
-"""References in words: ``its account id``, ``the iban of the second of these``, ``the total of step 2``.
+"""References in words: ``its account id``, ``the iban of the second of these``, ``the total of the first result``.
 
-"It", "that" and "these" are about the call before; every other call is named by its number. A member of a result is
-said by its words where the tools' result schemas know it, and quoted where they do not.
+"It", "that" and "these" are about the call before, "earlier" is the one before that; every other call is counted. A
+member of a result is said by its words where the tools' result schemas know it, and quoted where they do not.
 """
 
 from __future__ import annotations
@@ -55,50 +55,68 @@ def _keys(schema: Any) -> Iterator[str]:
             waiting.extend(one)
 
 
-def say_thing(reference: Reference, kind: str, place: int) -> str:
+def say_thing(reference: Reference, kind: str, place: int, members: Members) -> str:
     """A reference to the id of a thing as the thing itself, ``the first of these accounts``; empty where it is none.
 
-    ``kind`` is what the place takes ids of: its id is the member ``account_id`` of a result or of one of its items.
+    ``kind`` is what the place takes ids of: its id is the member ``account_id`` of a result or of something in it.
     """
     if not kind or kind == "result" or not reference.path or reference.path[-1] != f"{kind}_id":
         return ""
     noun = kind.replace("_", " ").lower()
-    before = reference.call == place - 1
-    path = reference.path[:-1]
+    ago, path = place - reference.call, reference.path[:-1]
+    whole = f"the {ordinal(reference.call + 1)} result"
     if not path:
-        return f"that {noun}" if before else f"the {noun} of step {reference.call + 1}"
-    if len(path) != 2 or path[0] != _ITEMS or not isinstance(path[1], int):
-        return ""
-    count = ordinal(path[1] + 1)
-    return f"the {count} of these {plural(noun)}" if before else f"the {count} {noun} of step {reference.call + 1}"
+        return {1: f"that {noun}", 2: f"that earlier {noun}"}.get(ago, f"the {noun} of {whole}")
+    if len(path) == 2 and path[0] == _ITEMS and isinstance(path[1], int):
+        count = ordinal(path[1] + 1)
+        near = {1: f"the {count} of these {plural(noun)}", 2: f"the {count} of those earlier {plural(noun)}"}
+        return near.get(ago, f"the {count} {noun} of {whole}")
+    return _around(path, _result(reference.call, place), members) if isinstance(path[-1], int) else ""
 
 
-def read_thing(found: tuple[Token, ...], at: int, kind: str, place: int) -> list[tuple[int, Reference]]:
+def read_thing(
+    found: tuple[Token, ...], at: int, kind: str, place: int, members: Members
+) -> list[tuple[int, Reference]]:
     """The references to the id of a thing that may stand at a token of the call at ``place``."""
     noun, key = words_of(kind.replace("_", " ").lower()), f"{kind}_id"
     if not kind or not place or at >= len(found):
         return []
     if _word(found, at) == "that" and _are(found, at + 1, noun):
         return [(at + 1 + len(noun), Reference(place - 1, (key,)))]
+    if _are(found, at, ("that", "earlier", *noun)):
+        return [(at + 2 + len(noun), Reference(place - 2, (key,)))] if place > 1 else []
     if _word(found, at) != "the" or at + 1 >= len(found):
         return []
-    if _are(found, at + 1, noun):
-        return _of_step(found, at + 1 + len(noun), (key,), place)
-    count = read_ordinal(found[at + 1])
-    if count is None or found[at + 1].kind == "quoted":
-        return []
-    path = (_ITEMS, count - 1, key)
-    these = ("of", "these", *words_of(plural(" ".join(noun))))
-    if _are(found, at + 2, these):
-        return [(at + 2 + len(these), Reference(place - 1, path))]
-    return _of_step(found, at + 2 + len(noun), path, place) if _are(found, at + 2, noun) else []
+    if _are(found, at + 1, noun) and (here := _of_result(found, at + 1 + len(noun), (key,), place)):
+        return here
+    count = read_ordinal(found[at + 1]) if found[at + 1].kind != "quoted" else None
+    if count is not None:
+        path = (_ITEMS, count - 1, key)
+        several = words_of(plural(" ".join(noun)))
+        for ago, words in ((1, ("of", "these", *several)), (2, ("of", "those", "earlier", *several))):
+            if place >= ago and _are(found, at + 2, words):
+                return [(at + 2 + len(words), Reference(place - ago, path))]
+        if _are(found, at + 2, noun) and (here := _of_result(found, at + 2 + len(noun), path, place)):
+            return here
+    inside = read_reference(found, at, place, members)
+    return [
+        (end, Reference(one.call, (*one.path, key)))
+        for end, one in inside
+        if one.path and isinstance(one.path[-1], int)
+    ]
 
 
-def _of_step(found: tuple[Token, ...], at: int, path: Path, place: int) -> list[tuple[int, Reference]]:
-    number = _word(found, at + 2)
-    if not _are(found, at, ("of", "step")) or not number.isascii() or not number.isdigit() or len(number) > 3:
+def _of_result(found: tuple[Token, ...], at: int, path: Path, place: int) -> list[tuple[int, Reference]]:
+    """``of the third result``."""
+    if not _are(found, at, ("of", "the")) or at + 3 >= len(found) or _word(found, at + 3) != "result":
         return []
-    return [(at + 3, Reference(int(number) - 1, path))] if 1 <= int(number) <= place else []
+    number = read_ordinal(found[at + 2]) if found[at + 2].kind != "quoted" else None
+    return [(at + 4, Reference(number - 1, path))] if number is not None and 1 <= number <= place else []
+
+
+def _result(call: int, place: int) -> str:
+    """What a call has come to, in the call at ``place``."""
+    return {1: "that result", 2: "that earlier result"}.get(place - call, f"the {ordinal(call + 1)} result")
 
 
 def _are(found: tuple[Token, ...], at: int, words: tuple[str, ...]) -> bool:
@@ -116,7 +134,7 @@ def say_reference(reference: Reference, place: int, members: Members) -> tuple[s
     """The ways of saying a reference in the call at ``place``; each is read back to it."""
     before = reference.call == place - 1
     path = reference.path
-    base = "that result" if before else f"the result of step {reference.call + 1}"
+    base = _result(reference.call, place)
     ways: list[str] = []
     if before and len(path) == 1 and isinstance(path[0], str):
         ways.append(f"its {members.say(path[0])}")
@@ -126,6 +144,8 @@ def say_reference(reference: Reference, place: int, members: Members) -> tuple[s
         ways.append(_around(path[2:], f"{first} one", members))
     if before and not path:
         ways.append("what that gives")
+    if place - reference.call == 2 and len(path) >= 2 and path[0] == _ITEMS and isinstance(path[1], int):
+        ways.append(_around(path[2:], f"the {ordinal(path[1] + 1)} of those earlier ones", members))
     ways.append(_around(path, base, members))
     return tuple(ways)
 
@@ -163,16 +183,20 @@ def _read(
     if first == "these":
         yield at + 1, place - 1, [_ITEMS]
         return
+    if first == "that" and _word(found, at + 1) == "earlier" and _word(found, at + 2) == "result":
+        yield at + 3, place - 2, []
+        return
+    if first == "those" and _word(found, at + 1) == "earlier" and _word(found, at + 2) == "ones":
+        yield at + 3, place - 2, [_ITEMS]
+        return
     if first != "the" or not left or at + 1 >= len(found):
         return
-    if _word(found, at + 1) == "result" and _word(found, at + 2) == "of" and _word(found, at + 3) == "step":
-        number = _word(found, at + 4)
-        if number.isascii() and number.isdigit() and len(number) < 4:
-            yield at + 5, int(number) - 1, []
     count = read_ordinal(found[at + 1])
     if count is not None and found[at + 1].kind != "quoted":
         if _word(found, at + 2) == "one":
             yield at + 3, place - 1, [count - 1, _ITEMS]
+        elif _word(found, at + 2) == "result":
+            yield at + 3, count - 1, []
         elif _word(found, at + 2) == "of":
             for end, call, path in _read(found, at + 3, place, members, left - 1):
                 yield end, call, [count - 1, *path]

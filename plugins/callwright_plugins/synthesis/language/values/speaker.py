@@ -35,6 +35,7 @@ from callwright_plugins.synthesis.language.values.references import (
     say_reference,
     say_thing,
 )
+from callwright_plugins.synthesis.language.values.sameness import Same
 from callwright_plugins.synthesis.language.values.tokens import (
     Token,
     is_bare,
@@ -109,11 +110,14 @@ class Speaker:
 
     def say_thing(self, value: Any, hint: Hint, place: int) -> str:
         """A reference to an id as the thing itself; empty for any other value."""
-        return say_thing(value, hint.kind, place) if isinstance(value, Reference) else ""
+        return say_thing(value, hint.kind, place, self.members) if isinstance(value, Reference) else ""
 
-    def read_thing(self, found: tuple[Token, ...], at: int, hint: Hint, place: int) -> list[tuple[int, Reference]]:
-        """What :meth:`say_thing` says, at a token."""
-        return read_thing(found, at, hint.kind, place)
+    def read_thing(self, found: tuple[Token, ...], at: int, hint: Hint, place: int) -> list[tuple[int, Any]]:
+        """What :meth:`say_thing` or :func:`say_same` says, at a token."""
+        words = words_of(say_same(hint.kind)) if hint.kind else ()
+        if words and tuple(one.word for one in found[at : at + len(words)]) == words:
+            return [(at + len(words), Same(hint.kind))]
+        return read_thing(found, at, hint.kind, place, self.members)
 
     def _say_text(self, text: str, hint: Hint, wording: Wording, random: Random) -> str:
         if text in hint.options:
@@ -252,6 +256,11 @@ class Speaker:
             states = going[:_MOST]
             if not states:
                 return
+
+
+def say_same(kind: str) -> str:
+    """The thing of a kind that was told of last."""
+    return f"the same {kind.replace('_', ' ').lower()}"
 
 
 def option_words(option: str, hint: Hint) -> str:

@@ -334,42 +334,49 @@ JOINS: Final = (
     ", and next",
     ", and finally",
     ", and also",
+    ", and afterwards",
+    ", after which please",
+    "and afterwards",
+    ", and once that is done,",
+    ", and with that done,",
+    "and next",
+    "; next,",
 )
+#: How a further request in a sentence of its own begins, and how it goes on.
+_AFTER: Final = (
+    "then", "after that,", "next,", "afterwards,", "once that is done,", "once you have that,", "when that is done,",
+    "when you are done with that,", "with that done,", "with that,", "right after that,", "following that,",
+    "from there,", "as the next step,", "in addition,", "also,", "besides,", "and then", "apart from that,", "finally,",
+)  # fmt: skip
+_GOING_ON: Final = (
+    "{f}.", "please {f}.", "could you {f}?", "can you {f}?", "would you {f}?", "I need you to {f}.",
+    "I want you to {f}.", "I'd like you to {f}.",
+)  # fmt: skip
 #: A further request in a sentence of its own.
-FOLLOWING: Final = tuple(
-    """
-then {f}.
-then please {f}.
-after that, {f}.
-after that, please {f}.
-afterwards, {f}.
-next, {f}.
-next, please {f}.
-once that is done, {f}.
-once you have that, {f}.
-when you are done with that, {f}.
-with that, {f}.
-also, {f}.
-also, please {f}.
-besides, {f}.
-in addition, {f}.
-then I need you to {f}.
-then I want you to {f}.
-then I'd like you to {f}.
-then could you {f}?
+FOLLOWING: Final = (
+    *(f"{after} {going_on}" for going_on in _GOING_ON for after in _AFTER),
+    *"""
+then I need to {f}.
+then I want to {f}.
 and could you then {f}?
 and can you then {f}?
+and would you then {f}?
 and then, please, {f}.
-and then {f}.
 and {f}, please.
 and please {f}.
 I also need you to {f}.
+I also want you to {f}.
 I also want to {f}.
-as the next step, {f}.
+I'd also like you to {f}.
+could you also {f}?
+can you also {f}?
+please also {f}.
 the next step is to {f}.
+the next thing is to {f}.
+the other thing is to {f}.
 the last thing is to {f}.
-finally, {f}.
-""".strip().splitlines()
+what comes next is to {f}.
+""".strip().splitlines(),
 )
 
 

@@ -40,15 +40,16 @@ SAID: Final[Mapping[str, tuple[str, ...]]] = {
 #: Further words that a name or a description may begin with as an order.
 ORDERS: Final = frozenset(
     """
-    accept activate adjust admit answer append apply archive arm ask assign block bring build capture cast choose clear
-    close comment complete confirm copy correct cut deliver deposit describe dim disarm dissolve download empty end
-    enter extract fill flag follow forward free freeze geocode give have hide hold invite issue join keep leave let like
-    link lock log look make mark merge mock modify mute name open order pack pause pay pick pin place plan play point
-    post print publish put rate react rebook receive record redeem refuel refund register release rename repeat replace
-    reply report request reschedule resend reserve resolve respond restore resume return reverse rotate run save
-    schedule select sell set share shift skip sort split stand subscribe suggest summarise suspend swap switch take tell
-    touch track transfer transition translate truncate turn unblock undo unfollow unlink unlock unpack upload use void
-    wait walk watch watchlist withdraw work write redo remind retry enlarge approve reject detach attach narrow
+    accept activate adjust admit answer append apply approve archive arm ask assign attach block bring build capture
+    cast change choose clear close comment complete confirm copy correct cut deliver deposit describe detach dim
+    disarm dissolve download empty end enlarge enter extract fill flag follow forward free freeze geocode give have
+    hide hold invite issue join keep leave let like link lock log look make mark merge mock modify mute name narrow
+    open order pack pause pay pick pin place plan play point post print publish put rate react rebook receive record
+    redeem redo refuel refund register reject release remind rename repeat replace reply report request reschedule
+    resend reserve resolve respond restore resume retry return reverse rotate run save schedule select sell set share
+    shift skip sort split stand subscribe suggest summarise suspend swap switch take tell tip touch track transfer
+    transition translate truncate turn unblock undo unfollow unlink unlock unpack upload use verify void wait walk
+    watch watchlist withdraw work write
     """.split()
 )
 #: Verbs after which a thing may be asked for by itself: "the accounts".

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from callwright.capability import has, members
-from callwright.testing.expectations import expect
 
 _ENVIRONMENT: Final = "callwright.environments.protocol:"
 _PEOPLE: Final = "callwright.environments.capabilities:"
@@ -111,7 +110,7 @@ def _compare(kind: str, component: Any) -> None:
     own = {name for cls in type(component).__mro__ for name in vars(cls) if not name.startswith("_")}
     for name in sorted(own - wanted.keys()):
         for close in difflib.get_close_matches(name, wanted, n=1, cutoff=_NEARLY):
-            expect(
-                close in own,
-                f"{name!r} of a {kind} is nearly {close!r} of {wanted[close].__name__}, and nobody asks for it",
-            )
+            if close not in own:
+                raise AssertionError(
+                    f"{name!r} of a {kind} is nearly {close!r} of {wanted[close].__name__}, and nobody asks for it"
+                )

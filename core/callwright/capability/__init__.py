@@ -2,7 +2,7 @@
 
 A component has one by having its members; it registers nothing. Whoever uses it asks ``has(value, Forks)``, so a
 misspelt member is found by name (``callwright plugins check``) and by the type checker, where a string would be
-silently nothing. :data:`callwright.testing.capabilities.CAPABILITIES` lists them all, by kind.
+silently nothing. :data:`callwright.capability.listed.CAPABILITIES` lists them all, by kind.
 """
 
 from __future__ import annotations

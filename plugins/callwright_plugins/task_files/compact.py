@@ -1,0 +1,157 @@
+"""The corpus ``compact-tasks``: a file of tasks for policies with a tiny vocabulary, made of the file's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from callwright.episodes.conversation import Conversation
+from callwright.errors import DataError, UnknownName, UsageError
+from callwright.language.messages import Message
+from callwright.language.native import turn_text
+from callwright.language.parser import Parser
+from callwright.pickling import made_by
+from callwright.plugins import Registry, default_registry
+from callwright.training.spoken_references import conversation_of, speaks
+from callwright.walk.completion import Completion
+from callwright.walk.conditions import Conditions
+from callwright.walk.limits import TurnLimits
+from callwright.walk.task_rows.reading import read_tasks
+from callwright.walk.tasks import Task
+from callwright_plugins.task_files import COMPACT
+from callwright_plugins.task_files.corpus import TasksCorpus
+
+_LIMITS: Final = TurnLimits(assistant_turns=60, user_turns=60)
+#: Words take the space behind them along; numbers and what is quoted stand alone, so that a value is the same piece
+#: where it is said and where it is written into a call.
+_WORD: Final = re.compile(r"[A-Za-z_]+ ?|[0-9]+|[^\w\s]\n?")
+#: Of calls and results what stands between two values is one piece, keys included.
+_JSON: Final = re.compile(r'(?:"\w+": ?|[{}\[\],:"\n]|(?<=,) |</?tool_call>)+|[A-Za-z_]+ ?|[0-9]+|[^\w\s]')
+
+
+class CompactTasksCorpus(TasksCorpus):
+    """The corpus ``compact-tasks``: the tasks of a file, and what a model that is made from scratch needs beside them.
+
+    A prompt is the names of the offered tools, in order of the alphabet, and the query. ``shown`` is a file of tasks
+    whose references, spoken turn by turn, are the demonstrations; without it those of the split ``train`` are.
+    The vocabulary is made of them alone: words that only other tasks have are read byte by byte. ``form`` is the
+    intermediate representation in which calls are written. The other options are those of the corpus ``tasks``.
+
+    Raises :class:`callwright.errors.DataError` as ``tasks`` does, and where no task has a reference to speak.
+    """
+
+    def __init__(
+        self,
+        file: str | Path,
+        shown: str | Path | None = None,
+        form: str = "hermes",
+        any_version: bool = False,
+        trust: bool = False,
+        registry: Registry | None = None,
+    ) -> None:
+        super().__init__(file, any_version, trust, registry)
+        if shown is not None and not isinstance(shown, str | Path):
+            raise UsageError(f"option 'shown' of {COMPACT} is a path, not {shown!r:.80}")
+        if not isinstance(form, str):
+            raise UsageError(f"option 'form' of {COMPACT} is the name of a form, not {form!r:.80}")
+        self._compact = (Path(file).absolute(), None if shown is None else Path(shown).absolute(), form)
+        self._parser: Parser = (registry or default_registry()).create("parser", form)
+        other = None if shown is None else read_tasks(shown, any_version=any_version, trust=trust, registry=registry)
+        splits = self._file.splits if other is None else other.splits
+        if "train" not in splits:
+            raise UnknownName(f"split of {Path(shown or file).name}", "train", splits)
+        self._shown: Sequence[Task] = splits["train"]
+        self._spoken: dict[str, tuple[Message, ...]] = {}
+
+    def __reduce__(self) -> Any:
+        """As the files, which must be where it is unpickled."""
+        return made_by(self, CompactTasksCorpus, *self._compact, *self._options[1:])
+
+    @property
+    def name(self) -> str:
+        """``compact-tasks``."""
+        return COMPACT
+
+    def prompt_text(self, task: Task) -> str:
+        """The prompt of a task: the names of the tools that are offered, and what the user says first."""
+        return f"{' '.join(sorted(task.offered))}\n{task.query}\n"
+
+    def vocabulary(self) -> list[str]:
+        """The pieces of which the demonstrations are made, in order of the alphabet."""
+        found = {" ", "\n"}
+        speaking = 0
+        for task in self._shown:
+            if not speaks(task):
+                continue
+            speaking += 1
+            found.update(pieces((Message.user(self.prompt_text(task)), *self.spoken(task)), self._parser))
+        if not speaking:
+            raise DataError(f"{self._compact[1] or self._compact[0]} has no task with a reference turn by turn")
+        return sorted(found)
+
+    def spoken(self, task: Task) -> tuple[Message, ...]:
+        """The conversation of a reference, made once."""
+        found = self._spoken.get(task.id)
+        if found is None:
+            found = self._spoken[task.id] = lived(task, self._parser)
+        return found
+
+    def demonstrations(
+        self, seed: int, count: int, options: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Task, Sequence[Message]]]:
+        """``count`` tasks (all, where there are fewer) with the conversations of their references, drawn by ``seed``.
+
+        ``options``: of those in which a call follows upon another one's result, the share ``stops`` (from 0 to 1, by
+        default 0) says that it is done after the first result and ends there: the habit of somebody in a hurry.
+        Raises :class:`callwright.UsageError` for any other option or value.
+        """
+        given = dict(options or {})
+        stops = given.pop("stops", 0.0)
+        if given:
+            raise UsageError(f"demonstrations of {COMPACT} have the option 'stops' alone, not {sorted(given)}")
+        if isinstance(stops, bool) or not isinstance(stops, int | float) or not 0 <= stops <= 1:
+            raise UsageError(f"option 'stops' of the demonstrations of {COMPACT} is a share from 0 to 1, not {stops!r}")
+        return self._demonstrate(seed, count, stops)
+
+    def _demonstrate(self, seed: int, count: int, stops: float) -> Iterator[tuple[Task, Sequence[Message]]]:
+        speaking = [task for task in self._shown if speaks(task)]
+        rng = Random(f"{COMPACT}/{seed}")
+        for task in rng.sample(speaking, min(count, len(speaking))):
+            spoken = self.spoken(task)
+            yield task, hurried(spoken) if rng.random() < stops else spoken
+
+
+#: What somebody says who is in a hurry.
+ENOUGH: Final = "That is done."
+
+
+def hurried(spoken: Sequence[Message]) -> Sequence[Message]:
+    """A conversation that ends after the first result upon which a call follows; whole where there is none."""
+    for place, message in enumerate(spoken[:-1]):
+        if message.role == "tool" and spoken[place + 1].role == "assistant" and "{" in spoken[place + 1].text:
+            return (*spoken[: place + 1], Message.assistant(ENOUGH))
+    return spoken
+
+
+def lived(task: Task, parser: Parser) -> tuple[Message, ...]:
+    """What follows the query when a policy says what the reference of a task does: results and the user's turns are
+    written as an episode writes them.
+    """
+    conversation = Conversation(task, parser, [Message.user(task.query)], Conditions(limits=_LIMITS))
+    for message in conversation_of(task):
+        if message.role == "assistant" and not conversation.over:
+            conversation.hear(conversation.take(Completion(turn_text(message, parser))))
+    found = list(conversation.messages[1:])
+    while found and found[-1].role != "assistant":  # the user's last words
+        found.pop()
+    return tuple(found)
+
+
+def pieces(messages: Iterable[Message], parser: Parser) -> Iterator[str]:
+    """The pieces of a conversation: words and numbers of what is said, and what stands between values in JSON."""
+    for message in messages:
+        text = turn_text(message, parser) if message.role == "assistant" else message.text
+        yield from (_JSON if "{" in text else _WORD).findall(text)
