@@ -52,6 +52,7 @@ PAGES = [
     "docs/intermediate-representations.md",
     "docs/toolrl-and-prove.md",
     "docs/teachers.md",
+    "docs/suites.md",
     "docs/synthesis.md",
     "docs/synthesis-language.md",
     "docs/judges.md",

@@ -27,6 +27,8 @@ class Column:
     value: str
     count: bool = False
     otherwise: tuple[str, str] | None = None
+    #: Places of figures whose mean it is, where all of them were measured.
+    mean_of: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
@@ -45,6 +47,10 @@ class Template:
 
 
 def _value(results: Mapping[str, Mapping[str, Any]], column: Column) -> float | None:
+    if column.mean_of:
+        parts = [_value(results, Column("", *place)) for place in column.mean_of]
+        known = [part for part in parts if part is not None]
+        return sum(known) / len(known) if len(known) == len(parts) else None
     for wanted, name in ((column.benchmark, column.value), column.otherwise or ("", "")):
         for benchmark, result in results.items():
             if wanted and benchmark.startswith(wanted):
@@ -95,9 +101,10 @@ _BFCL_TOOLRL = _columns(
 )
 _EXEC = "Non-Live Exec is in the aggregate of neither version of BFCL, and is not measured here"
 _TURNS = ("bfcl-multi-turn", "overall")
+_DOMAINS = tuple((f"tau2-{domain}", "overall") for domain in ("airline", "retail", "telecom"))
 _PROVE_THREE = (
     Column("BFCL MT", _WHOLE_BFCL, "multi-turn", otherwise=_TURNS),
-    Column("TAU2", "tau2", "domains"),
+    Column("TAU2", "tau2", "overall", mean_of=_DOMAINS),
     Column("T-Eval", "t-eval", "overall"),
 )
 
@@ -149,7 +156,11 @@ _TEMPLATES: Final = (
                 ("MT Long Ctx", "multi_turn_long_context"),
             ),
             Column("MT Overall", _WHOLE_BFCL, "multi-turn", otherwise=_TURNS),
-            *_columns("tau2", ("Airline", "airline"), ("Retail", "retail"), ("Telecom", "telecom"), ("Avg", "domains")),
+            *(
+                Column(heading, *place)
+                for heading, place in zip(("Airline", "Retail", "Telecom"), _DOMAINS, strict=True)
+            ),
+            Column("Avg", "tau2", "overall", mean_of=_DOMAINS),
         ),
         "Avg of tau2-bench is the mean of the three domains, as the printed rows are",
     ),

@@ -154,3 +154,28 @@ def test_a_template_takes_each_value_from_its_benchmark() -> None:
     heads, rows = table_of(template, [("a", results), ("b", {"one": {"overall": None}})])
     assert heads == ["", "All", "3", "Calls"]
     assert rows == [["a", "50.00", "98.57", "1.19"], ["b", "–", "–", "–"]]
+
+
+def test_a_mean_of_several_benchmarks_needs_all_of_them() -> None:
+    layout = template_named("prove-3")
+    measured = {f"tau2-{name}:1": {"values": {"overall": value}} for name, value in (("airline", 0.2), ("retail", 0.4))}
+    assert layout.row(measured)[5:] == [0.2, 0.4, None, None]
+    measured["tau2-telecom:1"] = {"values": {"overall": 0.6}}
+    assert layout.row(measured)[5:] == pytest.approx([0.2, 0.4, 0.6, 0.4])
+    turns = {"bfcl-multi-turn:v3": {"values": {"overall": 0.3, "multi_turn_base": 0.5}}}
+    assert (layout.row(turns)[0], layout.row(turns)[4]) == (0.5, 0.3)
+    assert template_named("tier-3").row(turns)[0] is None  # whose Overall is another figure
+
+
+def test_columns_of_bfcl_are_figures_that_it_gives() -> None:
+    from callwright_plugins.bfcl.aggregation import table
+
+    figures = set(table("v3", {})) | {"multi_turn_base", "multi_turn_miss_param", "multi_turn_miss_func"}
+    figures |= {"multi_turn_long_context"}
+    named = {
+        column.value
+        for template in TEMPLATES.values()
+        for column in template.columns
+        if column.benchmark.startswith("bfcl")
+    }
+    assert named <= figures

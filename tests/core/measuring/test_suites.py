@@ -165,7 +165,7 @@ def test_a_suite_names_benchmarks_and_forms_that_are_here(name: str, shipped: di
     registry = cw.default_registry()
     for run in shipped[name].suite.runs.values():
         called, _, version = run.benchmark.partition(":")
-        if called != "tau2-bench":
+        if called in registry.names("benchmark") or not called.startswith("tau2-"):  # a plugin that may be missing
             versions = getattr(registry.spec("benchmark", called).load(), "versions", ())
             assert not version or isinstance(versions, property) or version in versions
         assert run.ir in registry.names("parser")

@@ -155,6 +155,48 @@ def test_relevance_and_irrelevance_ask_whether_anything_is_called(result: Any, c
     assert verdict(benchmark, {"id": "irrelevance_0", "result": result}) == irrelevant
 
 
+@pytest.mark.parametrize(
+    ("calls", "called"),
+    [
+        (None, False), ("f()", False), (5, False), ({}, False), ({"f": {}}, False), ([], False), ([{}], False),
+        ([{}, {}], False), ([{"f": {}}, {}], False), ([{"f": {}, "g": {}}], False), ([{"f": []}], False),
+        ([{"f": "{}"}], False), ([None], False), ([["f"]], False), (["f()"], False), ([{"f": {}}, "f()"], False),
+        ([{"f": {}}], True), ([{"f": {"a": 1}}], True), ([{"f": {}}, {"f": {}}], True), ([{"nobody.offers": {}}], True),
+    ],
+)  # fmt: skip
+def test_every_outcome_of_decoding_is_a_call_or_none(calls: Any, called: bool, small: Path) -> None:
+    """As the release's ``is_empty_output`` has it: a list of objects of one name with an object of arguments each."""
+    benchmark = BfclV3(data=small)
+    relevant = (True, "") if called else (False, "relevance_error:decoder_failed")
+    irrelevant = (False, "irrelevance_error:decoder_success") if called else (True, "")
+    assert verdict(benchmark, {"id": "live_relevance_0", "calls": calls}) == relevant
+    assert verdict(benchmark, {"id": "irrelevance_0", "calls": calls}) == irrelevant
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_models_write_is_a_call_or_none_in_every_form(form: str, small: Path) -> None:
+    benchmark, written = BfclV3(data=small), parser(form)
+    one, two = (cw.Call(number, "shapes_area", {"base": 1, "height": 2.0}) for number in range(2))
+    whole = written.render(cw.Program((one,)))
+    texts = {
+        whole: True,
+        written.render(cw.Program((one, two), "all")): True,
+        written.render(cw.Program((cw.Call(0, "nobody_offers", {}),))): True,
+        written.render(cw.Program((cw.Call(0, "shapes_area", {}),))): True,  # arguments are not looked at
+        written.render(cw.Program()): False,
+        written.render(cw.Program(text="None of these tools can do that.")): False,
+        whole[: len(whole) // 2]: False,
+        "None of these tools can do that.": False,
+        "shapes_area": False,
+        " ": False,
+    }
+    for text, called in texts.items():
+        for key, right in (("irrelevance_0", not called), ("live_relevance_0", called)):
+            found = attempt_of({"completion": text}, benchmark.corpus.task(key), written)
+            assert found is not None
+            assert benchmark.judge(found[1].task, found[1]).correct is right, (key, text)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_models_are_told_names_without_dots_in_every_form(form: str, small: Path) -> None:
     benchmark = BfclV3(data=small)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from attrs import frozen
+from attrs import define
 
 from callwright_plugins.bfcl.single_turn import java_values, javascript_values
 
@@ -42,43 +42,73 @@ def _plain(value: Any) -> Any:
     return plain(value) if type(value) is str else value
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Rule:
-    """What one gold call allows: its name, what has to be given, a check for each parameter."""
+    """What one gold call allows: of its ``function`` the arguments that ``allowed`` has, a check for each parameter.
 
-    name: str
-    required: tuple[str, ...]
-    checks: Mapping[str, Check]
-    demanded: tuple[str, ...]
+    A check is compiled when a value needs it: most values are an allowed one as it stands, and most entries are judged
+    once.
+    """
+
+    function: Mapping[str, Any]
+    allowed: Mapping[str, Any]
+    language: Language
+    checks: dict[str, Check] | None = None
 
     def error(self, call: Mapping[str, Mapping[str, Any]]) -> str:
         """The class of the error of a call; empty if it is allowed. Raises what the original raises."""
-        given = call.get(self.name)
+        function = self.function
+        given = call.get(function["name"])
         if given is None:
             return _SIMPLE + "wrong_func_name"
-        for name in self.required:
+        parameters = function["parameters"]
+        for name in parameters["required"]:
             if name not in given:
                 return _SIMPLE + "missing_required"
-        checks = self.checks
+        known, allowed, checks = parameters["properties"], self.allowed, self.checks
         for name, value in given.items():
-            check = checks.get(name)
+            check = None if checks is None else checks.get(name)
             if check is None:
-                return _SIMPLE + "unexpected_param"
+                if name not in known or name not in allowed:
+                    return _SIMPLE + "unexpected_param"
+                if self.language == "Python" and _as_it_stands(known[name], allowed[name], value):
+                    continue
+                check = _check(known[name], allowed[name], self.language)
+                if checks is None:
+                    checks = self.checks = {}
+                checks[name] = check
             found = check(value)
             if found:
                 return found
-        for name in self.demanded:
-            if name not in given:
+        for name, values in allowed.items():
+            if name not in given and "" not in values:
                 return _SIMPLE + "missing_optional"
         return ""
 
 
-@frozen(eq=False)
+def _as_it_stands(parameter: Mapping[str, Any], allowed: Any, value: Any) -> bool:
+    """Whether a value of the documented type equals an allowed one, so that it certainly passes its check."""
+    kind = type(value)
+    if type(allowed) is not list or value not in allowed:
+        return False
+    declared = parameter.get("type")
+    if kind is str or kind is int or kind is bool or kind is float:
+        return PYTHON_TYPES.get(declared) is kind if type(declared) is str else False
+    if kind is not list or declared != "array":
+        return False
+    inner = parameter.get("items")
+    of = PYTHON_TYPES.get(inner["type"]) if type(inner) is dict and type(inner.get("type")) is str else None
+    if of is None or of is dict or of is list:
+        return False
+    return all(type(one) is of for one in value) and all(type(one) is list or one == "" for one in allowed)
+
+
+@define(eq=False)
 class Rules:
     """What an entry allows. ``None`` in ``rules`` is a gold call of a function that the entry does not offer."""
 
     kind: Literal["simple", "multiple", "parallel"]
-    rules: tuple[Rule | None, ...]
+    rules: Sequence[Rule | None]
 
     def error(self, calls: Any) -> str:
         """The class of the error of decoded calls, whatever they are; empty if they are right."""
@@ -136,26 +166,16 @@ def compiled(
     language: Language,
 ) -> Rules:
     """The rules of an entry, of its functions and what its ``ground_truth`` allows."""
-    by_name: dict[str, Mapping[str, Any]] = {}
-    for function in functions:
-        by_name.setdefault(function["name"], function)
-    made = []
+    made: list[Rule | None] = []
     for call in gold:
-        name, allowed = next(iter(call.items()))
-        function_of_it = functions[0] if kind == "simple" else by_name.get(name)
-        made.append(None if function_of_it is None else _rule(function_of_it, allowed, language))
-    return Rules(kind, tuple(made))
-
-
-def _rule(function: Mapping[str, Any], allowed: Mapping[str, Any], language: Language) -> Rule:
-    parameters = function["parameters"]
-    known = parameters["properties"]
-    return Rule(
-        function["name"],
-        tuple(parameters["required"]),
-        {name: _check(known[name], allowed[name], language) for name in known if name in allowed},
-        tuple(name for name, values in allowed.items() if "" not in values),
-    )
+        for name, allowed in call.items():
+            if kind == "simple":
+                made.append(Rule(functions[0], allowed, language))
+            else:
+                offered = next((function for function in functions if function["name"] == name), None)
+                made.append(None if offered is None else Rule(offered, allowed, language))
+            break
+    return Rules(kind, made)
 
 
 # A value --------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -78,8 +78,8 @@ class SingleTurn:
         rules = self._rules.get(task_id)
         if rules is None:
             entry = self.entries[task_id]
-            kind: Any = kind_of(entry.category)
-            rules = self._rules[task_id] = compiled(kind, entry.functions, entry.gold, language_of(entry.category))
+            kind, language = _kind_and_language(entry.category)
+            rules = self._rules[task_id] = compiled(kind, entry.functions, entry.gold, language)
         return rules
 
     def judge(self, task: Task, attempt: Attempt) -> Judgement:
@@ -98,6 +98,11 @@ class SingleTurn:
         else:
             error = UNDECODED if calls is None else self.rules(task.id).error(calls)
         return Judgement(correct=not error, score=float(not error), error=error)
+
+
+@cache
+def _kind_and_language(category: str) -> tuple[Any, Language]:
+    return kind_of(category), language_of(category)
 
 
 def language_of(category: str) -> Language:
