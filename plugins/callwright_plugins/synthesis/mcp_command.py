@@ -117,11 +117,12 @@ def _recipe(output: Path, file: Path, splits: Sequence[str]) -> dict[str, Any]:
     held_out = next((name for name in ("validation", "test", *splits[1:]) if name in splits), splits[0])
     return {
         "name": f"{output.name or 'server'}-prove",
-        "description": "Prove's reward and GRPO on tasks that were made for one server. Put your model under [model].",
+        "description": "Prove's reward and GRPO on tasks that were made for one server, with a tiny policy. "
+        'For a real one have path = "DIRECTORY" under [model] in place of tiny, and name = "tasks" under [corpus].',
         "seed": 0,
-        "ir": "json",
+        "ir": "hermes",
         "corpus": {
-            "name": "tasks",
+            "name": "compact-tasks",
             "file": str(file.absolute()),
             "trust": True,
             "train": splits[0],

@@ -76,6 +76,10 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
     assert {name: len(part) for name, part in tasks.splits.items()} == {"train": 4, "validation": 2}
     again = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
     assert again.exception is None, again.output
+    recipe = str(out / "train.toml")
+    assert run("run", recipe, "--dry-run", "--yes").exception is None
+    real = run("run", recipe, "--dry-run", "--yes", "--set", "corpus.name=tasks")
+    assert "a tiny model needs a vocabulary" in str(real.exception)  # whoever changes one line is told of the other
     measured = run("evaluate", "--recipe", str(out / "train.toml"), "--sampler", "gold", "--yes", "--json")
     assert measured.exception is None, measured.output
     assert json.loads(measured.output[measured.output.index("{") :])
