@@ -1,7 +1,7 @@
-"""Calls of Java and JavaScript as text, beside what the official parsers (grammars of tree-sitter) made of the same texts.
+"""Calls of Java and JavaScript as text, beside what the official parsers (grammars of tree-sitter) made of them.
 
-Of 95 texts of ours the 83 stand in ``source_cases.json`` on which both agree, so these cases guard what is so; how often they
-differ is measured by ``benchmarks/bfcl_decoding.py``.
+Of 95 texts of ours the 83 stand in ``source_cases.json`` on which both agree: these cases guard what is so. How often
+both differ is measured by ``benchmarks/bfcl_decoding.py``.
 """
 
 from __future__ import annotations
