@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
+from callwright.capability import has
+from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.states import known_to
@@ -22,7 +24,7 @@ def opened(environment: Environment, scenario: str, seed: int) -> Any:
     """A session with ``fork``: the environment's own where it has one, else one that makes its calls again."""
     if not declares(environment, OutOfProcess):
         session = environment.open(scenario, seed)
-        if hasattr(session, "fork"):
+        if has(session, Forks):
             return session
         session.close()
     return Replayed(_Kept(environment, scenario, seed), ())

@@ -7,7 +7,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from callwright.capability import has
 from callwright.environments.goals.comparing import equal_states
+from callwright.environments.protocol import TellsGoalState
 from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Made, leaves_of_values, literals, with_references
@@ -165,7 +167,7 @@ def same_state(one: Any, other: Any) -> bool:
     """Whether two sessions of one world have come to the same."""
     if one.digest() == other.digest():
         return True
-    if not hasattr(one, "goal_state"):
+    if not (has(one, TellsGoalState) and has(other, TellsGoalState)):
         return False
     return equal_states(one.goal_state(), other.goal_state())
 

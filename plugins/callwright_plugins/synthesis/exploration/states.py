@@ -7,7 +7,9 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from callwright.environments.protocol import Disposable, Environment, Outcome, OutOfProcess, Session, declares
+from callwright.capability import has
+from callwright.environments.capabilities import Forks
+from callwright.environments.protocol import Disposable, Environment, Knows, Outcome, OutOfProcess, Session, declares
 from callwright.errors import CallwrightError, InfrastructureFailure
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.values import Key
@@ -58,7 +60,7 @@ class Laboratory:
         self.left, self.made = calls, 0
         elsewhere = declares(environment, OutOfProcess)
         self.first = environment.open(scenario, seed)
-        self.forks = not elsewhere and hasattr(self.first, "fork")
+        self.forks = not elsewhere and has(self.first, Forks)
         self.root = State(0, (), self.first.digest(), self.first if self.forks else None)
         self._here: State | None = None if self.forks else self.root
         self._last: Session | None = None
@@ -151,7 +153,7 @@ def may_destroy(environment: Environment) -> bool:
     """
     if not declares(environment, OutOfProcess):
         return True
-    return declares(environment, Disposable) and bool(getattr(environment, "disposable", False))
+    return has(environment, Disposable) and environment.disposable
 
 
 def allowed_tools(environment: Environment, allow_destructive: bool) -> tuple[list[str], list[str]]:
@@ -165,11 +167,10 @@ def allowed_tools(environment: Environment, allow_destructive: bool) -> tuple[li
 
 def known_to(session: Session, entity: str) -> Mapping[str, Any]:
     """What somebody knows there; nothing where nobody is asked, or the name is no name."""
-    ask = getattr(session, "knowledge", None)
-    if ask is None:
+    if not has(session, Knows):
         return {}
     try:
-        known = ask(entity)
+        known = session.knowledge(entity)
     except CallwrightError:
         return {}
     return known if isinstance(known, Mapping) else {}

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
+from callwright.capability import has
+from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.states import OutOfCalls
@@ -31,7 +33,7 @@ class Trials:
         self.environment, self.scenario, self.seed = environment, scenario, seed
         self.left, self.made = calls, 0
         self._first = environment.open(scenario, seed)
-        self._forks = not declares(environment, OutOfProcess) and hasattr(self._first, "fork")
+        self._forks = not declares(environment, OutOfProcess) and has(self._first, Forks)
         self._kept: OrderedDict[tuple[str, ...], tuple[Session | None, Outcome | None]] = OrderedDict()
 
     def close(self) -> None:
