@@ -65,13 +65,14 @@ def test_it_is_listed_as_the_built_in_plugins_are(installed: Installed) -> None:
     assert (ours["distribution"], ours["version"], ours["error"]) == ("callwright-lending", "1.0.0", "")
     assert {component["name"] for component in ours["components"]} == {
         "banking-goals",
+        "banking-with-pledges",
         "lending-v1",
         "lending-mini-v1",
         "look-first",
         "tier-look-first",
         "lending hasty",
     }
-    assert [set(component) for component in ours["components"]] == [set(built_in["components"][0])] * 6
+    assert [set(component) for component in ours["components"]] == [set(built_in["components"][0])] * 7
 
 
 def test_its_components_are_found_by_name(installed: Installed) -> None:

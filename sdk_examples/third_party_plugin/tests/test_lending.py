@@ -25,6 +25,7 @@ CHECKS = [
 def test_everything_is_registered() -> None:
     assert COMPONENTS == [
         ("toolset", "banking-goals"),
+        ("environment", "banking-with-pledges"),
         ("environment", "lending-v1"),
         ("reward component", "look-first"),
         ("reward recipe", "tier-look-first"),
@@ -105,3 +106,23 @@ def test_a_toolset_joins_the_bank() -> None:
     session.reset()
     assert session.digest() == first
     assert plain.call("set_savings_goal", goal).kind == "unknown_tool"
+
+
+def test_an_extended_bank_has_its_own_tables_and_the_banks_worlds() -> None:
+    bank = cw.environment("banking-with-pledges")
+    assert isinstance(bank, cw.StatefulEnvironment)
+    session, plain = bank.open("typical", seed=3), cw.environment("banking").open("typical", seed=3)
+    for tool, arguments in (("list_accounts", {"customer_id": "C00001"}), ("find_customer", {"query": "a"})):
+        assert session.call(tool, arguments).value == plain.call(tool, arguments).value
+    account = session.call("list_accounts", {"customer_id": "C00001"}).value["items"][0]["account_id"]
+    assert len(session.call("list_pledges", {"account_id": account}).value) == 1
+    before = session.digest()
+    assert session.call("pledge", {"account_id": account, "cents": 10**12}).code == "PLEDGED_TOO_MUCH"
+    assert session.digest() == before
+    assert session.call("pledge", {"account_id": account, "cents": 1}).executed
+    assert list(session.diff()["pledges"]) == ["added"]
+    assert session.goal_state() != bank.open("typical", seed=3).goal_state()
+    assert "PLEDGED_TOO_MUCH" in session.briefing()
+    session.reset()
+    assert session.digest() == before
+    assert plain.call("list_pledges", {"account_id": account}).kind == "unknown_tool"

@@ -118,6 +118,8 @@ class StatefulEnvironment(ByName, Environment):
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1000:
             raise UsageError(f"environment {name!r}: scale must be a number above 0 and at most 1000, not {scale!r}")
         self._name = name
+        #: By which name worlds are drawn: that of the environment which this one extends.
+        self.drawn_as = name
         self.policy, self.person, self.knowledge, self.people = policy, person, knowledge, people
         self.charges, self.bank = charges, bank
         self.scale = float(scale)
@@ -169,6 +171,16 @@ class StatefulEnvironment(ByName, Environment):
             raise NameClash(f"environment {self._name!r} has two tools named {added.spec.name!r}")
         entries[added.spec.name] = ready_function(added)
 
+    @property
+    def functions(self) -> tuple[FunctionTool, ...]:
+        """The tools of agents as functions, those of toolsets included."""
+        return self._functions
+
+    @property
+    def functions_of_users(self) -> tuple[FunctionTool, ...]:
+        """The tools of users as functions."""
+        return self._of_users
+
     def fitted(self, fit: Fit) -> StatefulEnvironment:
         """The same environment with results and listings that fit a model with little room
         (:class:`callwright.environments.paging.Fit`); worlds, digests and what calls do are the same.
@@ -188,7 +200,7 @@ class StatefulEnvironment(ByName, Environment):
         if people is not None:
             return introduced(self.base(scenario, seed), self.people, people)
         made = self.scenarios[scenario]
-        rows = made.build(Random(f"{self._name}/{scenario}/{seed}"), self.scale)
+        rows = made.build(Random(f"{self.drawn_as}/{scenario}/{seed}"), self.scale)
         base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
         base.origin = _base_of, (self, scenario, seed)
         return base

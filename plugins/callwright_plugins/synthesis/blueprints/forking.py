@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from callwright.capability import has
 from callwright.environments.capabilities import Forks
@@ -15,9 +17,11 @@ from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.trials import text_of
 
 #: Sessions of a server that are kept, each at the end of its calls.
-_KEPT: Final = 6
+_KEPT: Final = 3
 #: Outcomes after which a session is where it was.
 _NOTHING_CHANGED: Final = frozenset({"schema_error", "unknown_tool"})
+#: Scenario and seed, then the calls as texts.
+_Place = tuple[Any, ...]
 
 
 def opened(environment: Environment, scenario: str, seed: int) -> Any:
@@ -27,76 +31,102 @@ def opened(environment: Environment, scenario: str, seed: int) -> Any:
         if has(session, Forks):
             return session
         session.close()
-    return Replayed(_Kept(environment, scenario, seed), ())
+    return Replayed(_kept_of(environment), scenario, seed, ())
 
 
 class _Kept:
-    """Sessions by the calls that they have behind them; the one that was used longest ago goes first."""
+    """Sessions of one server by world and by the calls that they have behind them; those used longest ago go first.
 
-    def __init__(self, environment: Environment, scenario: str, seed: int) -> None:
-        self.environment, self.scenario, self.seed = environment, scenario, seed
-        self.sessions: OrderedDict[tuple[str, ...], Session] = OrderedDict()
+    All worlds of an environment share one, so that planning never holds more than a few sessions: a server has a
+    process for each, and a pool of them that waits for one of its own would wait for ever.
+    """
 
-    def take(self, path: tuple[Call, ...]) -> Session:
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.sessions: OrderedDict[_Place, Session] = OrderedDict()
+
+    def take(self, place: _Place, path: tuple[Call, ...]) -> Session:
         """A session after these calls, which is the caller's to change until it is given back."""
-        session = self.sessions.pop(tuple(map(text_of, path)), None)
-        if session is None:
-            session = self.environment.open(self.scenario, self.seed)
+        session = self.sessions.pop(place, None)
+        if session is not None:
+            return session
+        while len(self.sessions) >= _KEPT:
+            self.sessions.popitem(last=False)[1].close()
+        session = self.environment.open(place[0], place[1])
+        try:
             for call in path:
                 session.call(call.tool, copied(call.arguments))
+        except BaseException:
+            session.close()
+            raise
         return session
 
-    def give(self, path: tuple[Call, ...], session: Session) -> None:
+    def give(self, place: _Place, session: Session) -> None:
         """Keep a session that these calls were made in."""
-        key = tuple(map(text_of, path))
-        if key in self.sessions:
+        if place in self.sessions:
             session.close()
             return
-        self.sessions[key] = session
-        if len(self.sessions) > _KEPT:
-            self.sessions.popitem(last=False)[1].close()
+        self.sessions[place] = session
 
-    def close(self) -> None:
-        """Give all sessions back."""
-        while self.sessions:
-            self.sessions.popitem()[1].close()
+    def close(self, scenario: str, seed: int) -> None:
+        """Give the sessions of a world back."""
+        for place in [one for one in self.sessions if one[:2] == (scenario, seed)]:
+            self.sessions.pop(place).close()
+
+
+_stores: WeakValueDictionary[int, _Kept] = WeakValueDictionary()
+
+
+def _kept_of(environment: Environment) -> _Kept:
+    found = _stores.get(id(environment))
+    if found is None or found.environment is not environment:
+        found = _stores[id(environment)] = _Kept(environment)
+    return found
 
 
 class Replayed:
     """A session by the calls that were made in it. A fork is free; a call is made in one that is there already."""
 
-    def __init__(self, kept: _Kept, path: tuple[Call, ...]) -> None:
-        self.kept, self.path = kept, path
+    def __init__(self, kept: _Kept, scenario: str, seed: int, path: tuple[Call, ...]) -> None:
+        self.kept, self.scenario, self.seed, self.path = kept, scenario, seed, path
 
     def fork(self) -> Replayed:
         """Another one that is where this one is."""
-        return Replayed(self.kept, self.path)
+        return Replayed(self.kept, self.scenario, self.seed, self.path)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         """As :meth:`callwright.environments.protocol.Session.call`."""
-        session = self.kept.take(self.path)
         call = Call(len(self.path), tool, copied(arguments))
-        outcome = session.call(tool, copied(arguments))
-        spec = self.kept.environment.tools.get(tool)
-        if spec is not None and not spec.read_only and outcome.kind not in _NOTHING_CHANGED:
-            self.path = (*self.path, call)
-        self.kept.give(self.path, session)
+        with self._session() as session:
+            outcome = session.call(tool, copied(arguments))
+            spec = self.kept.environment.tools.get(tool)
+            if spec is not None and not spec.read_only and outcome.kind not in _NOTHING_CHANGED:
+                self.path = (*self.path, call)
         return outcome
 
     def digest(self) -> str:
         """As :meth:`callwright.environments.protocol.Session.digest`."""
-        session = self.kept.take(self.path)
-        found = session.digest()
-        self.kept.give(self.path, session)
-        return found
+        with self._session() as session:
+            return session.digest()
 
     def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
         """What somebody knows there."""
-        session = self.kept.take(self.path)
-        found = known_to(session, entity)
-        self.kept.give(self.path, session)
-        return found
+        with self._session() as session:
+            return known_to(session, entity)
 
     def close(self) -> None:
         """Give back the sessions of all forks."""
-        self.kept.close()
+        self.kept.close(self.scenario, self.seed)
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        session = self.kept.take(self._place(), self.path)
+        try:
+            yield session
+        except BaseException:
+            session.close()
+            raise
+        self.kept.give(self._place(), session)
+
+    def _place(self) -> _Place:
+        return self.scenario, self.seed, *map(text_of, self.path)

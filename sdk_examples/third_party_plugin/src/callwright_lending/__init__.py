@@ -9,8 +9,13 @@ from callwright import Lazy, hookimpl
 
 @hookimpl
 def callwright_environments() -> Iterable[Lazy]:
-    """Register the library."""
+    """Register the library, and a world of somebody else that is extended."""
     yield Lazy("lending-v1", "callwright_lending.library:lending", summary="a lending library with members and loans")
+    yield Lazy(
+        "banking-with-pledges",
+        "callwright_lending.pledges:banking_with_pledges",
+        summary="the environment banking, and pledges in every scenario of it",
+    )
 
 
 @hookimpl
