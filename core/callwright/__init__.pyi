@@ -30,7 +30,6 @@ from callwright.language.parser import Parser as Parser
 from callwright.language.program import Call as Call
 from callwright.language.program import Program as Program
 from callwright.language.program import Reference as Reference
-from callwright.measuring.columns import ColumnScorer as ColumnScorer
 from callwright.measuring.columns import score_frame as score_frame
 from callwright.measuring.columns import scorer as scorer
 from callwright.pipeline import Pipeline as Pipeline

@@ -47,7 +47,11 @@ SKIPPED = {
     ("environment", "mcp"): "needs a server (option 'command' or 'url'); its own tests start some",
 }
 #: Known failures: (kind, component) -> check -> reason.
-EXPECTED: dict[tuple[str, str], dict[str, str]] = {}
+EXPECTED: dict[tuple[str, str], dict[str, str]] = {
+    ("corpus", "depthbench-official"): {
+        "check_sound": "the released benchmark has tasks, such as 305, whose last call their answer does not need"
+    },
+}
 
 
 def is_of_the_untouched(check: Any) -> bool:

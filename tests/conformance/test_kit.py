@@ -92,7 +92,10 @@ def test_algorithms_are_checked_by_their_own_checks() -> None:
     pytest.importorskip("torch", reason="algorithms need torch")
     from callwright.testing.algorithms import ALGORITHM_CHECKS
 
-    assert [check.name for check in checks_for("algorithm")] == [check.__name__ for check in ALGORITHM_CHECKS]
+    assert [check.name for check in checks_for("algorithm")] == [
+        *(check.__name__ for check in ALGORITHM_CHECKS),
+        "check_capabilities",
+    ]
     check_component("algorithm", cw.default_registry().create("algorithm", "grpo"))
 
 
@@ -116,7 +119,7 @@ print(len(kit.checks_for("reward component")))
 
 def test_the_kit_needs_neither_pytest_nor_hypothesis() -> None:
     found = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
-    assert (found.stdout, found.stderr) == ("10\n", "")
+    assert (found.stdout, found.stderr) == ("11\n", "")
 
 
 def test_importing_the_kit_imports_nothing_heavy() -> None:

@@ -17,8 +17,12 @@ _PLACEHOLDER = re.compile(r"^(?:[A-Z][A-Z_.]*|…|\.\.\.|\[.*|<.*)$")
 
 
 def _mentioned(page: Any) -> list[tuple[int, str]]:
-    """Command lines that begin with ``callwright``, in code spans and in blocks of shell input."""
+    """Command lines that begin with ``callwright``, in code spans and in blocks of shell input.
+
+    Those of a plugin with commands that the page itself writes are left out: the page's own test runs them.
+    """
     found = []
+    own = [block.note[1].removesuffix(".py") for block in page.blocks if "def callwright_commands" in block.text]
     for token in page.inline:
         if token.type == "code_inline" and token.content.startswith("callwright "):
             found.append((0, token.content))
@@ -28,7 +32,7 @@ def _mentioned(page: Any) -> list[tuple[int, str]]:
         text = block.text.replace("\\\n", " ")
         for line in text.splitlines():
             line = line.removeprefix("$ ")
-            if line.startswith("callwright "):
+            if line.startswith("callwright ") and not any(line.startswith(f"callwright -p {name} ") for name in own):
                 found.append((block.line, line))
     return found
 

@@ -36,6 +36,11 @@ PRINTED = {
         "ok {'copies': [2, 1]}",
         "True",
     ],
+    "own_database.py": [
+        "TOO_FEW True",
+        "{'order': 1, 'left': ",
+        "{'goods': {'changed': {'5': {'stock': [",
+    ],
     "embed_two_registries.py": [
         "house: 0: format 0/1: there is no <think> tag",
         "  not reached: answer",

@@ -96,11 +96,11 @@ def enables(capability: type[Any]) -> str:
     return " ".join((capability.__doc__ or "").split("\n\n")[0].split())
 
 
-def misspelt(kind: str, component: Any) -> None:
+def misspelt(kind: str, component: Any, scenario: str = "") -> None:
     """Raise :class:`AssertionError` for a public member that is nearly one of a capability, of its sessions too."""
     _compare(kind, component)
     if kind == "environment":
-        session = component.open()
+        session = component.open(scenario)
         try:
             _compare("session", session)
         finally:

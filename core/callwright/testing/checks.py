@@ -6,7 +6,7 @@ import importlib
 import inspect
 import time
 import unittest
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -102,12 +102,18 @@ def checks_for(kind: str, **context: Any) -> list[Check]:
     ]
 
 
-def _spelt(kind: str) -> Callable[[Any], None]:
+def _spelt(kind: str) -> Callable[..., None]:
     def check_capabilities(component: Any) -> None:
         """No public member is nearly one of a capability of the kind, so that nothing is declared in vain."""
         misspelt(kind, component)
 
-    return check_capabilities
+    def check_world(component: Any, scenarios: Sequence[str] = ("",)) -> None:
+        """No public member is nearly one of a capability of the kind, so that nothing is declared in vain."""
+        misspelt(kind, component, next(iter(scenarios), ""))
+
+    chosen = check_world if kind == "environment" else check_capabilities
+    chosen.__name__ = "check_capabilities"
+    return chosen
 
 
 @frozen

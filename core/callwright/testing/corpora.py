@@ -158,8 +158,10 @@ def check_sound(corpus: Corpus, limit: int = _LIMIT) -> None:
     recipe, parser = registry.create("reward recipe", "tier"), registry.create("parser", "json")
     for _, task in _sample(corpus, limit):
         program = task.program
-        if program is None or not program.calls or task.answer.is_no_call or GOAL in task.facts:
-            continue  # the verdict of a goal is not the reward's
+        if program is None or not program.calls or task.answer.is_no_call:
+            continue
+        if GOAL in task.facts or task.user is not None:  # a goal decides, or a conversation, and not one completion
+            continue
         nothing, cut = Program((), "one", "Nothing."), Program(program.calls[:-1], program.returns, program.thought)
         spoiled = {"no call at all": nothing, "its reference without the last call": cut}
         for what, one in spoiled.items():
