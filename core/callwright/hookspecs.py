@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from callwright.walk.tasks import Task
 
 #: Raised when a hook is added; a removed or renamed argument goes through a deprecation window of one minor version.
-HOOKSPEC_VERSION = 2
+HOOKSPEC_VERSION = 3
 
 hookspec = pluggy.HookspecMarker("callwright")
 hookimpl = pluggy.HookimplMarker("callwright")
@@ -117,6 +117,18 @@ def callwright_users() -> Iterable[Lazy]:
 @hookspec
 def callwright_model_checks() -> Iterable[Lazy]:
     """Register what looks over models. Factories return a :class:`callwright.training.ModelCheck`."""
+    return ()
+
+
+@hookspec
+def callwright_frameworks() -> Iterable[Lazy]:
+    """Register adapters to agent frameworks. Factories return a :class:`callwright.episodes.Framework`."""
+    return ()
+
+
+@hookspec
+def callwright_log_formats() -> Iterable[Lazy]:
+    """Register readers of recorded conversations. Factories return a :class:`callwright.episodes.LogFormat`."""
     return ()
 
 

@@ -53,6 +53,8 @@ KINDS: Final[Mapping[str, str]] = {
     "teacher": "callwright_teachers",
     "user": "callwright_users",
     "model check": "callwright_model_checks",
+    "framework": "callwright_frameworks",
+    "log format": "callwright_log_formats",
     "command": "callwright_commands",
 }
 #: Options of a kind that the core itself sets on what a factory made: the same ones for every component.

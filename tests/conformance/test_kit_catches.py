@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 
 import callwright as cw
 from callwright.environments.sizes import Bounds, TooLarge, check_result, held_to
-from callwright.errors import CannotExpress, UnknownName
+from callwright.errors import CannotExpress, DataError, UnknownName
 from callwright.language import ParseLimits
 from callwright.measuring.benchmark import CorpusBenchmark, Judgement
 from callwright.plugins import KINDS
@@ -1922,6 +1922,100 @@ def command_that_is_a_function() -> Any:
 @case("command", "check_command", "has no help")
 def command_without_help() -> Any:
     return click.Command("quiet")
+
+
+class Frame:
+    """A sound adapter to a framework without agents, to be broken in one place at a time."""
+
+    name = "frame"
+
+    def tools(self, log: Any) -> list[str]:
+        return list(log.task.offered)
+
+    def messages(self, run: Any) -> list[cw.Message]:
+        if not isinstance(run, list):
+            raise DataError("this is no run of frame")
+        return [cw.Message.from_openai(one) for one in run]
+
+    def function_tools(self, tools: Any) -> list[Any]:
+        if [*tools]:
+            raise DataError("this is no tool of frame")
+        return []
+
+
+def frame(**changed: Any) -> Any:
+    return type("Changed", (Frame,), changed)()
+
+
+@case("framework", "check_framework", "lacks function_tools")
+def framework_that_lacks_a_member() -> Any:
+    return SimpleNamespace(name="t", tools=None, messages=None)
+
+
+@case("framework", "check_tools", "0 tools were made of")
+def framework_without_tools() -> Any:
+    return frame(tools=lambda self, log: [])
+
+
+@case("framework", "check_tools", "called one of them")
+def framework_that_tries_its_tools() -> Any:
+    return frame(tools=lambda self, log: [log.call(name, {}) for name in log.task.offered])
+
+
+@case("framework", "check_messages", "raised AttributeError")
+def framework_that_reads_anything() -> Any:
+    return frame(messages=lambda self, run: run if isinstance(run, list) and hasattr(run[0], "role") else run.messages)
+
+
+@case("framework", "check_function_tools", "it took an object for a tool")
+def framework_that_loses_tools() -> Any:
+    return frame(function_tools=lambda self, tools: [])
+
+
+class Lines:
+    """A sound format of logs, to be broken in one place at a time."""
+
+    name = "lines"
+
+    def recognises(self, path: Any, head: bytes) -> bool:
+        return head.startswith(b"lines")
+
+    def read(self, path: Any, tools: Any) -> Any:
+        raise DataError(f"{path}: these are no lines")
+
+
+def lines(**changed: Any) -> Any:
+    return type("Changed", (Lines,), changed)()
+
+
+@case("log format", "check_log_format", "lacks read")
+def format_that_reads_nothing() -> Any:
+    return SimpleNamespace(name="t", recognises=None)
+
+
+@case("log format", "check_recognises", "for its own")
+def format_that_takes_everything() -> Any:
+    return lines(recognises=lambda self, path, head: True)
+
+
+@case("log format", "check_recognises", "raised UnicodeDecodeError")
+def format_that_decodes() -> Any:
+    return lines(recognises=lambda self, path, head: "x" in head.decode())
+
+
+@case("log format", "check_refuses", "raised JSONDecodeError")
+def format_that_lets_errors_pass() -> Any:
+    import json
+
+    return lines(read=lambda self, path, tools: [json.loads(path.read_bytes().decode(errors="replace"))])
+
+
+@case("log format", "check_refuses", "does not name the file")
+def format_that_does_not_say_where() -> Any:
+    def read(self: Any, path: Any, tools: Any) -> Any:
+        raise DataError("these are no lines")
+
+    return lines(read=read)
 
 
 class Pollster:

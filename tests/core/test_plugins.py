@@ -54,7 +54,7 @@ def test_every_hook_is_a_kind_or_an_event() -> None:
     assert specified == {*KINDS.values(), *EVENTS}
     for name in specified:
         assert getattr(hookspecs, name).__doc__
-    assert len(Path(hookspecs.__file__).read_text(encoding="utf-8").splitlines()) < 170
+    assert len(Path(hookspecs.__file__).read_text(encoding="utf-8").splitlines()) < 185
 
 
 def test_a_component_is_made_by_its_name() -> None:

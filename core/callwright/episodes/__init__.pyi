@@ -5,6 +5,11 @@ from callwright.episodes.driving import drive as drive
 from callwright.episodes.driving import drive_batch as drive_batch
 from callwright.episodes.driving import drive_many as drive_many
 from callwright.episodes.driving import drive_one as drive_one
+from callwright.episodes.logs.kinds import Framework as Framework
+from callwright.episodes.logs.kinds import LogFormat as LogFormat
+from callwright.episodes.logs.log import Log as Log
+from callwright.episodes.logs.logged import Logged as Logged
+from callwright.episodes.logs.world import UnknownWorld as UnknownWorld
 from callwright.episodes.sampling import ContinuesOneByOne as ContinuesOneByOne
 from callwright.episodes.sampling import ConversesConcurrently as ConversesConcurrently
 from callwright.episodes.sampling import EpisodeSampler as EpisodeSampler

@@ -133,17 +133,27 @@ class Attempt:
 
     @classmethod
     def told(
-        cls, task: Task, parser: Parser, turns: Iterable[Turn], conditions: Conditions = DEFAULT_CONDITIONS
+        cls,
+        task: Task,
+        parser: Parser,
+        turns: Iterable[Turn],
+        conditions: Conditions = DEFAULT_CONDITIONS,
+        *,
+        masked: str | None = None,
+        goal: Any = UNASKED,
     ) -> Attempt:
         """An attempt that was made elsewhere, with the outcomes that its calls had (:func:`callwright.walk.told_turn`).
 
+        ``masked`` is why it must not become a number, ``goal`` what the session said of the task's goal, if asked.
         Nothing of it is ever executed by a reward. What the record does not know (an ``unknown`` outcome, a digest that
         nobody took, what other rules would have made of a reference) raises :class:`callwright.errors.Abstention`,
         which masks a reward. :func:`callwright.walk.replay` compares the record with a fresh session.
         """
         made = cls(task, (), parser, conditions)
         made._set_turns(tuple(with_references_resolved(turn, task.tools) for turn in turns))
-        made._is_told = True
+        made._is_told, made._masked_outside = True, masked
+        if goal is not UNASKED:
+            made._goal = goal
         return made
 
     def _set_turns(self, turns: tuple[Turn, ...]) -> None:
@@ -366,11 +376,11 @@ class Attempt:
     def goal(self) -> Comparison | None:
         """What the task's goal (its fact ``goal``) comes to: the session in which it ran is asked, at its end.
 
-        ``None`` without a goal, for an attempt that was made elsewhere, and where sessions check none. Raises
+        ``None`` without a goal, for a told attempt of which nobody asked, and where sessions check none. Raises
         :class:`callwright.InfrastructureFailure` where the machinery failed, and
         :class:`callwright.errors.DataError` for a goal that is not of the task's environment.
         """
-        if GOAL not in self.task.facts or self._is_told:
+        if GOAL not in self.task.facts or (self._is_told and self._goal is UNASKED):
             return None
         if self._goal is UNASKED and self._turns is None:
             self._strict()

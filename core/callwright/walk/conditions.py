@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
     from callwright.environments.isolated.environment import Isolation
     from callwright.environments.living.policy import ClockPolicy
+    from callwright.environments.protocol import Session
     from callwright.language.program import Program
     from callwright.walk.tasks import Task
     from callwright.walk.trace import Trace
@@ -66,8 +67,11 @@ class Conditions:
         """The hazards that a session of a task meets under these conditions; ``None``: those of its scenario."""
         return self.hazards if task.hazards is None else task.hazards
 
-    def execution(self, task: Task, rules: ExecutionRules = STRICT) -> Execution:
-        """A session of a task under these conditions, in which programs run one after the other."""
+    def execution(self, task: Task, rules: ExecutionRules = STRICT, session: Session | None = None) -> Execution:
+        """A session of a task under these conditions, in which programs run one after the other.
+
+        ``session`` is one that somebody has opened already, which is used as it is.
+        """
         return Execution(
             task.environment,
             task.tools,
@@ -80,6 +84,7 @@ class Conditions:
             opening=task.opening,
             appear=task.appear,
             task=task.id,
+            session=session,
         )
 
     def once(self, program: Program, task: Task, rules: ExecutionRules) -> Trace:

@@ -65,7 +65,8 @@ class Execution:
     ``clock`` lets the session's time move: with each call that reaches it, and with the user's turn that follows a
     program without calls. ``hazards`` are what its calls meet, in place of those of its scenario. ``opening`` is done
     when the session is opened; ``appear`` says which tools are offered only from a turn of the user on. ``task`` is the
-    id of the task, for errors. Raises
+    id of the task, for errors. ``session`` is one that is open already: it is used as it is, and whoever opened it
+    closes it. Raises
     :class:`callwright.UsageError`, with the first call, if its time cannot move or its calls meet no hazards, and
     :class:`callwright.errors.DataError` if an action of the opening does not execute.
     """
@@ -77,6 +78,7 @@ class Execution:
         "_clock",
         "_closed",
         "_environment",
+        "_given",
         "_hazards",
         "_opening",
         "_opens",
@@ -104,12 +106,13 @@ class Execution:
         opening: Opening | None = None,
         appear: Mapping[str, int] | None = None,
         task: str = "",
+        session: Session | None = None,
     ) -> None:
         self._environment, self._tools, self._opens, self._rules = environment, tools, (scenario, seed), rules
         self._clock, self._hazards, self._user_turns = clock, hazards, 0
         self._opening, self._appear, self._turn, self._task = opening, appear, 0, task
         self._caller = caller or call_session
-        self._session: Session | None = None
+        self._session = self._given = session
         self._there: IsolatedEnvironment | None = None
         self._closed = False
         #: Whether the user has acted since the model's last turn: what it does now belongs to the same answer.
@@ -117,8 +120,11 @@ class Execution:
         #: What the turns so far came to, as later ones refer to it.
         self.earlier = Earlier()
 
-    def run(self, program: Program) -> Trace:
-        """Run every call of a program. Raises :class:`callwright.UsageError` for calls after :meth:`close`."""
+    def run(self, program: Program, *, goes_on: bool = False) -> Trace:
+        """Run every call of a program. Raises :class:`callwright.UsageError` for calls after :meth:`close`.
+
+        ``goes_on`` says that these calls are of the same turn of the model as the last ones.
+        """
         self._answered = False
         if not program.calls:
             self._user_turns += 1  # which passes when something is called after it
@@ -133,11 +139,12 @@ class Execution:
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
                 given = _given(program, tools, environment, self._rules)
-                if earlier is not None:
-                    given = *given, None, None, earlier
+                if earlier is not None or goes_on:
+                    given = *given, None, None, earlier, goes_on
                 trace = _gathered(program, there.stream(_named(program), records_there, *given))
             else:
-                trace = _run(program, session, tools, self._rules, self._caller, not environment.pure, earlier)
+                copied = not environment.pure
+                trace = _run(program, session, tools, self._rules, self._caller, copied, earlier, goes_on=goes_on)
         except InfrastructureFailure as error:
             return never_begun(program, error)
         self.earlier.add(program, trace.records, self._tools)
@@ -213,7 +220,7 @@ class Execution:
     def close(self) -> None:
         """Give the session back."""
         session, self._session, self._closed = self._session, None, True
-        if session is not None:
+        if session is not None and session is not self._given:
             close(session)
 
 
@@ -308,9 +315,11 @@ def _run(
     copied: bool,
     earlier: Needed | None = None,
     by: By = "agent",
+    *,
+    goes_on: bool = False,
 ) -> Trace:
     """Every call of a program in an open session. Raises what its first digest raises."""
-    if by == "agent":
+    if by == "agent" and not goes_on:
         next_turn(session)
     before = session.digest()
     if type(session) is TimedSession:
@@ -416,15 +425,18 @@ def records_there(
     clock: ClockPolicy | None = None,
     hazards: Hazards | None = None,
     earlier: Needed | None = None,
+    goes_on: bool = False,
 ) -> Iterator[Any]:
     """In the process of a session: the digest before the first call, then the record of every call.
 
     ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` and
-    ``hazards`` are for a session that was opened for this program, ``earlier`` are results that it refers to.
+    ``hazards`` are for a session that was opened for this program, ``earlier`` are results that it refers to;
+    ``goes_on`` as for :meth:`Execution.run`.
     """
     if clock is not None or hazards is not None:
         prepare(session.inner, clock, hazards, session.environment.name)
-    next_turn(session.inner)
+    if not goes_on:
+        next_turn(session.inner)
     yield session.digest()
     tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
     yield from _records(program, session, tools, rules, _call_watched, copied, earlier)

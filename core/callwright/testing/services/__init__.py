@@ -1,1 +1,1 @@
-"""Components that ask services: checks of teachers, and live services kept out of every check."""
+"""Components that stand between us and somebody else: teachers, users, frameworks, logs; live services kept out."""

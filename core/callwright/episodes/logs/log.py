@@ -1,0 +1,255 @@
+"""Logs: a live session whose calls are recorded in the order in which they ran, for agents of other stacks.
+
+    log = cw.Log(task)                              # opens the task's world
+    tools = log.tools("langchain")                  # or log.call(name, arguments) from your own loop
+    ...                                             # the agent works
+    reward = cw.reward("tier").score_attempt(log.episode(messages))
+
+What a reward sees are the outcomes as they were: nothing is executed a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from callwright.environments.protocol import Environment, Outcome, Session
+from callwright.episodes.logs.line import PATIENCE, Line, Ticket
+from callwright.episodes.logs.logged import Logged
+from callwright.errors import UsageError
+from callwright.language.messages import Message
+from callwright.language.native import NATIVE_FORM
+from callwright.language.parser import Parser
+from callwright.language.program import Call, Program
+from callwright.walk.attempt import Attempt
+from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
+from callwright.walk.replaying import Replay, replay
+from callwright.walk.tasks import Answer, Task
+from callwright.walk.users.world import GOAL, UNASKED, goal_after
+
+if TYPE_CHECKING:
+    from callwright.episodes.logs.kinds import Framework
+    from callwright.episodes.logs.matching import Matched
+    from callwright.plugins import Registry
+
+
+class Log:
+    """The calls of one agent in one session of a task's world, recorded as they run.
+
+    ``task`` may be an environment, for an agent that has no task: the log then makes one without an answer. ``session``
+    is one that is open already; it is used as it is, and stays open. Without it the task's own world is opened with the
+    first call, and given back by :meth:`close` (a log is a context manager).
+
+    Calls may come from any thread or coroutine: they run one at a time, in the order in which they came, and in the
+    order in which their message has them where the framework tells it (``after`` of :meth:`call`). ``patience`` is how
+    long, in seconds, a call waits for those before it. ``registry`` is where frameworks and forms come from.
+
+    Raises :class:`callwright.UsageError` for what is neither a task nor an environment.
+    """
+
+    def __init__(
+        self,
+        task: Task | Environment,
+        session: Session | None = None,
+        *,
+        scenario: str = "",
+        seed: int = 0,
+        conditions: Conditions = DEFAULT_CONDITIONS,
+        patience: float = PATIENCE,
+        registry: Registry | None = None,
+    ) -> None:
+        self.task = _task_of(task, scenario, seed)
+        self.conditions = conditions
+        self.registry = registry
+        #: The conversation of a log that was read from a file; empty for a live one, whose agent has it.
+        self.messages: tuple[Message, ...] = ()
+        self._calls: list[Logged] = []
+        self._findings: list[str] = []
+        self._line = Line(patience)
+        self._execution = None if self.task.environment is None else conditions.execution(self.task, session=session)
+        self._framework: Framework | None = None
+        self._turn: str | None = None
+        self._goal: Any = UNASKED
+        self._closed = False
+
+    @classmethod
+    def recorded(
+        cls,
+        task: Task,
+        calls: Iterable[Logged] = (),
+        messages: Iterable[Message] = (),
+        *,
+        findings: Iterable[str] = (),
+        registry: Registry | None = None,
+    ) -> Log:
+        """A log of what happened elsewhere. It has no session: :meth:`call` refuses.
+
+        ``findings`` are what its reader could not know or had to leave out, in words.
+        """
+        made = cls(task, registry=registry)
+        made._calls, made.messages, made._closed = list(calls), tuple(messages), True
+        made._findings = list(findings)
+        return made
+
+    # Live --------------------------------------------------------------------------------------------------------
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, call_id: str = "", turn: str = "", after: Iterable[str] = ()
+    ) -> Outcome:
+        """Execute a call in the session and record it. Whatever the model did wrong is an outcome, never an exception.
+
+        ``call_id`` is the id of the call in the model's message, ``after`` those of the calls before it in the same
+        message that come here, too, and ``turn`` anything that tells one message of the model from another; without it
+        calls that overlap are of one turn. Raises :class:`callwright.UsageError` for a closed log, and
+        :class:`callwright.errors.SessionInUse` inside of a tool of this session: a tool cannot call a tool.
+        """
+        goes_on, ticket = self._come(turn, after)
+        return self._run(ticket, tool, arguments, call_id, goes_on)
+
+    async def acall(
+        self, tool: str, arguments: Mapping[str, Any], *, call_id: str = "", turn: str = "", after: Iterable[str] = ()
+    ) -> Outcome:
+        """As :meth:`call`, in a thread: the event loop goes on. The place in the line is taken at once."""
+        goes_on, ticket = self._come(turn, after)
+        try:
+            return await asyncio.to_thread(self._run, ticket, tool, arguments, call_id, goes_on)
+        finally:
+            self._line.leave(ticket)  # of a call that was cancelled before it ran
+
+    def user_turn(self) -> None:
+        """The model has answered without a call, and its user speaks: time passes in worlds in which it does."""
+        if self._execution is not None and not self._closed:
+            self._execution.run(Program())
+        self._turn = None
+
+    def tools(self, framework: str, **options: Any) -> Any:
+        """The task's tools as objects of a framework, whose calls come here: ``"langchain"``, ``"pydantic-ai"``, …
+
+        Raises :class:`callwright.errors.UnknownName` for a framework without an adapter, and
+        :class:`callwright.errors.MissingExtra` where its package is not installed.
+        """
+        from callwright.episodes.logs.kinds import framework_of
+
+        self._framework = framework_of(framework, self.registry, options)
+        return self._framework.tools(self)
+
+    def close(self) -> None:
+        """Give the session back, unless it was given; what the task's goal came to is asked before."""
+        if self._closed:
+            return
+        if self._execution is not None and GOAL in self.task.facts and self._calls:
+            self._goal = goal_after(self._execution.look, self.task)
+        self._closed = True
+        if self._execution is not None:
+            self._execution.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _come(self, turn: str, after: Iterable[str]) -> tuple[bool, Ticket]:
+        if self._closed or self._execution is None:
+            what = "was recorded elsewhere and has no session" if self.messages else "is closed"
+            raise UsageError(f"the log of task {self.task.id!r} {what}; no call can follow")
+        goes_on = self._turn == turn if turn else self._line.busy
+        self._turn = turn or None
+        return goes_on, self._line.join(after)
+
+    def _run(self, ticket: Ticket, tool: str, arguments: Mapping[str, Any], call_id: str, goes_on: bool) -> Outcome:
+        with self._line.inside(ticket, call_id) as stands:
+            if not stands:  # its coroutine was cancelled: nobody waits for the outcome
+                return Outcome("unknown", None, "cancelled", "the call was cancelled before it ran")
+            if ticket.missed:
+                waited = ", ".join(sorted(ticket.missed))
+                self._findings.append(
+                    f"{tool} ran before {waited}, which was written before it and did not come in time"
+                )
+            assert self._execution is not None
+            trace = self._execution.run(Program((Call(0, tool, dict(arguments)),)), goes_on=goes_on)
+            record = trace.records[0]
+            self._calls.append(
+                Logged(len(self._calls), tool, dict(arguments), record.outcome, call_id, trace.state, record.state)
+            )
+            return record.outcome
+
+    # What is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> tuple[Logged, ...]:
+        """The calls so far, in the order in which they ran."""
+        return tuple(self._calls)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether calls can follow."""
+        return not self._closed
+
+    def episode(self, messages: Any = None, parser: Parser | str = NATIVE_FORM, *, truncated: bool = False) -> Attempt:
+        """What the agent did, as an attempt that every reward scores and none executes.
+
+        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, or what the framework of
+        :meth:`tools` returns from a run. Each message of the assistant is a turn; its calls get the outcomes that the
+        log recorded, by their ids, else by name and arguments, and the order in which they ran. Without messages (and
+        for a log without its own) every recorded call is a turn. ``truncated`` says that a limit cut the last message.
+
+        A call of which the log knows nothing has the outcome ``unknown``, so that rewards that need it abstain. A call
+        that ran although no message asks for it masks the attempt: something else than the model changed the world.
+        Raises :class:`callwright.errors.DataError` for messages that cannot be read.
+        """
+        form = self._form(parser)
+        matched = self._matched(messages, form, truncated)
+        masked = matched.unasked
+        if GOAL in self.task.facts and not self._closed and self._execution is not None and self._calls:
+            self._goal = goal_after(self._execution.look, self.task)
+        return Attempt.told(self.task, form, matched.turns, self.conditions, masked=masked, goal=self._goal)
+
+    def findings(self, messages: Any = None, parser: Parser | str = NATIVE_FORM) -> tuple[str, ...]:
+        """What a person should know of this log, a sentence each: calls that no message asks for, repaired arguments,
+        calls that ran in another order than they were written in, and what a reader had to leave out.
+        """
+        return (*self._findings, *self._matched(messages, self._form(parser), False).findings)
+
+    def replay(self) -> Replay:
+        """Run the recorded calls again, in a fresh session of the task, and compare each with what was seen.
+
+        Opt in: in a world that is not thrown away, everything happens a second time.
+        """
+        form = self._form(NATIVE_FORM)
+        return replay(Attempt.told(self.task, form, self._matched((), form, False).turns, self.conditions))
+
+    def _matched(self, messages: Any, form: Parser, truncated: bool) -> Matched:
+        from callwright.episodes.logs.matching import match
+
+        if messages is None:
+            messages = self.messages
+        elif self._framework is not None and not _is_wire(messages):
+            messages = self._framework.messages(messages)
+        read = [Message.from_openai(one) for one in messages]
+        return match(self.task, form, read, self._calls, truncated)
+
+    def _form(self, parser: Parser | str) -> Parser:
+        if not isinstance(parser, str):
+            return parser
+        from callwright.plugins import default_registry
+
+        made: Parser = (self.registry or default_registry()).create("parser", parser)
+        return made
+
+
+def _is_wire(messages: Any) -> bool:
+    """Whether these are messages that need no framework to be read."""
+    return isinstance(messages, list | tuple) and all(isinstance(one, Message | Mapping) for one in messages)
+
+
+def _task_of(given: Any, scenario: str, seed: int) -> Task:
+    if isinstance(given, Task):
+        if scenario or seed:
+            raise UsageError("a task fixes its world; 'scenario' and 'seed' are for a log of an environment")
+        return given
+    if not isinstance(given, Environment):
+        raise UsageError(f"a log is of a task or an environment, not of {given!r:.60}")
+    return Task("log", "", given.tools, Answer(), given, scenario=scenario, seed=seed)
