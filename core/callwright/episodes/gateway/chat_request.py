@@ -56,7 +56,7 @@ class Refusal(Exception):
 
 @frozen
 class ChatRequest:
-    """A request as the gateway reads it. ``max_tokens`` and ``stop`` bound the answer; ``tools_key`` tells lists apart."""
+    """A request as it is read. ``max_tokens`` and ``stop`` bound the answer; ``tools_key`` tells lists apart."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = field(repr=False)

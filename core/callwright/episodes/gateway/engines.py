@@ -55,6 +55,15 @@ class ContinuesBatches(Protocol):
         """The codec and the function, which takes what has ``context``, ``room``, ``conditions`` and ``history``."""
 
 
+@runtime_checkable
+class AsksServer(Protocol):
+    """What a sampler offers whose model is behind an OpenAI-compatible server that tells no ids."""
+
+    @property
+    def server(self) -> Server:
+        """That server."""
+
+
 class BatchedEngine:
     """Questions that come within ``window`` seconds are one batch, which a thread continues."""
 
@@ -114,6 +123,8 @@ def engine_of(sampler: Any, temperature: float) -> Any:
     """
     if isinstance(sampler, Upstream) or callable(getattr(sampler, "continue_one", None)):
         return sampler
+    if isinstance(sampler, AsksServer):
+        return Upstream(sampler.server)
     if isinstance(sampler, ContinuesBatches):
         codec, engine = sampler.batch_engine(temperature)
         return BatchedEngine(codec, engine)

@@ -26,6 +26,7 @@ from callwright.errors import MissingExtra, UsageError
 from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.walk.conditions import Conditions
+from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("callwright.gateway")
 #: Sessions that ended, whose names still get a clear answer.
 _REMEMBERED: Final = 10_000
+#: What holds where nobody says otherwise.
+_LIMITS: Final = TurnLimits(assistant_turns=100)
 
 
 class Gateway:
@@ -43,8 +46,8 @@ class Gateway:
     ``engine`` is a sampler that keeps token ids (``local-model``, ``vllm``), an engine, or
     :class:`callwright.episodes.Upstream` for a server without ids, whose turns carry no loss. ``parser`` is the form in
     which the model writes calls. ``temperature`` is that of every answer, whatever a client asks. Of ``conditions`` the
-    limits of tokens hold, and sessions are opened under them. A session that nobody has used for ``idle`` seconds is
-    finished by itself.
+    limits of tokens and of ``assistant_turns`` hold (100 without them), and sessions are opened under them. A session
+    that nobody has used for ``idle`` seconds is finished by itself.
 
     Raises :class:`callwright.UsageError` for a sampler that keeps no ids.
     """
@@ -64,7 +67,7 @@ class Gateway:
 
         self.registry = registry or default_registry()
         self.parser: Parser = self.registry.create("parser", parser) if isinstance(parser, str) else parser
-        self.conditions = conditions or Conditions()
+        self.conditions = conditions or Conditions(limits=_LIMITS)
         self.temperature, self.model, self.idle = temperature, model, idle
         self.url = ""
         #: ``None`` where a server answers in words.

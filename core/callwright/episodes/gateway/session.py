@@ -87,7 +87,15 @@ class GatewaySession:
         self._requests = 0
         self._entry = asyncio.Lock()
         self._finished: GatewayTrajectory | None = None
+        #: Whether an answer was refused because the limit of turns was reached.
+        self.at_limit = False
         self.last_used = time.monotonic()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation of the branch that was begun last, as the model has it."""
+        entries = self._branches[-1].entries if self._branches else ()
+        return tuple(entry.message if isinstance(entry, GatewayTurn) else entry for entry in entries)
 
     # Where it is -------------------------------------------------------------------------------------------------
 
@@ -127,6 +135,11 @@ class GatewaySession:
             raise Refusal(410, f"the session {self.name!r} is finished", code="session_finished")
         self.last_used = time.monotonic()
         self._requests += 1
+        most = self._gateway.conditions.limits.assistant_turns
+        if self._asked >= most:
+            self.at_limit = True
+            self._find(f"the agent asked for more than the {most} answers of a session")
+            raise Refusal(400, f"the session has had the {most} answers that it may have", code="turn_limit")
         async with self._entry:  # which branch it is of is decided for one request at a time
             branch, asked_before = self._place(request, role)
             if asked_before is not None:

@@ -192,8 +192,8 @@ class Log:
     def episode(self, messages: Any = None, parser: Parser | str = NATIVE_FORM, *, truncated: bool = False) -> Attempt:
         """What the agent did, as an attempt that every reward scores and none executes.
 
-        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, completions whose text is
-        known as it was sampled, or what the framework of :meth:`tools` returns from a run. Each message of the
+        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, completions of which the
+        sampled text is known, or what the framework of :meth:`tools` returns from a run. Each message of the
         assistant is a turn; its calls get the outcomes that the log recorded, by their ids, else by name and
         arguments, and the order in which they ran. Without messages (and for a log without its own) every recorded
         call is a turn. ``truncated`` says that a limit cut the last message.

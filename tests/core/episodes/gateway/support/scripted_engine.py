@@ -16,7 +16,8 @@ from callwright.episodes import ChatCodec, EngineOutput
 #: Thoughts of earlier answers are left out, and calls are written anew: what a server would render is not what was
 #: sampled.
 TEMPLATE = (
-    "{% if tools %}<|im_start|>system\n# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}<|im_end|>\n{% endif %}"
+    "{% if tools %}<|im_start|>system\n# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}"
+    "<|im_end|>\n{% endif %}"
     "{% for m in messages %}<|im_start|>{{ 'user' if m.role == 'tool' else m.role }}\n"
     "{% if m.role == 'tool' %}<tool_response>\n{{ m.content }}\n</tool_response>"
     "{% elif m.role == 'assistant' %}{{ (m.content or '').split('</think>')[-1].lstrip('\\n') }}"
