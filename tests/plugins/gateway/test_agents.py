@@ -82,9 +82,7 @@ def test_what_cannot_be_is_said() -> None:
     with pytest.raises(cw.UsageError, match="cannot be read"):
         AgentSampler("python 'a", engine=ScriptedEngine(SCRIPT))
     with pytest.raises(cw.UsageError, match="keeps no token ids"):
-        from callwright.episodes import Gateway
-
-        Gateway(object())
+        cw.Gateway(object())
     pipeline = cw.Pipeline(Corpus(), "tier", "hermes")
     with pytest.raises(cw.UsageError, match="'no-such-agent' cannot be started"):
         cw.evaluate(pipeline, [TASK], AgentSampler("no-such-agent", engine=ScriptedEngine(SCRIPT)))

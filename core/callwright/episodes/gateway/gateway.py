@@ -190,14 +190,17 @@ class Gateway:
             raise MissingExtra("the gateway", "gateway", "uvicorn") from error
         import socket
 
-        listening = socket.socket()
+        # With its protocol named asyncio sends without delay: 40 ms less for each answer.
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
         except OSError as error:
             listening.close()
             raise UsageError(f"the gateway cannot listen on {host}:{port}: {error.strerror}") from error
-        self.url = f"http://{host}:{listening.getsockname()[1]}"
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{listening.getsockname()[1]}"
 
         class Guest(uvicorn.Server):
             """A server that leaves the signals of the process to whoever runs it."""
