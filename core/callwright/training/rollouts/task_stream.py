@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callwright.errors import UsageError
+from callwright.training.rollouts.draws import python_generator
 from callwright.walk.tasks import Task, depths_of
-from callwright_plugins.local_trainer.randomness import python_generator
 
 
 class TaskStream:
