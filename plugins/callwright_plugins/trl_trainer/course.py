@@ -157,7 +157,7 @@ class Course:
                 processing_class=tokenizer,
                 **more,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise DataError(f"{self.base.path} cannot be loaded as a causal language model: {error}") from error
         made.remove_callback(transformers.PrinterCallback)
         return made

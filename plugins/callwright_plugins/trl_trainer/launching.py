@@ -1,4 +1,4 @@
-"""Several processes for one run: accelerate starts them, and this one follows what they write."""
+"""Several processes for one run: a launcher starts them, and this one follows what they write."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def launch(options: Options, pipeline: Pipeline, run: Run, base: Base, reporter:
     write_atomically(folder / CONFIGURATION, json.dumps(_configuration(options, pipeline, run, base), indent=2) + "\n")
     words = _words(options, folder / CONFIGURATION)
     with (folder / LOG).open("ab") as log:
-        process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, env=_environment(), cwd=Path.cwd())
+        process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, env=_environment(options))
         try:
             _follow(process, options, run, reporter)
         finally:
@@ -59,20 +59,26 @@ def launch(options: Options, pipeline: Pipeline, run: Run, base: Base, reporter:
 
 
 def _words(options: Options, configuration: Path) -> list[str]:
-    own = ["--num_processes", str(options.processes), "--num_machines", "1", "--main_process_port", str(_free_port())]
+    """The command: accelerate's launcher, and torch's for the CPU, where accelerate would ask for MPI."""
+    count, port = str(options.processes), str(_free_port())
+    module = ["-m", "callwright_plugins.trl_trainer.worker", str(configuration)]
     if options.device == "cpu":
-        own.append("--cpu")
+        own = ["--nproc_per_node", count, "--master_addr", "127.0.0.1", "--master_port", port]
+        return [sys.executable, "-m", "torch.distributed.run", *own, *options.launch, *module]
+    own = ["--num_processes", count, "--num_machines", "1", "--main_process_port", port]
     if not any(word.startswith("--config_file") for word in options.launch):
         own += ["--mixed_precision", "no", "--dynamo_backend", "no"]  # GRPOConfig says which precision
-    if options.processes > 1 and not any(word.startswith(("--config_file", "--use_")) for word in options.launch):
-        own.append("--multi_gpu" if options.device != "cpu" else "--num_cpu_threads_per_process=1")
-    module = ["-m", "callwright_plugins.trl_trainer.worker", str(configuration)]
+        if options.processes > 1 and not any(word.startswith("--use_") for word in options.launch):
+            own.append("--multi_gpu")
     return [sys.executable, "-m", "accelerate.commands.launch", *own, *options.launch, *module]
 
 
-def _environment() -> dict[str, str]:
+def _environment(options: Options) -> dict[str, str]:
     here = os.pathsep.join(path for path in sys.path if path)
-    return {**os.environ, "PYTHONPATH": here, "TOKENIZERS_PARALLELISM": "false"}
+    fixed = {"PYTHONPATH": here, "TOKENIZERS_PARALLELISM": "false"}
+    if options.device == "cpu":
+        fixed |= {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": str(options.threads)}
+    return {**os.environ, **fixed}
 
 
 def _free_port() -> int:

@@ -68,6 +68,7 @@ def _common(options: Options, limits: TurnLimits, seed: int, folder: str) -> dic
         "disable_tqdm": True,
         "ignore_data_skip": True,
         "dataloader_pin_memory": False,
+        "ddp_find_unused_parameters": False,
         "eval_strategy": "no",
         "model_init_kwargs": {
             "dtype": options.weights,
@@ -76,6 +77,8 @@ def _common(options: Options, limits: TurnLimits, seed: int, folder: str) -> dic
     }
     if options.gradient_checkpointing:
         arguments["gradient_checkpointing_kwargs"] = {"use_reentrant": False}
+    if options.device == "cpu" and options.processes > 1:
+        arguments["ddp_backend"] = "gloo"
     vllm = options.vllm
     if vllm is not None:
         arguments |= {
