@@ -92,12 +92,14 @@ def make_base(options: Options, model: Model, pipeline: Pipeline, run: Run, repo
 
 
 def resolved(path: str) -> str:
-    """The directory of a model, of a run folder its final checkpoint; anything else as it is, for transformers.
+    """The directory of a model, of a run folder its final checkpoint; a name as it is, for transformers.
 
-    Raises :class:`callwright.errors.DataError` for a directory that holds no model.
+    Raises :class:`callwright.errors.DataError` for a directory that holds no model or is not there.
     """
     folder = Path(path)
     if not folder.is_dir():
+        if path.startswith((".", "/", "~")) or path.count("/") > 1:
+            raise DataError(f"{path} is not a directory, nor a name such as Qwen/Qwen3-0.6B that transformers resolves")
         return path
     if (folder / "checkpoints" / FINAL).is_dir():
         folder = folder / "checkpoints" / FINAL

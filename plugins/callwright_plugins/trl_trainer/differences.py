@@ -33,11 +33,13 @@ class Difference:
         return f"{self.key}: {self.given!r} in place of {self.wanted!r}; {self.why}"
 
 
-def refuse_foreign(differences: Iterable[Difference]) -> None:
-    """Raises :class:`callwright.UsageError` for the first key that cannot be followed at all."""
-    for one in differences:
-        if one.refused:
-            raise WrongOption(f"{one.key} = {one.wanted!r}: {one.why}", tuple(one.key.split(".")))
+def foreign(differences: Iterable[Difference]) -> list[UsageError]:
+    """A mistake for each key that cannot be followed at all."""
+    return [
+        WrongOption(f"{one.key} = {one.wanted!r}: {one.why}", tuple(one.key.split(".")))
+        for one in differences
+        if one.refused
+    ]
 
 
 def refuse_inexact(differences: Iterable[Difference], allowed: Collection[str]) -> None:

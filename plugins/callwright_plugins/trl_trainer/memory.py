@@ -6,17 +6,26 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from callwright.errors import CallwrightError
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.settings import longest
 
+if TYPE_CHECKING:
+    from callwright.pipeline import Pipeline
+
 _GIB: Final = 1 << 30
-#: Of a prompt, where nothing bounds it: what DepthBench's take by Qwen's tokenizer, rounded up.
-PROMPT_TOKENS: Final = 4096
+#: Of a prompt whose task cannot be looked at.
+_PROMPT_TOKENS: Final = 4096
+#: Characters a token of JSON schemas and English, at the least; tokenizers of large vocabularies have more.
+_CHARACTERS: Final = 3
+_LOOKED_AT: Final = 50
+#: TRL computes log-probabilities in tiles of so many tokens and entries of the vocabulary (its ``kernels``).
+_TILE: Final = (4096, 32768)
 #: Bytes a weight of frozen weights by their form; 4-bit ones have their scales.
 _BYTES: Final[Mapping[str, float]] = {"float32": 4.0, "bfloat16": 2.0, "8bit": 1.05, "4bit": 0.55}
 #: Bytes that an optimiser keeps for each trained weight; transformers' other names are taken for AdamW.
@@ -64,21 +73,32 @@ KNOWN: Final[Mapping[str, Shape]] = {
 }
 
 
-def plan(options: Options, model: Model, limits: TurnLimits, *, kl: bool) -> dict[str, Any]:
-    """An estimate of one GPU's memory in GiB, by part, and the formula of each.
+def prompt_tokens(pipeline: Pipeline) -> int:
+    """How long a prompt may be: the longest of some tasks to train on, at three characters a token."""
+    try:
+        tasks = pipeline.tasks(pipeline.train)
+        some = [tasks[place] for place in range(0, len(tasks), max(1, len(tasks) // _LOOKED_AT))]
+        sizes = [sum(len(message.text) for message in pipeline.messages(task)) for task in some]
+    except CallwrightError:
+        return _PROMPT_TOKENS
+    return max(sizes, default=_CHARACTERS * _PROMPT_TOKENS) // _CHARACTERS
+
+
+def plan(options: Options, model: Model, limits: TurnLimits, *, prompt: int, kl: bool) -> list[dict[str, Any]]:
+    """An estimate of one process's memory in GiB, a row for each part with its formula, and their peak.
+
+    ``prompt`` is how many tokens a prompt has at most, ``kl`` whether there is a reference.
 
     Of a model whose sizes nothing here says, there is only a word about it.
     """
     shape = shape_of(model)
     if shape is None:
-        return {
-            "estimate": None,
-            "why": f"the sizes of {model.path or 'a tiny model'} are not known before it is there",
-        }
+        named = model.path or "a tiny model"
+        return [{"key": "unknown", "why": f"the sizes of {named} are not known before its config.json is there"}]
     trained = shape.parameters if options.lora is None else shape.adapter(options.lora.rank)
-    rows = options.part // options.micro_batches
+    held_rows = options.part // options.micro_batches
     new = longest(options, limits)
-    tokens = rows * (PROMPT_TOKENS + new)
+    tokens = held_rows * (prompt + new)
     own = options.quantization if options.quantization != "none" else options.weights
     arithmetic = 2 if options.dtype == "bfloat16" else 4
     trained_bytes = 4.0 if options.lora is not None else _BYTES[options.weights]
@@ -100,29 +120,25 @@ def plan(options: Options, model: Model, limits: TurnLimits, *, kl: bool) -> dic
         ),
         "activations": (
             float(tokens * (per_token * (shape.layers if options.gradient_checkpointing else 1) + last)),
-            f"{rows} rows of {PROMPT_TOKENS} + {new} tokens"
+            f"{held_rows} rows of {prompt} + {new} tokens"
             + (", the input of each layer and one layer whole" if options.gradient_checkpointing else ", every layer"),
         ),
         "logits": (
-            float(rows * new * shape.vocabulary * 4 * 2),
-            f"{rows} x {new} tokens x {shape.vocabulary:,} entries in float32, and their gradient, where TRL does not "
-            "compute them in pieces",
+            float(min(held_rows * new, _TILE[0]) * min(shape.vocabulary, _TILE[1]) * 4 * 2),
+            f"a tile of {min(held_rows * new, _TILE[0]):,} tokens x {min(shape.vocabulary, _TILE[1]):,} entries in "
+            "float32, and its gradient; TRL never holds all of them",
         ),
         "sampling": (
-            float(sampled * (PROMPT_TOKENS + new) * cache),
+            float(sampled * (prompt + new) * cache),
             f"keys and values of {sampled} rows at once; while sampling, when there are no activations",
         ),
     }
     held = sum(parts[name][0] for name in ("weights", "adapter", "reference", "gradients", "optimizer"))
     training = parts["activations"][0] + parts["logits"][0]
-    return {
-        "estimate": True,
-        "parameters": shape.parameters,
-        "trained": trained,
-        "parts": {name: {"GiB": round(size / _GIB, 2), "formula": why} for name, (size, why) in parts.items()},
-        "peak_GiB": round((held + max(training, parts["sampling"][0])) / _GIB, 1),
-        "of": "one process, before what other processes take off (FSDP, ZeRO) and what vLLM takes",
-    }
+    peak = held + max(training, parts["sampling"][0])
+    rows = [{"key": name, "GiB": round(size / _GIB, 2), "formula": why} for name, (size, why) in parts.items()]
+    whose = "an estimate, nothing was run: of one process, before FSDP or ZeRO take anything off and vLLM takes its own"
+    return [*rows, {"key": "peak", "GiB": round(peak / _GIB, 2), "formula": whose}]
 
 
 def _activations(shape: Shape) -> int:

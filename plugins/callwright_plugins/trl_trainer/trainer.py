@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from callwright.errors import MissingExtra, UsageError
+from callwright.errors import MissingExtra, UsageError, raise_together
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
-from callwright_plugins.trl_trainer.differences import refuse_foreign, refuse_inexact
-from callwright_plugins.trl_trainer.memory import plan
+from callwright_plugins.trl_trainer.differences import foreign, refuse_inexact
+from callwright_plugins.trl_trainer.memory import plan, prompt_tokens
 from callwright_plugins.trl_trainer.options import Model, Options, refuse
 from callwright_plugins.trl_trainer.settings import Translation, translate
 
@@ -49,9 +49,10 @@ class TRLTrainer:
             found.append(loaded.error(str(error), "model", *getattr(error, "path", ())))
         if pipeline is not None and pipeline.algorithm is not None:
             try:
-                refuse_foreign(self._translated(pipeline).differences)
+                wrong = foreign(self._translated(pipeline).differences)
             except UsageError as error:
-                found.append(loaded.error(str(error), *getattr(error, "path", ("algorithm",))))
+                wrong = [error]
+            found += [loaded.error(str(one), *getattr(one, "path", ("algorithm",))) for one in wrong]
             if not found and needs_local(self.options, model):
                 try:
                     local_trainer(self.options, pipeline)
@@ -71,7 +72,7 @@ class TRLTrainer:
         keys of ``strict_except`` is not exact.
         """
         translated = self._translated(pipeline)
-        refuse_foreign(translated.differences)
+        raise_together(foreign(translated.differences))
         if strict or self.options.strict:
             refuse_inexact(translated.differences, {*strict_except, *self.options.strict_except})
         model = read_options(Model, pipeline.recipe.recipe.model, "the table [model]")
@@ -79,7 +80,13 @@ class TRLTrainer:
             "arguments": translated.arguments,
             "adapter": None if self.options.lora is None else self.options.lora.model_dump(),
             "differences": [one.to_json() for one in translated.differences],
-            "memory": plan(self.options, model, pipeline.conditions.limits, kl=translated.arguments["beta"] > 0),
+            "memory": plan(
+                self.options,
+                model,
+                pipeline.conditions.limits,
+                prompt=prompt_tokens(pipeline),
+                kl=translated.arguments["beta"] > 0,
+            ),
         }
 
     def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
@@ -91,7 +98,7 @@ class TRLTrainer:
         if (run.checkpoints / FINAL).is_dir():
             return
         translated = self._translated(pipeline)
-        refuse_foreign(translated.differences)
+        raise_together(foreign(translated.differences))
         if self.options.strict:
             refuse_inexact(translated.differences, self.options.strict_except)
         for one in translated.differences:
