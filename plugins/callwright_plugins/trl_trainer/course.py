@@ -167,7 +167,8 @@ class Course:
     def _collect(self, step: int) -> Collected:
         began = time.perf_counter()
         options = self.options
-        engine = TrainerEngine(self.trainer, options.temperature, options.sampling_rows, options.max_new_tokens)
+        longest = self.limits.turn_tokens or options.max_new_tokens
+        engine = TrainerEngine(self.trainer, options.temperature, options.sampling_rows, longest)
         self.meter.take()  # an evaluation's, which has rows of its own
         found = self.rollouts.collect(engine, step)
         self.seconds["rollouts"] = round(time.perf_counter() - began, 6)

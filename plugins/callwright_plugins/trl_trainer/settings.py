@@ -136,12 +136,13 @@ def _kept(options: Options) -> tuple[Difference, ...]:
 
 def _loss(algorithm: Algorithm) -> Translation:
     """The arguments of TRL's loss. Advantages, shaping and which groups are kept stay the algorithm's own."""
-    translate = _LOSSES.get(algorithm.name)
-    if translate is None or isinstance(algorithm, TokenLevel | ActorCritic):
+    found = _LOSSES[algorithm.name](algorithm) if algorithm.name in _LOSSES else None
+    differences = () if found is None else found.differences + _foreign(algorithm)
+    token_level = isinstance(algorithm, TokenLevel | ActorCritic) and not any(one.refused for one in differences)
+    if found is None or token_level:
         known = ", ".join(sorted(_LOSSES))
         raise UsageError(f"the trainer 'trl' has no counterpart of the algorithm {algorithm.name!r}. Known: {known}")
-    found = translate(algorithm)
-    return Translation(found.arguments, found.differences + _foreign(algorithm))
+    return Translation(found.arguments, differences)
 
 
 def _foreign(algorithm: Any) -> tuple[Difference, ...]:

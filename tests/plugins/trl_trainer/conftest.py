@@ -59,7 +59,7 @@ count = 8
 PLUGIN = '''
 import os, signal
 
-from callwright import Lazy, hookimpl
+from callwright import InfrastructureFailure, Lazy, hookimpl
 from callwright.walk.reward import Evidence, RewardComponent, RewardRecipe, Score, Term
 
 
@@ -69,17 +69,34 @@ class Variety(RewardComponent):
     name = "variety"
 
     def score(self, attempt):
-        value = len(set(attempt.completion.token_ids)) / 12
+        ids = attempt.completion.token_ids
+        value = len(set(ids)) / max(12, len(ids))
         return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
+
+
+class Patchy(Variety):
+    """The same, but it cannot be found out for completions that begin with certain tokens."""
+
+    name = "patchy"
+
+    def score(self, attempt):
+        if attempt.completion.token_ids[0] % 3 == 0:
+            raise InfrastructureFailure("the judge is away")
+        return super().score(attempt)
 
 
 def variety():
     return RewardRecipe("variety", (Term(Variety(), 1),), truncated="as_is")
 
 
+def patchy():
+    return RewardRecipe("patchy", (Term(Patchy(), 1),), truncated="as_is")
+
+
 @hookimpl
 def callwright_reward_recipes():
     yield Lazy("variety", variety)
+    yield Lazy("patchy", patchy)
 
 
 @hookimpl

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from attrs import evolve
 from safetensors.torch import load_file
 
+import callwright as cw
+from callwright.language.program import Call, Program
 from callwright.training.run_folder import Run
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import Batch, update
@@ -32,17 +35,31 @@ ALGORITHMS = {
         "algorithm.name=grpo", "algorithm.kl_weight=0.1", "algorithm.epsilon=0.02", "trainer.mini_batches=2",
         "trainer.iterations=2", "trainer.schedule=cosine", "trainer.weight_decay=0.1",
     ],
+    "masked": ["algorithm.name=grpo", "reward=patchy", "trainer.group=8"],
+    "masked-bn": ["algorithm.name=bn-grpo", "reward=patchy", "trainer.group=8", "trainer.micro_batches=4"],
+    "turns": [
+        "algorithm.name=dr-grpo", "turns.assistant_turns=3", "turns.user_turns=2", "turns.turn_tokens=40",
+        "turns.total_tokens=300", "trainer.micro_batches=1", "trainer.warm_start.steps=0",
+    ],
 }  # fmt: skip
 
 
 @pytest.fixture
 def same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the trainer ``local`` samples, ``trl`` samples after it, prompt by prompt."""
+    """What the trainer ``local`` samples, ``trl`` samples after it, prompt by prompt.
+
+    Where episodes have several turns, every second one begins with a call that executes: untrained models write none.
+    """
+    call = cw.parser("json").render(Program((Call(0, "GetTime", {}),)))
     said: dict[tuple[int, ...], list[Any]] = defaultdict(list)
     sample, generate = local_episodes.continue_contexts, TrainerEngine._generate
 
     def recorded(policy: Any, contexts: Any, *arguments: Any, **options: Any) -> Any:
-        found = sample(policy, contexts, *arguments, **options)
+        found = list(sample(policy, contexts, *arguments, **options))
+        if arguments[0][0] == 40:
+            ids = policy.completion_ids(call)
+            found = [evolve(one, ids=ids, logprobs=(-1.0,) * len(ids), truncated=False) if row % 2 else one
+                     for row, one in enumerate(found)]  # fmt: skip
         if options["temperature"]:
             for context, one in zip(contexts, found, strict=True):
                 said[tuple(context)].append((list(one.ids), list(one.logprobs)))
@@ -70,8 +87,23 @@ def test_two_steps_give_the_weights_of_the_local_trainer(name: str, train: Train
     assert max(float((found[key] - expected[key]).abs().max()) for key in expected) < 1e-5
 
     rows = [run.rows("metrics.jsonl") for run in (local, other)]
+    if name == "turns":
+        assert max(row["turns"] for row in rows[1]) > 1
+        assert sum(row["environment_tokens"] for row in rows[1]) > 0
     for one, two in zip(*rows, strict=True):
-        for key in ("reward", "reward_std", "tokens", "groups", "zero_variance", "resampling_rounds", "scores"):
+        assert (one["masked"] > 0) == name.startswith("masked")
+        for key in ("turns", "stops", "environment_tokens", "observations_cut", "retried"):
+            assert one.get(key) == two.get(key)
+        for key in (
+            "reward",
+            "masked",
+            "reward_std",
+            "tokens",
+            "groups",
+            "zero_variance",
+            "resampling_rounds",
+            "scores",
+        ):
             assert one[key] == two[key]
         for key in ("loss", "gradient_norm", "learning_rate", "entropy", "clip_fraction"):
             assert two[key] == pytest.approx(one[key], abs=2e-6, rel=1e-4)
