@@ -34,7 +34,8 @@ from callwright_plugins.trl_trainer.checkpoints import State, keep, take_up
 from callwright_plugins.trl_trainer.export import export
 from callwright_plugins.trl_trainer.generating import TrainerEngine, TrainerSampler, positions_of
 from callwright_plugins.trl_trainer.grpo import RecipeGRPOTrainer
-from callwright_plugins.trl_trainer.options import Options
+from callwright_plugins.trl_trainer.memory import plan, prompt_tokens, too_much
+from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.rollouts import Collected, Group, Rollouts, turns_of
 from callwright_plugins.trl_trainer.settings import translate
 
@@ -117,11 +118,28 @@ class Course:
         callback = Callback(self)
         trainer.add_callback(callback)
         self.watch = self._watch() if main else None
+        self._warn()
         try:
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint[0]))
-        finally:
+        except BaseException:
             self.reporter.finish()
+            raise
         export(trainer, self.base, pipeline.corpus.name, options, self.run.checkpoints)
+
+    def _warn(self) -> None:
+        """Say so where the plan of memory is larger than the GPU."""
+        if self.trainer.accelerator.device.type != "cuda":
+            return
+        planned = plan(
+            self.options,
+            Model(path=self.base.path),
+            self.limits,
+            prompt=prompt_tokens(self.pipeline),
+            kl=self.trainer.beta != 0,
+        )
+        text = too_much(planned, torch.cuda.get_device_properties(self.trainer.accelerator.device).total_memory)
+        if text is not None:
+            self.reporter.say(text)
 
     def _taken_up(self, main: bool, world: int) -> tuple[Path, State] | None:
         """The checkpoint to go on from; what was written after it is forgotten."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -139,6 +139,18 @@ def plan(options: Options, model: Model, limits: TurnLimits, *, prompt: int, kl:
     rows = [{"key": name, "GiB": round(size / _GIB, 2), "formula": why} for name, (size, why) in parts.items()]
     whose = "an estimate, nothing was run: of one process, before FSDP or ZeRO take anything off and vLLM takes its own"
     return [*rows, {"key": "peak", "GiB": round(peak / _GIB, 2), "formula": whose}]
+
+
+def too_much(planned: Sequence[Mapping[str, Any]], room: int) -> str | None:
+    """What to say where the peak of a plan is more than a device's ``room`` (bytes); ``None`` where it is not."""
+    for row in planned:
+        if row["key"] == "peak" and row["GiB"] * _GIB > room:
+            largest = max((one for one in planned if one["key"] != "peak"), key=lambda one: float(one["GiB"]))
+            return (
+                f"the plan of memory is {row['GiB']:.1f} GiB at its peak, an estimate, and this GPU has "
+                f"{room / _GIB:.1f}; the largest part is {largest['key']} ({largest['GiB']:.1f} GiB)"
+            )
+    return None
 
 
 def _activations(shape: Shape) -> int:

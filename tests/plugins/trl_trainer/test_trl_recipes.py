@@ -17,7 +17,7 @@ from callwright.recipe_file import load_recipe, parse_recipe, shipped_recipes
 from callwright.training.recipe_run import prepare
 from callwright.walk.limits import SINGLE_TURN
 from callwright_plugins.trl_trainer.generating import SeededDraws
-from callwright_plugins.trl_trainer.memory import KNOWN, plan
+from callwright_plugins.trl_trainer.memory import KNOWN, plan, too_much
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.trainer import TRLTrainer
 
@@ -121,8 +121,14 @@ def test_a_plan_of_memory_counts_the_published_weights() -> None:
     }
     assert whole["weights"] == whole["reference"] == whole["gradients"] == pytest.approx(2.22)
     assert whole["optimizer"] == pytest.approx(4.44)
+    rows = [{"key": key, "GiB": size} for key, size in whole.items()]
+    assert too_much(rows, 80 * 2**30) is None
+    said = too_much(rows, 8 * 2**30)
+    assert said is not None
+    assert "this GPU has 8.0; the largest part is" in said
     unknown = plan(Options(), Model(path="some/model"), SINGLE_TURN, prompt=100, kl=True)
     assert [row["key"] for row in unknown] == ["unknown"]
+    assert too_much(unknown, 1) is None
 
 
 def test_a_row_draws_from_its_own_seed_and_from_the_distribution() -> None:
