@@ -11,7 +11,7 @@ from torch import Tensor
 from trl import GRPOTrainer
 
 from callwright.training.algorithm import Algorithm
-from callwright.training.learning_rates import learning_rate
+from callwright.training.rollouts.learning_rates import learning_rate
 from callwright_plugins.trl_trainer.batches import MiniBatch, Row, shared_out
 from callwright_plugins.trl_trainer.options import Options
 from callwright_plugins.trl_trainer.rollouts import Collected

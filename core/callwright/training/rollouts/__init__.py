@@ -1,1 +1,1 @@
-"""What trainers that sample share: the tasks of a step, numbers drawn without state, a step in figures."""
+"""What trainers share: the tasks of a step, numbers drawn without state, a step in figures, learning rates."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from callwright.training.learning_rates import Schedule as Schedule
-from callwright.training.learning_rates import learning_rate as learning_rate
+from callwright.training.rollouts.learning_rates import Schedule as Schedule
+from callwright.training.rollouts.learning_rates import learning_rate as learning_rate
 
 
 def adamw(model: Any, weight_decay: float, betas: tuple[float, float]) -> torch.optim.AdamW:
