@@ -20,9 +20,10 @@ from transformers import AutoTokenizer, TrainerCallback
 from trl import GRPOConfig
 
 from callwright.errors import DataError, RunError, UsageError
+from callwright.machines.interrupts import postponed
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, not_finite, stopped, written
 from callwright.training.evaluation import evaluate, summarise
-from callwright.training.ledger.seals import Lengths
+from callwright.training.ledger.seals import SEAL, Lengths
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import described, zero_variance
@@ -34,6 +35,7 @@ from callwright_plugins.trl_trainer.checkpoints import State, keep, take_up
 from callwright_plugins.trl_trainer.export import export
 from callwright_plugins.trl_trainer.generating import TrainerEngine, TrainerSampler, positions_of
 from callwright_plugins.trl_trainer.grpo import RecipeGRPOTrainer
+from callwright_plugins.trl_trainer.last_step import LastStep
 from callwright_plugins.trl_trainer.memory import plan, prompt_tokens, too_much
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.rollouts import Collected, Group, Rollouts, turns_of
@@ -63,6 +65,7 @@ class Course:
         self.counts = dict.fromkeys(FILES, 0)
         self.lengths = Lengths(run.path, FILES)
         self.seconds: dict[str, float] = {}
+        self.last = LastStep()
         self.meter = Meter(pipeline.reward)
 
     def go(self) -> None:
@@ -114,17 +117,32 @@ class Course:
             accelerator=trainer.accelerator,
             pool=pool,
         )
-        trainer.collect = self._collect
+        trainer.collect, trainer.changing = self._collect, self.last.changing
         callback = Callback(self)
         trainer.add_callback(callback)
         self.watch = self._watch() if main else None
         self._warn()
         try:
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint[0]))
-        except BaseException:
+        except BaseException as error:
+            self.last.close()
             self.reporter.finish()
+            if isinstance(error, KeyboardInterrupt):
+                self._save_stopped()
             raise
         export(trainer, self.base, pipeline.corpus.name, options, self.run.checkpoints)
+
+    def _save_stopped(self) -> None:
+        """The checkpoint of the last completed step, of a run in one process that is stopped while it samples."""
+        state, updates = self.trainer.state, self.options.updates
+        folder = self.run.checkpoints / f"checkpoint-{state.global_step}"
+        if not self.last.whole or not state.global_step or state.global_step % updates or (folder / SEAL).is_file():
+            return
+        if self.options.processes == 1:
+            with postponed():
+                self.last.restore()
+                self.trainer._save_checkpoint(self.trainer.model, None)
+                self.checkpointed(state.global_step)
 
     def _warn(self) -> None:
         """Say so where the plan of memory is larger than the GPU."""
@@ -233,6 +251,7 @@ class Course:
             shown = {"reward": row["reward"], "answered": row["answered"]}
             self.reporter.advance(**{name: value for name, value in shown.items() if value is not None})
         stop, fine = self._agreed((stop, fine))
+        self.last.reached()
         if stop is not None:
             raise RunError(stopped(step, stop))
         return fine

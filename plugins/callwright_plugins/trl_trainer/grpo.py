@@ -41,6 +41,8 @@ class RecipeGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     #: Gives the rollouts of a step (from 0). Set before training.
     collect: Callable[[int], Collected]
+    #: Told when the rollouts of a step are there, and its optimiser steps begin.
+    changing: Callable[[], object]
     options: Options
     algorithm: Algorithm
 
@@ -66,6 +68,7 @@ class RecipeGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         place = self._step % (per_mini * minis * self.options.iterations)
         if place == 0 or self._buffered_inputs is None:
             self._buffered_inputs = self._slices(self._generate_and_score_completions(generation_batch))
+            self.changing()
         found: dict[str, Any] = self._buffered_inputs[place % (per_mini * minis)]
         return found
 

@@ -69,6 +69,9 @@ class Variety(RewardComponent):
     name = "variety"
 
     def score(self, attempt):
+        progress = attempt.conditions.progress
+        if progress is not None and str(progress.step) == os.environ.get("STOPPED_AT"):
+            raise KeyboardInterrupt
         ids = attempt.completion.token_ids
         value = len(set(ids)) / max(12, len(ids))
         return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))

@@ -62,6 +62,21 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
         assert (again.path / name).read_bytes() == (whole.path / name).read_bytes(), name
 
 
+def test_a_run_that_is_stopped_while_it_samples_keeps_its_last_step(
+    train: Train, whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        patched.setenv("STOPPED_AT", "3")  # counted from 0: after three steps
+        with pytest.raises(KeyboardInterrupt):
+            train(folder, *LONGER)
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["checkpoint-2", "checkpoint-3"]
+    assert json.loads((folder / "checkpoints" / "checkpoint-3" / "callwright.json").read_text())["step"] == 3
+    again = train(folder, *LONGER)
+    for name in WRITTEN:
+        assert (again.path / name).read_bytes() == (whole.path / name).read_bytes(), name
+
+
 def test_a_half_written_checkpoint_is_not_taken_and_a_damaged_one_is_set_aside(
     train: Train, whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
