@@ -10,10 +10,9 @@ from callwright.errors import MissingExtra, UsageError, raise_together
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
-from callwright_plugins.trl_trainer.differences import foreign, refuse_inexact
 from callwright_plugins.trl_trainer.memory import plan, prompt_tokens
 from callwright_plugins.trl_trainer.options import Model, Options, refuse
-from callwright_plugins.trl_trainer.settings import Translation, translate
+from callwright_plugins.trl_trainer.settings import Translation, foreign, refuse_inexact, translate
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
