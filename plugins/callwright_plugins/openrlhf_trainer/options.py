@@ -109,6 +109,7 @@ class Options(OptionTable):
     ray_address: str | None = Field(default=None, description="A running Ray cluster (RAY_ADDRESS); else a local one.")
     environment: dict[str, str] = Field(default_factory=dict, description="Further environment variables.")
     strict: bool = Field(default=False, description="Refuse what OpenRLHF cannot do exactly as the recipe says.")
+    strict_except: list[str] = Field(default_factory=list, description="Keys that strict lets pass all the same.")
     critic: CriticOptions = Field(default_factory=CriticOptions)
 
     @model_validator(mode="after")
