@@ -24,6 +24,7 @@ from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.replaying import Replay, replay
 from callwright.walk.tasks import Answer, Task
@@ -191,10 +192,11 @@ class Log:
     def episode(self, messages: Any = None, parser: Parser | str = NATIVE_FORM, *, truncated: bool = False) -> Attempt:
         """What the agent did, as an attempt that every reward scores and none executes.
 
-        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, or what the framework of
-        :meth:`tools` returns from a run. Each message of the assistant is a turn; its calls get the outcomes that the
-        log recorded, by their ids, else by name and arguments, and the order in which they ran. Without messages (and
-        for a log without its own) every recorded call is a turn. ``truncated`` says that a limit cut the last message.
+        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, completions of which the
+        sampled text is known, or what the framework of :meth:`tools` returns from a run. Each message of the
+        assistant is a turn; its calls get the outcomes that the log recorded, by their ids, else by name and
+        arguments, and the order in which they ran. Without messages (and for a log without its own) every recorded
+        call is a turn. ``truncated`` says that a limit cut the last message.
 
         A call of which the log knows nothing has the outcome ``unknown``, so that rewards that need it abstain. A call
         that ran although no message asks for it masks the attempt: something else than the model changed the world.
@@ -228,7 +230,7 @@ class Log:
             messages = self.messages
         elif self._framework is not None and not _is_wire(messages):
             messages = self._framework.messages(messages)
-        read = [Message.from_openai(one) for one in messages]
+        read = [one if isinstance(one, Completion) else Message.from_openai(one) for one in messages]
         return match(self.task, form, read, self._calls, truncated)
 
     def _form(self, parser: Parser | str) -> Parser:
@@ -242,7 +244,9 @@ class Log:
 
 def _is_wire(messages: Any) -> bool:
     """Whether these are messages that need no framework to be read."""
-    return isinstance(messages, list | tuple) and all(isinstance(one, Message | Mapping) for one in messages)
+    return isinstance(messages, list | tuple) and all(
+        isinstance(one, Message | Completion | Mapping) for one in messages
+    )
 
 
 def _task_of(given: Any, scenario: str, seed: int) -> Task:
