@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 import uuid
-from pathlib import Path
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, InMemoryMetricReader, MetricExportResult
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from callwright.training import Run, Step
 from callwright_plugins.trackers.options import maybe_text, text, truth
+from callwright_plugins.trackers.otel_exporters import Exporters, to_collector, to_file
 
 _NO_NAME: Final = re.compile(r"[^\w.-]", re.ASCII)
 
@@ -52,21 +50,16 @@ class OpenTelemetry:
         """Signals of a new ``service.instance.id``, or of this one."""
         made = known or str(uuid.uuid4())
         about = {"service.name": self.service, "service.instance.id": made, "callwright.run": run.path.name}
-        if self.offline:
-            (run.path / "trackers").mkdir(exist_ok=True)
-            return Signals(made, about, *_to_file(run.path / "trackers" / "otel.jsonl"))
-        base = self.endpoint and self.endpoint.rstrip("/")
-        at = {name: f"{base}/v1/{name}" if base else None for name in ("metrics", "traces")}
-        return Signals(made, about, OTLPMetricExporter(at["metrics"]), OTLPSpanExporter(at["traces"]))
+        out = to_file(run.path / "trackers" / "otel.jsonl") if self.offline else to_collector(self.endpoint)
+        return Signals(made, about, out)
 
 
 class Signals:
     """The signals of a run. They are exported here, step by step, so that what cannot be is known."""
 
-    def __init__(self, instance: str, about: dict[str, Any], metrics: Any, spans: Any, file: Any = None) -> None:
-        self.id, self._file = instance, file
+    def __init__(self, instance: str, about: dict[str, Any], out: Exporters) -> None:
+        self.id, self._out = instance, out
         resource = Resource.create(about)
-        self._metrics, self._spans = metrics, spans
         self._reader, self._ended = InMemoryMetricReader(), InMemorySpanExporter()
         self._meters = MeterProvider([self._reader], resource, shutdown_on_exit=False)
         self._meter = self._meters.get_meter("callwright")
@@ -76,7 +69,7 @@ class Signals:
         self._gauges: dict[str, Any] = {}
 
     def send(self, step: Step) -> None:
-        """Export it. Raises ``ConnectionError`` where the collector does not take it."""
+        """Export it. Raises ``ConnectionError`` where it is not taken."""
         for name, value in {"step": step.number, **step.figures}.items():
             called = "callwright." + _NO_NAME.sub("_", name.replace("/", "."))
             gauge = self._gauges.get(called) or self._gauges.setdefault(called, self._meter.create_gauge(called))
@@ -85,25 +78,10 @@ class Signals:
             for rollout in step.rollouts:
                 known = {name: cell for name, cell in rollout.items() if cell is not None}
                 self._tracer.start_span("callwright.rollout", attributes=known).end()
-        measured, spans = self._reader.get_metrics_data(), self._ended.get_finished_spans()
+        ended = self._ended.get_finished_spans()
         self._ended.clear()
-        if self._metrics.export(measured) is not MetricExportResult.SUCCESS:
-            raise ConnectionError("the collector did not take the metrics")
-        if self._spans.export(spans) is not SpanExportResult.SUCCESS:
-            raise ConnectionError("the collector did not take the spans")
+        self._out.export(self._reader.get_metrics_data(), ended)
 
     def close(self, completed: bool) -> None:
-        """Let go of the connections."""
-        self._metrics.shutdown()
-        self._spans.shutdown()
-        if self._file is not None:
-            self._file.close()
-
-
-def _to_file(path: Path) -> tuple[Any, Any, Any]:
-    out = path.open("a", encoding="utf-8")
-    return (
-        ConsoleMetricExporter(out, formatter=lambda data: data.to_json(indent=None) + "\n"),
-        ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(indent=None) + "\n"),
-        out,
-    )
+        """Let go of the connections, or of the file."""
+        self._out.close()

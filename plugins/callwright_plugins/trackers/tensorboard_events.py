@@ -55,7 +55,7 @@ class EventFiles:
             self.add(step.number, scalar_pb(name, value))
         if step.rollouts:
             rows = [[_code(cell) for cell in rollout.values()] for rollout in step.rollouts]
-            self.add(step.number, text_pb("rollouts", np.array([list(step.rollouts[0]), *rows], dtype=object)))
+            self.add(step.number, text_pb("rollouts/table", np.array([list(step.rollouts[0]), *rows], dtype=object)))
         self._writer.flush()
 
     def close(self, completed: bool) -> None:

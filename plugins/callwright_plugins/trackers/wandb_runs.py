@@ -85,7 +85,7 @@ class WandBRun:
         row: dict[str, Any] = {"step": step.number, **step.figures}
         if step.rollouts:
             cells = [list(rollout.values()) for rollout in step.rollouts]
-            row["rollouts"] = wandb.Table(columns=list(step.rollouts[0]), data=cells, allow_mixed_types=True)
+            row["rollouts/table"] = wandb.Table(columns=list(step.rollouts[0]), data=cells, allow_mixed_types=True)
         self._run.log(row)
 
     def close(self, completed: bool) -> None:
