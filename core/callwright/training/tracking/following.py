@@ -122,11 +122,14 @@ class _Follower:
             self._woken.wait()
             self._woken.clear()
             ended = self._ended  # asked before the folder is read, so that nothing is missed
+            before = marks.to_json()
             if steps := news.read():
-                shown = shown or self._tracker.follow(self._run, known)
+                if shown is None:
+                    shown = self._tracker.follow(self._run, known)
+                    place.write(shown.id, before)  # whatever ends the process from here on, there is one run
                 for step in steps:
                     shown.send(step)
-                place.write(shown.id, marks)
+                place.write(shown.id, marks.to_json())
             if ended is not None:
                 if shown is not None:
                     shown.close(ended)
@@ -158,7 +161,6 @@ class _Place:
                 "run is begun there"
             ) from error
 
-    def write(self, known: str, marks: Marks) -> None:
+    def write(self, known: str, marks: Mapping[str, Any]) -> None:
         self._folder.path.mkdir(exist_ok=True)
-        kept: Mapping[str, Any] = {"id": known, **marks.to_json()}
-        self._folder.write_json(self._file, kept)
+        self._folder.write_json(self._file, {"id": known, **marks})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import threading
 from collections.abc import Callable
@@ -132,7 +133,8 @@ def test_a_tracker_that_fails_is_named_once_and_left_out(run: Run, registry: Reg
     assert type(error).__name__ in said["reason"]
     assert "abcdef123" not in said["reason"]
     assert numbers(good.sent["good-1"]) == [1, 2, 3]
-    assert not (run.path / "trackers" / "bad.json").exists()
+    kept = json.loads((run.path / "trackers" / "bad.json").read_text(encoding="utf-8"))
+    assert kept == {"id": "bad-1", "steps": {}, "evaluations": []}
 
 
 def test_the_next_start_tries_again_from_where_it_was(run: Run, registry: Registry) -> None:
