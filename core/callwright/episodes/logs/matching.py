@@ -92,7 +92,8 @@ class _Matching:
         first = min(ran, key=lambda one: one.number, default=None)
         order = _order(found)
         if order != list(range(len(found))):
-            self.findings.append(f"{_named(part.calls)} ran in the order {_named([part.calls[at] for at in order])}")
+            written = f"{_named(part.calls)} were written in this order, and ran in the order"
+            self.findings.append(f"{written} {', '.join(str(at + 1) for at in order)}")
         return told_turn(
             part,
             [self._outcome(call, one) for call, one in pairs],
