@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from callwright.errors import DataError
+from callwright.errors import CallwrightError, DataError
 from callwright.hookspecs import hookimpl
 from callwright.machines.redaction import redacted
 from callwright.recipe_parts import create_part
@@ -111,7 +111,7 @@ class _Follower:
         try:
             self._send_all()
         except (Exception, SystemExit) as error:  # somebody else's program and its network: nothing of it is ours
-            self._leave_out(f"{type(error).__name__}: {error}")
+            self._leave_out(str(error) if isinstance(error, CallwrightError) else f"{type(error).__name__}: {error}")
 
     def _send_all(self) -> None:
         place = _Place(self._run.path / FOLDER, self._tracker.name)
@@ -129,6 +129,8 @@ class _Follower:
                     place.write(shown.id, before)  # whatever ends the process from here on, there is one run
                 for step in steps:
                     shown.send(step)
+                    if self._left_out:  # the run is over, and its folder may be another process' by now
+                        return
                 place.write(shown.id, marks.to_json())
             if ended is not None:
                 if shown is not None:

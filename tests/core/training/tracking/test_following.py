@@ -164,6 +164,11 @@ def test_training_waits_for_no_tracker(run: Run, registry: Registry, monkeypatch
         assert "it was not done" in said["reason"]
     finally:
         let_go.set()
+    for thread in threading.enumerate():
+        if thread.name == "tracker slow":
+            thread.join(30)
+    kept = json.loads((run.path / "trackers" / "slow.json").read_text(encoding="utf-8"))
+    assert kept["steps"] == {}  # it writes nothing any more
 
 
 def test_a_broken_note_names_its_file(run: Run, registry: Registry) -> None:
