@@ -5,6 +5,7 @@ A :class:`Registry` is a plain object. Two of them live side by side in one proc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -53,6 +54,7 @@ KINDS: Final[Mapping[str, str]] = {
     "teacher": "callwright_teachers",
     "user": "callwright_users",
     "model check": "callwright_model_checks",
+    "tracker": "callwright_trackers",
     "framework": "callwright_frameworks",
     "log format": "callwright_log_formats",
     "command": "callwright_commands",
@@ -162,6 +164,18 @@ class Registry:
         """Whether any plugin implements this event hook. Checked before an event is fired, so silence is free."""
         implementations = getattr(self._manager.hook, event).get_hookimpls()
         return len(implementations) > (1 if event == "callwright_tool_call" else 0)
+
+    @contextlib.contextmanager
+    def hearing(self, listener: object) -> Iterator[None]:
+        """Let an object of this process hear events until the end of the block.
+
+        It is no plugin: it registers nothing, is in no list, and no other process is asked to have it.
+        """
+        self._manager.register(listener)
+        try:
+            yield
+        finally:
+            self._manager.unregister(listener)
 
     def trace(self, write: Callable[[str], object]) -> None:
         """Report every hook call and its result, one line each, to ``write``: registration from now on, and events."""

@@ -19,13 +19,14 @@ _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)
 class Reach:
     """Something outside of this process that a component would use with certain options.
 
-    ``kind``: ``process`` (starts a program), ``secret`` (sends an environment variable to a host) or ``code`` (runs
-    code of a folder or a package that options name). ``what`` says it exactly, as the end of a sentence such as
-    ``"starts: sh -c ls"``. ``options`` are those that decide it: where the user gave all of them that are given, nobody
-    else asked for it (``name`` stands for the choice of the component). ``dry_run`` says that a dry run does it too.
+    ``kind``: ``process`` (starts a program), ``secret`` (sends an environment variable to a host), ``data`` (sends a
+    run's figures and rollouts to a host) or ``code`` (runs code of a folder or a package that options name). ``what``
+    says it exactly, as the end of a sentence such as ``"starts: sh -c ls"``. ``options`` are those that decide it:
+    where the user gave all of them that are given, nobody else asked for it (``name`` stands for the choice of the
+    component). ``dry_run`` says that a dry run does it too.
     """
 
-    kind: Literal["process", "secret", "code"]
+    kind: Literal["process", "secret", "data", "code"]
     what: str
     options: tuple[str, ...]
     dry_run: bool = False

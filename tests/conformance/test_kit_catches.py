@@ -1924,6 +1924,59 @@ def command_without_help() -> Any:
     return click.Command("quiet")
 
 
+# Trackers -------------------------------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """A sound tracker, to be broken in one place at a time."""
+
+    name = "shelf"
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def follow(self, run: Any, known: str | None) -> Any:
+        self.made += 1
+        return SimpleNamespace(id=known or f"run-{self.made}", send=lambda step: None, close=lambda completed: None)
+
+
+@case("tracker", "check_tracker", "lacks follow")
+def tracker_that_lacks_a_member() -> Any:
+    return SimpleNamespace(name="nothing")
+
+
+@case("tracker", "check_follow", "id must be a text that is not empty")
+class NoId(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        return SimpleNamespace(id="", send=lambda step: None, close=lambda completed: None)
+
+
+@case("tracker", "check_follow", "raised UnicodeEncodeError")
+class AsciiOnly(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        made = super().follow(run, known)
+        made.send = lambda step: [str(cell).encode("ascii") for row in step.rollouts for cell in row.values()]
+        return made
+
+
+@case("tracker", "check_follow", "raised IndexError")
+class WantsRollouts(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        made = super().follow(run, known)
+        made.send = lambda step: step.rollouts[0]
+        return made
+
+
+@case("tracker", "check_goes_on", "it was to go on with 'run-1', and its id is 'run-2'")
+class BeginsAnew(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        return super().follow(run, None)
+
+
+def test_a_sound_tracker_conforms() -> None:
+    assert check_component("tracker", Shelf()) == ()
+
+
 class Frame:
     """A sound adapter to a framework without agents, to be broken in one place at a time."""
 

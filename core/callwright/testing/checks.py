@@ -34,6 +34,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "teacher": "callwright.testing.services.teachers:TEACHER_CHECKS",
     "user": "callwright.testing.services.users:USER_CHECKS",
     "model check": "callwright.testing.others:MODEL_CHECK_CHECKS",
+    "tracker": "callwright.testing.services.trackers:TRACKER_CHECKS",
     "framework": "callwright.testing.services.logs:FRAMEWORK_CHECKS",
     "log format": "callwright.testing.services.logs:LOG_FORMAT_CHECKS",
     "command": "callwright.testing.others:COMMAND_CHECKS",
