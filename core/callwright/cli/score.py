@@ -79,14 +79,6 @@ Part = TypeVar("Part")
     show_default=True,
     help="Whose evidence OUT gets: of all terms, of those that lost points themselves, or of none (empty lists).",
 )
-@click.option(
-    "--format",
-    "form",
-    type=ComponentName("log format"),
-    metavar="NAME",
-    help="IN is a log of another stack in this format (openai, otel, …); nothing of it is executed.",
-)
-@click.option("--tools", metavar="FILE", help="With --format: the tools that were offered, where IN does not say it.")
 @options.seed_option
 @options.executor_options
 @options.stuck_after_option(STUCK_AFTER)
@@ -108,8 +100,6 @@ def score(
     output: str | None,
     overwrite: bool,
     evidence: EvidenceKept,
-    form: str | None,
-    tools: str | None,
     seed: int,
     workers: int,
     executor: str,
@@ -127,8 +117,6 @@ def score(
     that cannot be scored is reported on stderr with its line and left out; the exit status is then 1. Without -o a
     summary is printed.
 
-    With --format (or --tools) IN is a log of another stack, whose calls have happened: see callwright import.
-
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.
 
@@ -139,9 +127,6 @@ def score(
     OUT.ledger.json keeps how far it has come. A finished OUT, and one of another command, are only replaced with
     --overwrite.
     """
-    if form is not None or tools is not None:
-        _score_log(app, source, form, tools, reward, output, overwrite, corpus)
-        return
     keys = options.corpus_keys(data, corpus_options)
     if corpus is None and keys:
         raise click.UsageError("--data and --corpus-option are a corpus' options: name it with --corpus")
@@ -496,26 +481,3 @@ def _draw(tally: Tally, title: str) -> None:
         stages.add_row("nowhere" if stage == "done" else stage, f"{count:,}", percent(count / tally.counted))
     console.print(stages)
     console.print(tally.sentence())
-
-
-def _score_log(
-    app: App,
-    source: str,
-    form: str | None,
-    tools: str | None,
-    reward: str,
-    output: str | None,
-    overwrite: bool,
-    corpus: str | None,
-) -> None:
-    """Score the logs of a file, as ``callwright import --as rewards`` does."""
-    if corpus is not None:
-        raise click.UsageError("--format and --tools are for logs of other stacks, which are of no corpus")
-    command: click.Command = app.registry.create("command", "import")
-    words = [source, "--reward", reward]
-    for name, value in (("--format", form), ("--tools", tools), ("-o", output)):
-        words += [name, value] if value is not None else []
-    words += ["--as", "rewards"] if output is not None else []
-    words += ["--overwrite"] if overwrite else []
-    with command.make_context("import", words, parent=click.get_current_context()) as ctx:
-        command.invoke(ctx)

@@ -15,8 +15,6 @@ from callwright.episodes.logs.kinds import Framework as Framework
 from callwright.episodes.logs.kinds import LogFormat as LogFormat
 from callwright.episodes.logs.log import Log as Log
 from callwright.episodes.logs.logged import Logged as Logged
-from callwright.episodes.logs.reading import read_log as read_log
-from callwright.episodes.logs.reading import write_logs as write_logs
 from callwright.episodes.logs.world import UnknownWorld as UnknownWorld
 from callwright.episodes.sampling import ContinuesOneByOne as ContinuesOneByOne
 from callwright.episodes.sampling import ConversesConcurrently as ConversesConcurrently

@@ -73,7 +73,6 @@ class Log:
         self._framework: Framework | None = None
         self._turn: str | None = None
         self._goal: Any = UNASKED
-        self._masked: str | None = None
         self._closed = False
 
     @classmethod
@@ -84,17 +83,15 @@ class Log:
         messages: Iterable[Message] = (),
         *,
         findings: Iterable[str] = (),
-        masked: str | None = None,
         registry: Registry | None = None,
     ) -> Log:
         """A log of what happened elsewhere. It has no session: :meth:`call` refuses.
 
-        ``findings`` are what its reader could not know or had to leave out, in words; ``masked`` is why nothing of it
-        may become a number.
+        ``findings`` are what its reader could not know or had to leave out, in words.
         """
         made = cls(task, registry=registry)
         made._calls, made.messages, made._closed = list(calls), tuple(messages), True
-        made._findings, made._masked = list(findings), masked
+        made._findings = list(findings)
         return made
 
     # Live --------------------------------------------------------------------------------------------------------
@@ -188,11 +185,6 @@ class Log:
         return tuple(self._calls)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was noticed while it was recorded or read, apart from what its messages say (:meth:`findings`)."""
-        return tuple(self._findings)
-
-    @property
     def is_live(self) -> bool:
         """Whether calls can follow."""
         return not self._closed
@@ -212,7 +204,7 @@ class Log:
         """
         form = self._form(parser)
         matched = self._matched(messages, form, truncated)
-        masked = self._masked or matched.unasked
+        masked = matched.unasked
         if GOAL in self.task.facts and not self._closed and self._execution is not None and self._calls:
             self._goal = goal_after(self._execution.look, self.task)
         return Attempt.told(self.task, form, matched.turns, self.conditions, masked=masked, goal=self._goal)
