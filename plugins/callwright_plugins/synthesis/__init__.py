@@ -19,6 +19,9 @@ def callwright_commands() -> Iterable[Lazy]:
     """The commands beside ``callwright synthesize RECIPE``."""
     yield Lazy("synthesize check", f"{_HERE}.check_command:check_", "all gates on the tasks of a file")
     yield Lazy(
+        "synthesize compare", f"{_HERE}.compare_command:compare_", "the same plans in the words of several teachers"
+    )
+    yield Lazy(
         "synthesize difficulty",
         f"{_HERE}.difficulty_command:difficulty_",
         "how often a solver solves each task; harder ones in the place of those that are too easy",

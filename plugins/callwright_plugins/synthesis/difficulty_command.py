@@ -244,7 +244,7 @@ def _settle(folder: Path, path: Path, params: Mapping[str, Any]) -> None:
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write(
