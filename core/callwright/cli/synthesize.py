@@ -88,8 +88,8 @@ def synthesize(
     if teacher is None and teacher_options:
         raise click.UsageError("--teacher-option is for a --teacher")
     if teacher is not None:
-        named = {"name": teacher, **options.key_values(teacher_options, "--teacher-option")}
-        overrides = (*overrides, f"synthesis.teacher={toml_value(named)}")
+        stated = {"name": teacher, **options.key_values(teacher_options, "--teacher-option")}
+        overrides = (*overrides, f"synthesis.teacher={toml_value(stated)}")
     loaded = load_synthesis(recipe, overrides)
     table = loaded.table
     if table.teacher is None and (replay or replies or max_cost is not None):

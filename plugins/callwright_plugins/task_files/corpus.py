@@ -33,7 +33,8 @@ class TasksCorpus(Corpus):
     that holds no tasks, or whose environments are not as they were.
 
     ``pass_from`` and ``pass_to``: only tasks whose measured pass@1 (``facts.difficulty``) is at least, and at most,
-    that. With either of them a task that nobody measured is left out, and a file of which nothing is left is refused.
+    that, in each split of which somebody measured tasks. There a task that nobody measured is left out; a file of which
+    no measured task is left is refused.
     """
 
     def __init__(
@@ -107,16 +108,23 @@ class TasksCorpus(Corpus):
 
 
 def _in_band(file: TaskFile, low: float | None, high: float | None) -> Mapping[str, Sequence[Task]]:
-    """The splits of a file with the tasks of some difficulty; a split of which nothing is left is none."""
+    """The splits of a file with the tasks of some difficulty. One that nobody measured stays as it is, and one of which
+    nothing is left is none.
+    """
     band = Band(0.0 if low is None else low, 1.0 if high is None else high)
-    places = frozenset(band.places(file.row(place) for place in range(len(file))))
-    if not places:
+    known = frozenset(Band().places(map(file.row, range(len(file)))))
+    chosen = frozenset(place for place in known if band.places([file.row(place)]))
+    found: dict[str, Sequence[Task]] = {}
+    for name, part in file.splits.items():
+        left = part.only(chosen) if len(part.only(known)) else part
+        if len(left):
+            found[name] = left
+    if not chosen:
         raise DataError(
             f"{file.path} holds no task with pass@1 from {band.low:g} to {band.high:g}; callwright synthesize "
-            "difficulty measures tasks, and callwright tasks show says what was found"
+            "difficulty measures tasks, and the page of its folder says what was found"
         )
-    splits = {name: part.only(places) for name, part in file.splits.items()}
-    return {name: part for name, part in splits.items() if len(part)}
+    return found
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:

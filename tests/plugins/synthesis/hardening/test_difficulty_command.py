@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner, Result
 
 import callwright as cw
@@ -130,6 +131,17 @@ def test_the_corpus_takes_a_band_and_everything_sees_only_that(measured: Path, t
     assert [task.id for task in cw.read_tasks(out)] == wanted
     recipe = {"corpus": {"name": "tasks", "file": str(file), "pass_to": 0.9, "train": "train", "evaluation": "train"}}
     assert len(open_pipeline(recipe).tasks("train")) == len(wanted)
+
+
+def test_a_split_that_nobody_measured_stays_whole(measured: Path, tmp_path: Path) -> None:
+    tasks = list(cw.read_tasks(measured / "tasks.jsonl"))
+    bare = [
+        evolve(one, id=f"v{n}", split="validation", facts={k: v for k, v in one.facts.items() if k != "difficulty"})
+        for n, one in enumerate(tasks[:4])
+    ]
+    cw.write_tasks(tmp_path / "both.jsonl", [*tasks, *bare])
+    corpus = cw.corpus("tasks", file=str(tmp_path / "both.jsonl"), pass_to=0.9)
+    assert corpus.splits == {"train": sum(one.depth > 5 for one in tasks), "validation": 4}
 
 
 def test_bands_that_hold_nothing_or_are_none_are_refused(here: Path, measured: Path) -> None:
