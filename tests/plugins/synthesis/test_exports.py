@@ -1,4 +1,4 @@
-"""What leaves a synthesis: its file of tasks in the forms and bridges that trainers read, each by the package itself."""
+"""What leaves a synthesis: its file of tasks in the forms and bridges of trainers, each read by the package itself."""
 
 from __future__ import annotations
 

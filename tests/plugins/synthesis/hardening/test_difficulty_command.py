@@ -18,6 +18,7 @@ from callwright.commands.app import App
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import open_pipeline
 from callwright.plugins import Lazy
+from callwright.testing import check_component
 from callwright.training.verdicts import groups_of
 from callwright.walk.completion import Completion
 from callwright.walk.sampling import SamplingRequest
@@ -123,6 +124,7 @@ def test_the_corpus_takes_a_band_and_everything_sees_only_that(measured: Path, t
     again = pickle.loads(pickle.dumps(hard))
     assert [task.id for task in again["train"]] == wanted
     assert [task.id for task in pickle.loads(pickle.dumps(hard["train"]))] == wanted
+    check_component("corpus", hard, again=cw.corpus("tasks", file=str(file), pass_from=0.1, pass_to=0.9))
     compact = cw.corpus("compact-tasks", file=str(file), pass_to=0.9)
     assert compact.splits == hard.splits
     out = tmp_path / "hard.parquet"
