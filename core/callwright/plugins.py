@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
 from attrs import evolve, frozen
@@ -35,6 +35,9 @@ from callwright.hook_versions import misfit
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
 from callwright.registration import Lazy as Lazy
+
+if TYPE_CHECKING:
+    from callwright.options import OptionTable
 
 GROUP: Final = "callwright"
 
@@ -375,12 +378,22 @@ class Registry:
         key = (kind, name)
         if not options and key in self._made:
             return self._made[key]
+        if kind == "command":
+            return spec.load()
+        merged = {**spec.options, **options}
+        declared = None
+        if spec.takes is not None:
+            from callwright.option_listing import option_table
+
+            declared = option_table(spec)
+        theirs: Iterable[str] = ()
+        if declared is not None:  # read before the component's module is imported, which may be a heavy one
+            theirs = declared.model_fields
+            merged = _read(declared, kind, name, merged)
         factory = spec.load()
         made: Any
-        if kind == "command":
-            return factory
-        merged = {**spec.options, **options}
-        theirs = _parameters(factory) if kind in OF_THE_CORE else ()
+        if declared is None and kind in OF_THE_CORE:
+            theirs = _parameters(factory)
         own = {
             option: merged.pop(option)
             for option in OF_THE_CORE.get(kind, ())
@@ -393,7 +406,8 @@ class Registry:
         else:
             if kind == "environment":
                 merged = self._with_toolsets(merged)
-            _check_options(kind, name, factory, merged)
+            if declared is None:
+                _check_options(kind, name, factory, merged)
             if "registry" in _parameters(factory):
                 merged["registry"] = self
             try:
@@ -449,6 +463,16 @@ def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(factory).parameters
     except (TypeError, ValueError):
         return {}
+
+
+def _read(table: type[OptionTable], kind: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as their table reads them; the core's own stay as they are."""
+    from callwright.options import read_options
+
+    core = {key for key in OF_THE_CORE.get(kind, ()) if key not in table.model_fields}
+    theirs = {key: value for key, value in options.items() if key not in core}
+    read = read_options(table, theirs, f"the {kind} {name!r}")
+    return {key: getattr(read, key) if key in read.model_fields_set else value for key, value in options.items()}
 
 
 def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any]) -> None:
