@@ -41,6 +41,20 @@ def callwright_algorithms() -> Iterable[Lazy]:
         extra="train",
     )
     yield Lazy(
+        "gspo",
+        f"{package}.gspo:GSPO",
+        summary="GSPO: the ratio of a whole response, length taken out, clipped as one (Zheng et al. 2025)",
+        takes=f"{package}.option_tables:GSPOOptions",
+        extra="train",
+    )
+    yield Lazy(
+        "cispo",
+        f"{package}.cispo:CISPO",
+        summary="CISPO: the weight of a token is clipped and not its gradient, token-level loss (MiniMax-M1, 2025)",
+        takes=f"{package}.option_tables:CISPOOptions",
+        extra="train",
+    )
+    yield Lazy(
         "rloo",
         f"{package}.rloo:RLOO",
         summary="RLOO: leave-one-out baseline, whole completions as actions, KL in the reward (Ahmadian et al. 2024)",

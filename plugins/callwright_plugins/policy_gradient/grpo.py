@@ -106,7 +106,7 @@ class GRPO(PlacesKL):
             kl_estimator=estimator(self),
             unbiased_kl=self.unbiased_kl,
             entropy_weight=self.entropy_weight,
-            whole_responses=self.ratio == "response",
+            ratio_of=self.ratio,
         )
         lengths = term.active.sum(1)  # |o_i|, [N]
         sequence_loss = term.loss.sum(1) / lengths.clamp(min=1)

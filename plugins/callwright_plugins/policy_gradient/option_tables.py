@@ -134,6 +134,60 @@ class DrGRPOOptions(OptionTable):
     )
 
 
+class GSPOOptions(OptionTable):
+    """Options of ``algorithm = "gspo"``."""
+
+    epsilon: Annotated[float, number(above=0, below=1)] = Field(
+        default=3e-4, description="How far the ratio of a response may fall below 1."
+    )
+    epsilon_high: Annotated[float, number(above=0)] = Field(
+        default=4e-4, description="How far the ratio of a response may rise above 1."
+    )
+    kl_weight: Annotated[float, number(at_least=0)] = Field(
+        default=0.0, description="Weight of the divergence from the reference; 0: no reference is needed."
+    )
+    kl_in: Annotated[Literal["loss", "reward"], one_of("loss", "reward")] = Field(
+        default="loss", description="Where the divergence from the reference stands."
+    )
+    kl_estimator: Annotated[Literal["k1", "k2", "k3"] | None, one_of("k1", "k2", "k3", optional=True)] = Field(
+        default=None, description="Of the divergence; k3 in the loss and k1 in the reward if left out."
+    )
+    std: Annotated[Literal["group", "population", "batch", "none"], one_of("group", "population", "batch", "none")] = (
+        Field(default="group", description="By which deviation advantages are divided.")
+    )
+    std_epsilon: Annotated[float, number(at_least=0)] = Field(default=1e-4, description="Added to the deviation.")
+    entropy_weight: Annotated[float, number(at_least=0)] = Field(
+        default=0.0, description="Weight of the bonus for entropy."
+    )
+
+
+class CISPOOptions(OptionTable):
+    """Options of ``algorithm = "cispo"``."""
+
+    epsilon_low: Annotated[float | None, number(above=0, below=1, optional=True)] = Field(
+        default=None, description="How far the weight of a token may fall below 1; as far as it likes if left out."
+    )
+    epsilon_high: Annotated[float, number(above=0)] = Field(
+        default=4.0, description="How far the weight of a token may rise above 1."
+    )
+    kl_weight: Annotated[float, number(at_least=0)] = Field(
+        default=0.0, description="Weight of the divergence from the reference; 0: no reference is needed."
+    )
+    kl_in: Annotated[Literal["loss", "reward"], one_of("loss", "reward")] = Field(
+        default="loss", description="Where the divergence from the reference stands."
+    )
+    kl_estimator: Annotated[Literal["k1", "k2", "k3"] | None, one_of("k1", "k2", "k3", optional=True)] = Field(
+        default=None, description="Of the divergence; k3 in the loss and k1 in the reward if left out."
+    )
+    std: Annotated[Literal["group", "population", "batch", "none"], one_of("group", "population", "batch", "none")] = (
+        Field(default="group", description="By which deviation advantages are divided.")
+    )
+    std_epsilon: Annotated[float, number(at_least=0)] = Field(default=1e-4, description="Added to the deviation.")
+    entropy_weight: Annotated[float, number(at_least=0)] = Field(
+        default=0.0, description="Weight of the bonus for entropy."
+    )
+
+
 class RLOOOptions(OptionTable):
     """Options of ``algorithm = "rloo"``."""
 
