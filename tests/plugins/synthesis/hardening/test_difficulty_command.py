@@ -38,6 +38,7 @@ cache = "knowledge"
 several_servers = 0.0
 clarifications = 0.0
 abstentions = 0.1
+distractors = 0.0
 """
 
 

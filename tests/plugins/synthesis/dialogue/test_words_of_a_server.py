@@ -22,7 +22,7 @@ from callwright_plugins.synthesis.language.environments import grammar_for
 
 pytest.importorskip("openai", reason="needs the client: pip install 'callwright[openai]'")
 pytest.importorskip("aiolimiter", reason="needs the client: pip install 'callwright[openai]'")
-sys.path.append(str(Path(__file__).parents[2] / "core" / "support"))
+sys.path.append(str(Path(__file__).parents[3] / "core" / "support"))
 from stand_in_server import Asked, StandIn, chat, usage
 
 GREETING = "Good day to you, kind machine. "
