@@ -31,6 +31,7 @@ GIVEN = {"t-eval": {"embedder": "trigrams"}}
 #: Components that cannot be made in a test of the core, and why.
 SKIPPED = {
     ("sampler", "local-model"): "needs a model directory (option 'model'); its own tests make one",
+    ("sampler", "agent"): "needs an agent (option 'command'); its own tests have one",
     ("sampler", "openai"): "needs a server; its own tests start one",
     ("sampler", "vllm"): "needs a model directory and vLLM; its own tests have stand-ins and, where it is, vLLM itself",
     ("corpus", "schema-echo"): "needs a file of ToolACE or xLAM; its own tests write some",

@@ -37,6 +37,8 @@ class OpenAIAgents:
         items = told() if callable(told) else run
         if not isinstance(items, list | tuple):
             raise DataError(f"agents of OpenAI's SDK return a result with to_input_list(), not {type(run).__name__}")
+        if all(isinstance(one, Message) for one in items):
+            return list(items)
         return list(messages_of_items(items))
 
     def function_tools(self, tools: Iterable[Any]) -> Sequence[FunctionTool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -49,7 +50,7 @@ class PydanticAI:
 
         Raises :class:`callwright.UsageError` for one that takes a run's context: there is none outside of a run.
         """
-        return [_ours(tool if isinstance(tool, Tool) else Tool(tool)) for tool in tools]
+        return [_ours(_tool_of(tool)) for tool in tools]
 
 
 def _tool(tool: Offered) -> Tool[Any]:
@@ -114,6 +115,14 @@ def _heard(part: Any) -> Iterator[Message]:
 
 
 # Their tools ----------------------------------------------------------------------------------------------------------
+
+
+def _tool_of(given: Any) -> Tool[Any]:
+    if isinstance(given, Tool):
+        return given
+    if not inspect.isroutine(given):
+        raise DataError(f"this is no tool of Pydantic AI: {type(given).__name__}; give a Tool, or a function")
+    return Tool(given)
 
 
 def _ours(tool: Tool[Any]) -> FunctionTool:

@@ -40,7 +40,10 @@ class Smolagents:
         steps = getattr(memory, "steps", memory)
         if not isinstance(steps, list | tuple):
             raise DataError(f"give the agent (its memory holds the conversation), not {type(run).__name__}")
-        return [message for step in steps for message in _messages(step)]
+        read = [message for step in steps for message in _messages(step)]
+        if steps and not read:
+            raise DataError("these are no steps of smolagents: give the agent, whose memory holds them")
+        return read
 
     def function_tools(self, tools: Iterable[Any]) -> Sequence[FunctionTool]:
         """Tools of smolagents as ours."""
@@ -79,7 +82,9 @@ def _inputs(parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _messages(step: Any) -> Iterator[Message]:
-    if isinstance(step, smolagents.memory.SystemPromptStep):
+    if isinstance(step, Message):
+        yield step
+    elif isinstance(step, smolagents.memory.SystemPromptStep):
         yield Message.system(step.system_prompt)
     elif isinstance(step, smolagents.memory.TaskStep):
         yield Message.user(step.task)

@@ -23,6 +23,7 @@ FIGURES: Final[Mapping[str, str]] = {
     "clip_ratio/low_mean": "clip_fraction_low",
     "clip_ratio/high_mean": "clip_fraction_high",
     "clip_ratio/region_mean": "clip_fraction",
+    "cispo_clip_ratio": "clip_fraction",
 }
 #: Tensors of TRL's batch that have a column for each token of a completion.
 _COMPLETIONS: Final = (

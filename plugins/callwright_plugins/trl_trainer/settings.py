@@ -238,9 +238,25 @@ def _dr_grpo(algorithm: Any) -> Translation:
     return Translation(_terms(algorithm, "dr_grpo", algorithm.epsilon, algorithm.epsilon_high))
 
 
+def _gspo(algorithm: Any) -> Translation:
+    arguments = _terms(algorithm, "grpo", algorithm.epsilon, algorithm.epsilon_high)
+    return Translation({**arguments, "importance_sampling_level": "sequence"})
+
+
+def _cispo(algorithm: Any) -> Translation:
+    """TRL bounds the weight of a token above alone, and states the bound itself."""
+    below = Difference(
+        "algorithm.epsilon_low", algorithm.epsilon_low, None, "TRL's cispo has no bound below", refused=True
+    )
+    arguments = {**_terms(algorithm, "cispo", 0.2, None), "epsilon_high": 1 + algorithm.epsilon_high}
+    return Translation(arguments, () if algorithm.epsilon_low is None else (below,))
+
+
 _LOSSES: Final[Mapping[str, Callable[[Any], Translation]]] = {
     "grpo": _grpo,
     "bn-grpo": _token_sum,
     "dapo": _dapo,
     "dr-grpo": _dr_grpo,
+    "gspo": _gspo,
+    "cispo": _cispo,
 }

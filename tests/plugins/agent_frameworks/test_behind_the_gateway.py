@@ -33,27 +33,36 @@ async def langchain(session: GatewaySession, stream: bool) -> Any:
     pytest.importorskip("langchain_openai", reason="needs its client: pip install langchain-openai")
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
+    from openai import AsyncOpenAI
 
-    model = ChatOpenAI(
-        base_url=session.url, api_key="k", model="m", max_retries=0, streaming=stream, use_responses_api=False
-    )
-    agent = create_agent(model, session.log.tools("langchain"))
-    return await agent.ainvoke({"messages": [("user", session.task.query)]})
+    async with AsyncOpenAI(base_url=session.url, api_key="k", max_retries=0) as client:
+        model = ChatOpenAI(
+            base_url=session.url,
+            api_key="k",
+            model="m",
+            streaming=stream,
+            use_responses_api=False,
+            http_async_client=client._client,  # one that is closed in the end: it keeps its own for ever
+        )
+        agent = create_agent(model, session.log.tools("langchain"))
+        return await agent.ainvoke({"messages": [("user", session.task.query)]})
 
 
 async def pydantic_ai(session: GatewaySession, stream: bool) -> Any:
     pytest.importorskip("pydantic_ai", reason="needs Pydantic AI: pip install 'callwright[pydantic-ai]'")
+    from openai import AsyncOpenAI
     from pydantic_ai import Agent
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=session.url, api_key="k"))
-    agent = Agent(model, tools=session.log.tools("pydantic-ai"))
-    if not stream:
-        return await agent.run(session.task.query)
-    async with agent.run_stream(session.task.query) as run:
-        await run.get_output()
-        return run
+    async with AsyncOpenAI(base_url=session.url, api_key="k", max_retries=0) as client:
+        model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+        agent = Agent(model, tools=session.log.tools("pydantic-ai"))
+        if not stream:
+            return await agent.run(session.task.query)
+        async with agent.run_stream(session.task.query) as run:
+            await run.get_output()
+            return run
 
 
 async def openai_agents(session: GatewaySession, stream: bool) -> Any:

@@ -31,6 +31,13 @@ ALGORITHMS = {
     "bn-grpo": ["algorithm.name=bn-grpo", "algorithm.kl_weight=0.1", "algorithm.unbiased_kl=true"],
     "dapo": ["algorithm.name=dapo", "algorithm.kl_weight=0.0"],
     "dr-grpo": ["algorithm.name=dr-grpo", "algorithm.kl_weight=0.05"],
+    "gspo": [
+        "algorithm.name=gspo", "algorithm.epsilon=0.01", "algorithm.epsilon_high=0.01", "algorithm.kl_weight=0.05",
+        "trainer.mini_batches=2", "trainer.iterations=2",
+    ],
+    "cispo": [
+        "algorithm.name=cispo", "algorithm.epsilon_high=0.02", "trainer.mini_batches=2", "trainer.iterations=2",
+    ],
     "off-policy": [
         "algorithm.name=grpo", "algorithm.kl_weight=0.1", "algorithm.epsilon=0.02", "trainer.mini_batches=2",
         "trainer.iterations=2", "trainer.schedule=cosine", "trainer.weight_decay=0.1",

@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_written_says_so(tmp_path: Path) -> None:
         (b'{"callwright_tasks": 1, "environments": []}\n[]\n', r":2: expected an object"),
         (b"PAR1 and nothing", "is not a Parquet file"),
         (b"PK\x03\x04", "zip archive"),
-        (gzip.compress(b'{"callwright_tasks": 1, "environments": []}\n')[:-9], "cannot be read"),
+        (gzip.compress(b'{"callwright_tasks": 1, "environments": []}\n', mtime=0)[:-9], "cannot be read"),
     ],
 )
 def test_what_is_no_file_of_tasks_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
