@@ -383,7 +383,7 @@ class Registry:
         merged = {**spec.options, **options}
         declared = None
         if spec.takes is not None:
-            from callwright.option_listing import option_table
+            from callwright.options import option_table
 
             declared = option_table(spec)
         theirs: Iterable[str] = ()
@@ -527,5 +527,5 @@ def load_plugins(
 
 @functools.cache
 def default_registry() -> Registry:
-    """The registry that the short functions of the package use (``callwright.recipe``, ``callwright.corpus`` …)."""
+    """The registry that the short functions of the package use (``callwright.reward``, ``callwright.corpus`` …)."""
     return load_plugins()

@@ -13,8 +13,7 @@ from pydantic import Field
 
 from callwright.errors import PluginError, SeveralMistakes, UnknownName, UsageError
 from callwright.hookspecs import hookimpl
-from callwright.option_listing import Option, options_of, type_in_words
-from callwright.options import OptionTable
+from callwright.options import Option, OptionTable, options_of, type_in_words
 from callwright.plugins import Lazy, Registry
 
 

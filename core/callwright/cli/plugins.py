@@ -166,7 +166,7 @@ def _component(registry: Registry, kind: str, lazy: Lazy) -> dict[str, Any]:
         "description": "",
     }
     from callwright.errors import CallwrightError
-    from callwright.option_listing import options_of
+    from callwright.options import options_of
 
     try:  # a table is listed even where the component cannot be loaded, because an extra is missing
         listed = () if kind == "command" else options_of(lazy)

@@ -103,7 +103,7 @@ class Session(Protocol):
 
 @runtime_checkable
 class Environment(Protocol):
-    """Tools, and sessions in which they run."""
+    """A set of tools, and the sessions in which they run."""
 
     __slots__ = ()
 

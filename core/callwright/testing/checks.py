@@ -27,7 +27,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "reward recipe": "callwright.testing.rewards:REWARD_RECIPE_CHECKS",
     "sampler": "callwright.testing.samplers:SAMPLER_CHECKS",
     "algorithm": "callwright.testing.algorithms:ALGORITHM_CHECKS",
-    "trainer": "callwright.testing.trainers:TRAINER_CHECKS",
+    "trainer": "callwright.testing.running.trainers:TRAINER_CHECKS",
     "corpus": "callwright.testing.corpora:CORPUS_CHECKS",
     "benchmark": "callwright.testing.measuring.benchmarks:BENCHMARK_CHECKS",
     "synthesizer": "callwright.testing.synthesis.synthesizers:SYNTHESIZER_CHECKS",
@@ -37,7 +37,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "tracker": "callwright.testing.services.trackers:TRACKER_CHECKS",
     "framework": "callwright.testing.services.logs:FRAMEWORK_CHECKS",
     "log format": "callwright.testing.services.logs:LOG_FORMAT_CHECKS",
-    "command": "callwright.testing.commands:COMMAND_CHECKS",
+    "command": "callwright.testing.running.commands:COMMAND_CHECKS",
 }
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from environment_sessions import fails, need, ok, partial, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,31 +46,11 @@ WRITE = {
 EXTERNAL = make_iban("FR", "20041010050500013M02606")
 
 
-def ok(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty"), (tool, outcome)
-    return outcome.value
-
-
-def partial(session: StatefulSession, code: str, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("partial", code), outcome
-    return outcome.value
-
-
 def refused(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
     before = session.digest()
     outcome = session.call(tool, arguments)
     assert (outcome.kind, outcome.code, outcome.value) == ("refused", code, None), outcome
     assert session.digest() != before, "the attempt was not counted"
-    return outcome.message
-
-
-def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
-    assert session.digest() == before
     return outcome.message
 
 
@@ -87,16 +68,6 @@ def token(session: StatefulSession, customer_id: str) -> str:
     held = secret(session, customer_id)
     otp = {"otp": held.otps[0]} if need(session, Customer, customer_id).two_factor else {}
     return str(ok(session, "verify_identity", customer_id=customer_id, pin=held.pin, **otp)["auth_token"])
-
-
-def need(session: StatefulSession, kind: Any, key: str) -> Any:
-    found = session.world.get(kind, key)
-    assert found is not None
-    return found
-
-
-def wait(session: StatefulSession, seconds: int) -> None:
-    session.helper("_advance_clock", {"seconds": seconds})
 
 
 def make(session: StatefulSession, customer_id: str, number: int, balance: int, **changes: Any) -> str:

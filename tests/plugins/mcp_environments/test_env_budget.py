@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from environment_sessions import fails, need, ok, partial, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,36 +45,6 @@ WRITE = {
     "delete_expense",
     "add_recurring_expense",
 }
-
-
-def ok(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty"), (tool, outcome)
-    return outcome.value
-
-
-def partial(session: StatefulSession, code: str, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("partial", code), outcome
-    return outcome.value
-
-
-def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
-    assert session.digest() == before
-    return outcome.message
-
-
-def wait(session: StatefulSession, seconds: int) -> None:
-    session.helper("_advance_clock", {"seconds": seconds})
-
-
-def need(session: StatefulSession, kind: Any, key: Any) -> Any:
-    found = session.world.get(kind, key)
-    assert found is not None
-    return found
 
 
 @pytest.fixture

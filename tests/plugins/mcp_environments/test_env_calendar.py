@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,12 +34,6 @@ SURFACE = {  # R: read-only, D: discovery, X: destructive
     "add_invitee": "", "remove_invitee": "X", "respond_to_invite": "",
 }  # fmt: skip
 NINE = {"start": "2026-04-01T09:00Z", "end": "2026-04-01T10:00Z"}
-
-
-def do(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), outcome
-    return outcome.value
 
 
 def test_the_surface() -> None:
@@ -154,44 +149,52 @@ def test_failures_leave_the_state(code: str, case: Case) -> None:
 
 def test_the_date_comes_from_the_clock() -> None:
     session = ENV.open("sparse")
-    today = datetime.fromisoformat(do(session, "get_current_time")["utc"])
+    today = datetime.fromisoformat(executed(session, "get_current_time")["utc"])
     ahead, behind = (
         {"title": "x", "start": (today + delta).isoformat(), "end": (today + delta + timedelta(hours=1)).isoformat()}
         for delta in (timedelta(days=1), timedelta(days=-1))
     )
     assert session.call("create_event", behind).code == "PAST_EVENT"
-    assert do(session, "create_event", **ahead)["status"] == "confirmed"
+    assert executed(session, "create_event", **ahead)["status"] == "confirmed"
 
 
 def test_free_slots_then_create_then_invite() -> None:
     session = ENV.open()
     people = [one.id for one in session.world.rows(Person) if one.time_zone == "Europe/Berlin"][1:3]
-    slot = do(session, "find_free_slots", people=people, duration_minutes=30, end="2026-03-14")["items"][0]
-    taken = do(session, "list_events")["items"][0]
+    slot = executed(session, "find_free_slots", people=people, duration_minutes=30, end="2026-03-14")["items"][0]
+    taken = executed(session, "list_events")["items"][0]
     clash = session.call("create_event", {"title": "x", "start": taken["start"], "end": taken["end"]})
     assert clash.code == "CONFLICT"
     end = datetime.fromisoformat(slot["start"]) + timedelta(minutes=30)
-    made = do(session, "create_event", title="Sync", start=slot["start"], end=end.isoformat())
+    made = executed(session, "create_event", title="Sync", start=slot["start"], end=end.isoformat())
     for person in people:
-        assert do(session, "add_invitee", event_id=made["event_id"], person=person)["overlapping_event_ids"] == []
-    assert [one["person_id"] for one in do(session, "list_invitees", event_id=made["event_id"])["items"]] == people
-    again = do(session, "check_conflicts", start=slot["start"], end=end.isoformat(), people=["me", *people])
+        assert executed(session, "add_invitee", event_id=made["event_id"], person=person)["overlapping_event_ids"] == []
+    assert [
+        one["person_id"] for one in executed(session, "list_invitees", event_id=made["event_id"])["items"]
+    ] == people
+    again = executed(session, "check_conflicts", start=slot["start"], end=end.isoformat(), people=["me", *people])
     assert {one["event_id"] for one in again["items"]} == {made["event_id"]}
     assert again["total"] == 3
 
 
 def test_series_then_skip() -> None:
     session = ENV.open("sparse")
-    made = do(session, "create_recurring_event", title="x", start="2026-03-03T09:00", end="2026-03-03T09:30",
+    made = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00", end="2026-03-03T09:30",
               frequency="weekly", weekdays=["tuesday", "thursday"], count=4)  # fmt: skip
     window = {"start": "2026-03-02", "end": "2026-04-30"}
-    listed = [one["occurrence_start"] for one in do(session, "list_events", **window)["items"] if one["title"] == "x"]
+    listed = [
+        one["occurrence_start"] for one in executed(session, "list_events", **window)["items"] if one["title"] == "x"
+    ]
     # Berlin is an hour ahead of UTC until 29 March.
     assert listed == [f"2026-03-{day}T08:00:00Z" for day in ("03", "05", "10", "12")]
-    do(session, "skip_occurrence", event_id=made["event_id"], occurrence_start=listed[1])
-    left = [one["occurrence_start"] for one in do(session, "list_events", **window)["items"] if one["title"] == "x"]
+    executed(session, "skip_occurrence", event_id=made["event_id"], occurrence_start=listed[1])
+    left = [
+        one["occurrence_start"] for one in executed(session, "list_events", **window)["items"] if one["title"] == "x"
+    ]
     assert left == [listed[0], *listed[2:]]
-    other = do(session, "create_event", title="y", start=listed[1], end="2026-03-05T08:30Z")  # the time is free now
+    other = executed(
+        session, "create_event", title="y", start=listed[1], end="2026-03-05T08:30Z"
+    )  # the time is free now
     assert session.call("skip_occurrence", {"event_id": other["event_id"], "occurrence_start": listed[1]}).code == (
         "OCCURRENCE_NOT_IN_SERIES"
     )
@@ -202,40 +205,40 @@ def test_series_then_skip() -> None:
 
 def test_an_occurrence_is_named_by_its_first_time_also_after_a_move() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
                frequency="daily", count=3, invitees=["P00002"])["event_id"]  # fmt: skip
-    do(session, "move_event", event_id=event, occurrence_start="2026-03-04T09:00Z", new_start="2026-03-06T15:00Z")
-    listed = do(session, "list_events", start="2026-03-06", end="2026-03-07")["items"]
+    executed(session, "move_event", event_id=event, occurrence_start="2026-03-04T09:00Z", new_start="2026-03-06T15:00Z")
+    listed = executed(session, "list_events", start="2026-03-06", end="2026-03-07")["items"]
     assert [(one["start"], one["occurrence_start"]) for one in listed] == [
         ("2026-03-06T15:00:00Z", "2026-03-04T09:00:00Z")
     ]
-    assert do(session, "list_events", start="2026-03-04", end="2026-03-05")["items"] == []
-    do(session, "update_event", event_id=event, occurrence_start="2026-03-04T09:00Z", title="y")
-    one = do(session, "get_event", event_id=event, occurrence_start="2026-03-04T09:00Z")
+    assert executed(session, "list_events", start="2026-03-04", end="2026-03-05")["items"] == []
+    executed(session, "update_event", event_id=event, occurrence_start="2026-03-04T09:00Z", title="y")
+    one = executed(session, "get_event", event_id=event, occurrence_start="2026-03-04T09:00Z")
     assert (one["title"], one["start"]) == ("y", "2026-03-06T15:00:00Z")
-    do(session, "skip_occurrence", event_id=event, occurrence_start="2026-03-04T09:00Z")
-    assert do(session, "list_events", start="2026-03-06", end="2026-03-07")["items"] == []
+    executed(session, "skip_occurrence", event_id=event, occurrence_start="2026-03-04T09:00Z")
+    assert executed(session, "list_events", start="2026-03-06", end="2026-03-07")["items"] == []
 
 
 def test_moving_asks_everybody_again_and_only_a_move_does() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_event", title="x", invitees=["P00002"], **NINE)["event_id"]
+    event = executed(session, "create_event", title="x", invitees=["P00002"], **NINE)["event_id"]
     invitee = session.world.need(Invitee, (event, "P00002"))
     session.world.update(invitee, response="accepted")
-    do(session, "move_event", event_id=event, new_start=NINE["start"])
-    do(session, "update_event", event_id=event, title="y")
-    assert do(session, "list_invitees", event_id=event)["items"][0]["response"] == "accepted"
-    do(session, "move_event", event_id=event, new_start="2026-04-01T08:45Z")
-    assert do(session, "list_invitees", event_id=event)["items"][0]["response"] == "needs_action"
+    executed(session, "move_event", event_id=event, new_start=NINE["start"])
+    executed(session, "update_event", event_id=event, title="y")
+    assert executed(session, "list_invitees", event_id=event)["items"][0]["response"] == "accepted"
+    executed(session, "move_event", event_id=event, new_start="2026-04-01T08:45Z")
+    assert executed(session, "list_invitees", event_id=event)["items"][0]["response"] == "needs_action"
 
 
 def test_a_whole_series_keeps_its_days_and_exceptions_when_it_moves() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_recurring_event", title="x", start="2026-03-27T09:00", end="2026-03-27T09:30",
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-27T09:00", end="2026-03-27T09:30",
                frequency="daily", count=4)["event_id"]  # fmt: skip
-    do(session, "skip_occurrence", event_id=event, occurrence_start="2026-03-28T09:00")
-    do(session, "move_event", event_id=event, new_start="2026-03-27T11:00")
-    listed = do(session, "list_events", start="2026-03-27", end="2026-04-02")["items"]
+    executed(session, "skip_occurrence", event_id=event, occurrence_start="2026-03-28T09:00")
+    executed(session, "move_event", event_id=event, new_start="2026-03-27T11:00")
+    listed = executed(session, "list_events", start="2026-03-27", end="2026-04-02")["items"]
     assert [one["local_start"] for one in listed if one["event_id"] == event] == [
         "Fri 2026-03-27 11:00 +0100", "Sun 2026-03-29 11:00 +0200", "Mon 2026-03-30 11:00 +0200"
     ]  # fmt: skip
@@ -243,61 +246,63 @@ def test_a_whole_series_keeps_its_days_and_exceptions_when_it_moves() -> None:
 
 def test_cancelling_a_series_that_has_begun_keeps_its_past() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
                frequency="daily")["event_id"]  # fmt: skip
     session.helper("_advance_clock", {"seconds": 5 * 86_400})
-    assert do(session, "cancel_event", event_id=event)["status"] == "ended"
-    listed = do(session, "list_events", start="2026-03-02", end="2026-03-20")["items"]
+    assert executed(session, "cancel_event", event_id=event)["status"] == "ended"
+    listed = executed(session, "list_events", start="2026-03-02", end="2026-03-20")["items"]
     assert [one["start"][:10] for one in listed] == [f"2026-03-0{day}" for day in range(3, 7)]
     assert session.call("cancel_event", {"event_id": event}).code == "EVENT_CANCELLED"
 
 
 def test_a_skipped_day_is_in_nobodys_way_when_the_series_moves() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
                frequency="daily", count=3)["event_id"]  # fmt: skip
-    do(session, "create_event", title="y", start="2026-03-04T11:00Z", end="2026-03-04T12:00Z")
+    executed(session, "create_event", title="y", start="2026-03-04T11:00Z", end="2026-03-04T12:00Z")
     move = {"event_id": event, "new_start": "2026-03-03T11:00Z"}
     assert session.call("move_event", move).code == "CONFLICT"
-    do(session, "skip_occurrence", event_id=event, occurrence_start="2026-03-04T09:00Z")
-    do(session, "move_event", **move)
+    executed(session, "skip_occurrence", event_id=event, occurrence_start="2026-03-04T09:00Z")
+    executed(session, "move_event", **move)
 
 
 def test_an_occurrence_cannot_be_moved_onto_another_one() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
                frequency="daily", count=3)["event_id"]  # fmt: skip
     move = {"event_id": event, "occurrence_start": "2026-03-03T09:00Z"}
     assert session.call("move_event", {**move, "new_start": "2026-03-04T09:15Z"}).code == "CONFLICT"
-    do(session, "move_event", **move, new_start="2026-03-03T09:15Z")  # its own old time is free
+    executed(session, "move_event", **move, new_start="2026-03-03T09:15Z")  # its own old time is free
 
 
 def test_what_shows_as_free_conflicts_once_it_shows_as_busy() -> None:
     session = ENV.open("sparse")
-    event = do(session, "create_event", title="x", show_as="free", **NINE)["event_id"]
-    do(session, "create_event", title="y", **NINE)
+    event = executed(session, "create_event", title="x", show_as="free", **NINE)["event_id"]
+    executed(session, "create_event", title="y", **NINE)
     assert session.call("update_event", {"event_id": event, "show_as": "busy"}).code == "CONFLICT"
-    do(session, "update_event", event_id=event, show_as="busy", allow_conflict=True)
+    executed(session, "update_event", event_id=event, show_as="busy", allow_conflict=True)
 
 
 def test_declining_frees_the_time() -> None:
     session = ENV.open("sparse")
     event = next(iter(session.world.find(Invitee, person_id="P00001"))).event_id
-    start, end = (do(session, "get_event", event_id=event)[name] for name in ("start", "end"))
+    start, end = (executed(session, "get_event", event_id=event)[name] for name in ("start", "end"))
     assert session.call("create_event", {"title": "x", "start": start, "end": end}).code == "CONFLICT"
-    do(session, "respond_to_invite", event_id=event, response="declined")
-    do(session, "create_event", title="x", start=start, end=end)
-    again = do(session, "respond_to_invite", event_id=event, response="accepted")
+    executed(session, "respond_to_invite", event_id=event, response="declined")
+    executed(session, "create_event", title="x", start=start, end=end)
+    again = executed(session, "respond_to_invite", event_id=event, response="accepted")
     assert len(again["overlapping_event_ids"]) == 1
 
 
 def test_free_or_busy_calendars_hide_titles() -> None:
     session = ENV.open("adversarial")
-    listed = do(session, "list_events", calendar_id="C00002", start="2026-02-20", end="2026-04-01", limit=100)["items"]
+    listed = executed(session, "list_events", calendar_id="C00002", start="2026-02-20", end="2026-04-01", limit=100)[
+        "items"
+    ]
     hidden = [one for one in listed if session.world.get(Invitee, (one["event_id"], "P00001")) is None]
     assert hidden
     assert {(one["title"], one["location"]) for one in hidden} == {("(busy)", "")}
-    found = do(session, "search_events", text="project sync", include_cancelled=True, limit=100)["items"]
+    found = executed(session, "search_events", text="project sync", include_cancelled=True, limit=100)["items"]
     assert not {one["event_id"] for one in found} & {one["event_id"] for one in hidden}
 
 
@@ -377,7 +382,7 @@ def test_recurrence_is_what_dateutil_finds(rule: RecurrenceRule, name: str, firs
 def test_the_clocks_change() -> None:
     session = ENV.open("adversarial")
     event = event_titled(session, "Night job")
-    listed = do(session, "list_events", start="2026-03-28", end="2026-03-31")["items"]
+    listed = executed(session, "list_events", start="2026-03-28", end="2026-03-31")["items"]
     # 02:30 does not exist in Berlin on 29 March; RFC 5545 takes the offset from before: 01:30 UTC, 03:30 on the wall.
     assert [one["start"] for one in listed if one["event_id"] == event] == [
         "2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"
@@ -401,13 +406,13 @@ def test_free_slots_are_those_that_check_conflicts_finds_free(
     people = ["P00001", *(f"P{number:05d}" for number in sorted(numbers))]
     low = session.world.now + day * 86_400
     ends = {"start": stamp(low), "end": stamp(low + 86_400)}
-    found = do(session, "find_free_slots", people=people, duration_minutes=minutes, working_hours_only=working,
+    found = executed(session, "find_free_slots", people=people, duration_minutes=minutes, working_hours_only=working,
                limit=100, **ends)["items"]  # fmt: skip
     offered = {start for one in found for start in range(seconds(one["start"]), seconds(one["latest_start"]) + 1, 900)}
     free = {
         start
         for start in range(low, low + 86_400 - minutes * 60 + 1, 900)
-        if not do(session, "check_conflicts", start=stamp(start), end=stamp(start + minutes * 60), people=people)[
+        if not executed(session, "check_conflicts", start=stamp(start), end=stamp(start + minutes * 60), people=people)[
             "items"
         ]
         and (not working or all(at_work(session, person, start, start + minutes * 60) for person in people))
@@ -456,7 +461,7 @@ def test_without_allow_conflict_my_time_is_never_taken_twice(script: list[tuple[
         end = stamp(session.world.now + hour * 3600 + 1800 * (1 + choice % 4))
         mine = session.world.find(Event, organizer_id="P00001")
         event = mine[choice % len(mine)].id if mine else "E00001"
-        listed = do(session, "list_events", start="2026-03-01", end="2026-04-01")["items"]
+        listed = executed(session, "list_events", start="2026-03-01", end="2026-04-01")["items"]
         one = listed[hour % len(listed)]["occurrence_start"] if listed else "2026-03-09T09:00Z"
         call: dict[str, tuple[str, dict[str, Any]]] = {
             "create": ("create_event", {"title": "x", "start": start, "end": end}),
@@ -523,8 +528,8 @@ def test_every_tool_works_in_typical() -> None:
     session = ENV.open()
     world = session.world
     colleague = "P00002"
-    event = do(session, "create_event", title="x", invitees=[colleague], allow_conflict=True, **NINE)["event_id"]
-    series = do(session, "create_recurring_event", title="y", start="2026-03-03T05:00Z", end="2026-03-03T05:10Z",
+    event = executed(session, "create_event", title="x", invitees=[colleague], allow_conflict=True, **NINE)["event_id"]
+    series = executed(session, "create_recurring_event", title="y", start="2026-03-03T05:00Z", end="2026-03-03T05:10Z",
                 frequency="monthly", monthly_by="weekday", count=3, allow_conflict=True)  # fmt: skip
     assert series["next_occurrences"] == ["2026-03-03T05:00:00Z", "2026-04-07T04:00:00Z", "2026-05-05T04:00:00Z"]
     invited = next(
@@ -552,7 +557,7 @@ def test_every_tool_works_in_typical() -> None:
     }
     assert {*calls, "create_event", "create_recurring_event"} == set(SURFACE)
     for tool, arguments in calls.items():
-        do(session, tool, **arguments)
+        executed(session, tool, **arguments)
 
 
 def test_sparse_answers_with_empty_pages() -> None:
@@ -560,4 +565,4 @@ def test_sparse_answers_with_empty_pages() -> None:
     assert session.call("list_events", {}).kind == "empty"
     assert session.call("search_events", {"text": "unicorn"}).kind == "empty"
     assert session.call("check_conflicts", NINE).kind == "empty"
-    assert do(session, "get_current_time")["weekday"] == "Mon"
+    assert executed(session, "get_current_time")["weekday"] == "Mon"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,12 +35,6 @@ SURFACE = {  # R: read-only, D: discovery, X: destructive
 # The stages of the first pipeline, and what is asked for on the way.
 QUALIFIED, DISCOVERY, PROPOSAL, NEGOTIATION, WON, LOST = (f"S{number:05d}" for number in range(1, 7))
 PROPOSED = {"amount_cents": 100_00, "close_date": "2026-04-30"}
-
-
-def do(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), outcome
-    return outcome.value
 
 
 def lead(session: StatefulSession, status: str, email: str = "lead.example") -> str:
@@ -134,28 +129,28 @@ def test_failures_leave_the_state(code: str, case: Any) -> None:
 
 def test_lead_to_contact_to_deal_to_won() -> None:
     session = ENV.open("sparse")
-    made = do(session, "create_lead", name="Ada Berg", email="Ada@New.example", company="New Works")["lead_id"]
+    made = executed(session, "create_lead", name="Ada Berg", email="Ada@New.example", company="New Works")["lead_id"]
     assert session.call("create_deal", {"title": "x", "contact_id": "K00002"}).code == "FK_NOT_FOUND"
-    do(session, "log_activity", kind="call", subject="First call", lead_id=made)
-    assert do(session, "get_lead", lead_id=made)["status"] == "working"
-    done = do(session, "convert_lead", lead_id=made, create_deal=False)
+    executed(session, "log_activity", kind="call", subject="First call", lead_id=made)
+    assert executed(session, "get_lead", lead_id=made)["status"] == "working"
+    done = executed(session, "convert_lead", lead_id=made, create_deal=False)
     assert (done["contact_id"], done["contact_existed"], done["deal_id"]) == ("K00002", False, "")
-    assert do(session, "get_contact", contact_id="K00002")["org_name"] == "New Works"
-    assert do(session, "list_activities", contact_id="K00002")["items"][0]["subject"] == "First call"
+    assert executed(session, "get_contact", contact_id="K00002")["org_name"] == "New Works"
+    assert executed(session, "list_activities", contact_id="K00002")["items"][0]["subject"] == "First call"
     assert session.call("convert_lead", {"lead_id": made}).code == "LEAD_ALREADY_CONVERTED"
-    pipeline = do(session, "list_pipelines")["items"][0]
+    pipeline = executed(session, "list_pipelines")["items"][0]
     stages = {one["name"]: one["stage_id"] for one in pipeline["stages"]}
-    bought = do(session, "create_deal", title="Pilot", contact_id="K00002", pipeline_id=pipeline["pipeline_id"])
+    bought = executed(session, "create_deal", title="Pilot", contact_id="K00002", pipeline_id=pipeline["pipeline_id"])
     one = {"deal_id": bought["deal_id"]}
     assert bought["stage_id"] == stages["Qualified"]
     assert session.call("move_deal_stage", {**one, "stage_id": stages["Discovery"]}).code == "MISSING_REQUIRED_FIELD"
-    do(session, "log_activity", kind="call", subject="Needs", **one)
-    do(session, "move_deal_stage", stage_id=stages["Discovery"], **one)
-    do(session, "log_activity", kind="meeting", subject="Demo", **one)
-    do(session, "move_deal_stage", stage_id=stages["Proposal"], **one, **PROPOSED)
+    executed(session, "log_activity", kind="call", subject="Needs", **one)
+    executed(session, "move_deal_stage", stage_id=stages["Discovery"], **one)
+    executed(session, "log_activity", kind="meeting", subject="Demo", **one)
+    executed(session, "move_deal_stage", stage_id=stages["Proposal"], **one, **PROPOSED)
     facts = {"decision_maker_id": "K00002", "next_step": "Sign"}
-    do(session, "move_deal_stage", stage_id=stages["Negotiation"], **one, **facts)
-    won = do(session, "move_deal_stage", stage_id=stages["Won"], **one)
+    executed(session, "move_deal_stage", stage_id=stages["Negotiation"], **one, **facts)
+    won = executed(session, "move_deal_stage", stage_id=stages["Won"], **one)
     assert (won["status"], won["amount_cents"], won["close_date"]) == ("won", 10_000, "2026-04-30")
     assert session.call("move_deal_stage", {**one, "stage_id": stages["Proposal"]}).code == "DEAL_CLOSED"
 
@@ -163,13 +158,13 @@ def test_lead_to_contact_to_deal_to_won() -> None:
 def test_search_then_merge_moves_everything() -> None:
     session = ENV.open("adversarial")
     world = session.world
-    found = [one["contact_id"] for one in do(session, "search_contacts", query="silva")["items"]]
+    found = [one["contact_id"] for one in executed(session, "search_contacts", query="silva")["items"]]
     kept, merged = found[0], found[1]
     deals = {one.id for name in (kept, merged) for one in world.find(Deal, contact_id=name)}
     activities = {one.id for name in (kept, merged) for one in world.find(Activity, contact_id=name)}
     addresses = {one.address for name in (kept, merged) for one in world.find(ContactEmail, contact_id=name)}
-    primary = do(session, "get_contact", contact_id=kept)["email"]
-    view = do(session, "merge_contacts", keep_contact_id=kept, merge_contact_id=merged)["contact"]
+    primary = executed(session, "get_contact", contact_id=kept)["email"]
+    view = executed(session, "merge_contacts", keep_contact_id=kept, merge_contact_id=merged)["contact"]
     assert set(view["deal_ids"]) == deals
     assert {one.id for one in world.find(Activity, contact_id=kept)} == activities
     assert view["email"] == primary
@@ -179,7 +174,7 @@ def test_search_then_merge_moves_everything() -> None:
     assert gone.code == "NOT_FOUND"
     assert kept in gone.message
     third = found[2]
-    do(session, "merge_contacts", keep_contact_id=third, merge_contact_id=kept)
+    executed(session, "merge_contacts", keep_contact_id=third, merge_contact_id=kept)
     assert third in session.call("get_contact", {"contact_id": merged}).message  # along the whole chain
 
 
@@ -190,42 +185,42 @@ def test_a_lead_with_the_address_of_a_contact_becomes_that_contact() -> None:
     session = ENV.open("adversarial")
     before = session.world.count(Contact), session.world.count(Org)
     known = next(one.id for one in session.world.find(Lead, email=MAJA))
-    done = do(session, "convert_lead", lead_id=known, deal_title="Big one", amount_cents=5)
+    done = executed(session, "convert_lead", lead_id=known, deal_title="Big one", amount_cents=5)
     assert (done["contact_id"], done["contact_existed"]) == ("K00001", True)
     # "cobalt foods" is the organisation Cobalt Foods, not Cobalt Food or Cobalt.
     assert done["org_id"] == "O00001"
     assert (session.world.count(Contact), session.world.count(Org)) == before
-    view = do(session, "get_deal", deal_id=done["deal_id"])
+    view = executed(session, "get_deal", deal_id=done["deal_id"])
     assert (view["title"], view["amount_cents"], view["stage_id"], view["owner_id"]) == ("Big one", 5, QUALIFIED, ME)
 
 
 def test_nobodys_lead_becomes_that_of_who_converts_it_and_managers_may_do_all() -> None:
     session = ENV.open("adversarial")
     free = session.world.find(Lead, owner_id="")[0].id
-    do(session, "convert_lead", lead_id=free)
-    assert do(session, "get_lead", lead_id=free)["owner_id"] == ME
+    executed(session, "convert_lead", lead_id=free)
+    assert executed(session, "get_lead", lead_id=free)["owner_id"] == ME
     session.world.update(session.world.need(Profile, "me"), owner_id="U00003")
-    do(session, "move_deal_stage", deal_id=deal(session, QUALIFIED, mine=False), stage_id=LOST, lost_reason="x")
+    executed(session, "move_deal_stage", deal_id=deal(session, QUALIFIED, mine=False), stage_id=LOST, lost_reason="x")
 
 
 def test_back_as_far_as_one_likes_and_lost_from_anywhere() -> None:
     session = ENV.open("adversarial")
     one = {"deal_id": deal(session, PROPOSAL)}
-    do(session, "move_deal_stage", stage_id=QUALIFIED, **one)
-    assert do(session, "move_deal_stage", stage_id=LOST, lost_reason="no budget", **one)["status"] == "lost"
+    executed(session, "move_deal_stage", stage_id=QUALIFIED, **one)
+    assert executed(session, "move_deal_stage", stage_id=LOST, lost_reason="no budget", **one)["status"] == "lost"
 
 
 def test_a_new_address_takes_the_place_of_the_primary_one() -> None:
     session = ENV.open("adversarial")
-    view = do(session, "update_contact", contact_id="K00001", email="Maja@Home.example")
+    view = executed(session, "update_contact", contact_id="K00001", email="Maja@Home.example")
     assert (view["email"], view["other_emails"]) == ("maja@home.example", [])
-    do(session, "create_contact", name="Somebody else", email=MAJA)  # the old address is free
+    executed(session, "create_contact", name="Somebody else", email=MAJA)  # the old address is free
 
 
 def test_a_merged_address_stays_taken() -> None:
     session = ENV.open("adversarial")
-    address = do(session, "get_contact", contact_id="K00002")["email"]
-    do(session, "merge_contacts", keep_contact_id="K00001", merge_contact_id="K00002")
+    address = executed(session, "get_contact", contact_id="K00002")["email"]
+    executed(session, "merge_contacts", keep_contact_id="K00001", merge_contact_id="K00002")
     outcome = session.call("create_contact", {"name": "x", "email": address})
     assert outcome.code == "DUPLICATE_EMAIL"
     assert "K00001" in outcome.message
@@ -341,8 +336,8 @@ def test_every_tool_works_in_typical() -> None:
         if one.owner_id == ME and session.world.need(Stage, one.stage_id).kind == "open"
     )  # fmt: skip
     lost = next(one.id for one in session.world.find(Stage, pipeline_id=mine.pipeline_id) if one.kind == "lost")
-    contacts = [one["contact_id"] for one in do(session, "search_contacts")["items"][:2]]
-    ready = do(session, "search_leads", status="qualified", only_mine=True)["items"][0]["lead_id"]
+    contacts = [one["contact_id"] for one in executed(session, "search_contacts")["items"][:2]]
+    ready = executed(session, "search_leads", status="qualified", only_mine=True)["items"][0]["lead_id"]
     table: dict[str, dict[str, Any]] = {
         "list_pipelines": {}, "search_leads": {"status": "open"}, "get_lead": {"lead_id": ready},
         "search_contacts": {"query": "a"}, "get_contact": {"contact_id": contacts[0]}, "list_deals": {"status": "won"},
@@ -357,7 +352,7 @@ def test_every_tool_works_in_typical() -> None:
     }  # fmt: skip
     assert set(table) == set(SURFACE)
     for tool, arguments in table.items():
-        do(session, tool, **arguments)
+        executed(session, tool, **arguments)
 
 
 def test_sparse_answers_with_empty_pages() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,12 +31,6 @@ SURFACE = {  # R: read-only, D: discovery, X: destructive
     "send_message": "", "reply_to_message": "", "forward_message": "", "mark_read": "", "add_label": "",
     "remove_label": "", "archive_message": "",
 }  # fmt: skip
-
-
-def do(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), outcome
-    return outcome.value
 
 
 def about(session: StatefulSession, subject: str) -> Message:
@@ -115,11 +110,11 @@ def test_failures_leave_the_state(code: str, case: Case) -> None:
 
 def test_draft_is_written_completed_and_sent_once() -> None:
     session = ENV.open("sparse")
-    draft = do(session, "create_draft", to=["K00001"], subject="Plan")["draft_id"]
+    draft = executed(session, "create_draft", to=["K00001"], subject="Plan")["draft_id"]
     assert session.call("send_draft", {"draft_id": draft}).code == "EMPTY_BODY"
-    do(session, "update_draft", draft_id=draft, body="The plan.", cc=["K00002"])
-    sent = do(session, "send_draft", draft_id=draft)
-    view = do(session, "get_message", message_id=sent["message_id"])
+    executed(session, "update_draft", draft_id=draft, body="The plan.", cc=["K00002"])
+    sent = executed(session, "send_draft", draft_id=draft)
+    view = executed(session, "get_message", message_id=sent["message_id"])
     contacts = [session.world.need(Contact, one).address for one in ("K00001", "K00002")]
     assert (view["to"], view["cc"], view["subject"], view["body"], view["folder"]) == (
         contacts[:1], contacts[1:], "Plan", "The plan.", "Sent"
@@ -130,14 +125,14 @@ def test_draft_is_written_completed_and_sent_once() -> None:
 def test_search_then_reply_within_the_thread() -> None:
     session = ENV.open("sparse")
     assert session.call("reply_to_message", {"message_id": "M00009", "body": "x"}).code == "NOT_FOUND"
-    found = do(session, "search_messages", query="subject:welcome is:unread")["items"][0]
-    reply = do(session, "reply_to_message", message_id=found["message_id"], body="Thank you.")
-    again = do(session, "reply_to_message", message_id=reply["message_id"], body="One more thing.")
+    found = executed(session, "search_messages", query="subject:welcome is:unread")["items"][0]
+    reply = executed(session, "reply_to_message", message_id=found["message_id"], body="Thank you.")
+    again = executed(session, "reply_to_message", message_id=reply["message_id"], body="One more thing.")
     assert (reply["subject"], again["subject"]) == ("Re: Welcome", "Re: Welcome")
     assert again["to"] == reply["to"] == [found["sender"]]  # an answer to one's own message goes to its recipients
-    thread = do(session, "get_thread", thread_id=found["thread_id"])["items"]
+    thread = executed(session, "get_thread", thread_id=found["thread_id"])["items"]
     assert [one["in_reply_to"] for one in thread] == ["", found["message_id"], reply["message_id"]]
-    assert do(session, "search_messages", query="is:unread")["items"] == []  # an answered message is a read one
+    assert executed(session, "search_messages", query="is:unread")["items"] == []  # an answered message is a read one
 
 
 def test_list_labels_then_add_label() -> None:
@@ -145,14 +140,14 @@ def test_list_labels_then_add_label() -> None:
     assert session.call("add_label", {"message_id": "M00001", "label": "Important stuff"}).code == "LABEL_NOT_FOUND"
     state = session.world.need(MessageState, "M00001")
     label = next(
-        one for one in do(session, "list_labels")["items"] if one["label_id"] not in state.label_ids
+        one for one in executed(session, "list_labels")["items"] if one["label_id"] not in state.label_ids
     )  # fmt: skip
-    do(session, "add_label", message_id="M00001", label=label["label_id"])
+    executed(session, "add_label", message_id="M00001", label=label["label_id"])
     after = session.digest()
-    do(session, "add_label", message_id="M00001", label=label["name"].upper())
+    executed(session, "add_label", message_id="M00001", label=label["name"].upper())
     assert session.digest() == after
-    assert do(session, "search_messages", query=f"label:{label['name']}")["total"] == 1
-    do(session, "remove_label", message_id="M00001", label=label["name"])
+    assert executed(session, "search_messages", query=f"label:{label['name']}")["total"] == 1
+    executed(session, "remove_label", message_id="M00001", label=label["name"])
     assert session.digest() == ENV.open("sparse").digest()
 
 
@@ -166,14 +161,14 @@ def test_reply_all_leaves_oneself_out_and_names_nobody_twice() -> None:
     message = next(
         one for one in session.world.rows(Message) if other in one.to and one.sender in active and not one.cc
     )
-    reply = do(session, "reply_to_message", message_id=message.id, body="x", reply_all=True)
+    reply = executed(session, "reply_to_message", message_id=message.id, body="x", reply_all=True)
     assert (reply["to"], reply["cc"]) == ([message.sender], [other])
 
 
 def test_reply_to_goes_before_the_sender() -> None:
     session = ENV.open("adversarial")
     message = about(session, "List")
-    assert do(session, "reply_to_message", message_id=message.id, body="x")["to"] == [message.reply_to]
+    assert executed(session, "reply_to_message", message_id=message.id, body="x")["to"] == [message.reply_to]
     assert message.reply_to != message.sender
 
 
@@ -181,8 +176,8 @@ def test_forward_is_a_new_thread_with_the_text_and_files() -> None:
     session = ENV.open()
     message = next(one for one in session.world.rows(Message) if one.attachment_ids and one.size_bytes < 2_000_000)
     contact = next(one for one in session.world.rows(Contact) if one.active)
-    sent = do(session, "forward_message", message_id=message.id, to=[contact.id], note="See below.")
-    view = do(session, "get_message", message_id=sent["message_id"])
+    sent = executed(session, "forward_message", message_id=message.id, to=[contact.id], note="See below.")
+    view = executed(session, "get_message", message_id=sent["message_id"])
     assert view["thread_id"] != message.thread_id
     assert view["subject"] == prefixed("Fwd", message.subject)
     assert view["body"].startswith("See below.")
@@ -195,23 +190,23 @@ def test_the_limit_and_the_quota_to_the_byte() -> None:
     box = mailbox(session.world)
     session.world.put(Attachment("A1", "a", "x", box.attachment_limit_bytes))
     session.world.put(Attachment("A2", "b", "x", 1))
-    do(session, "create_draft", attachment_ids=["A1"])
+    executed(session, "create_draft", attachment_ids=["A1"])
     assert session.call("create_draft", {"attachment_ids": ["A1", "A2"]}).code == "ATTACHMENT_TOO_LARGE"
     needed = size_of(session.world, "s", "b", ())
     session.world.update(box, quota_bytes=box.used_bytes + needed)
     assert session.call("send_message", {"to": ["K00001"], "subject": "s", "body": "bb"}).code == "QUOTA_EXCEEDED"
-    do(session, "send_message", to=["K00001"], subject="s", body="b")
-    assert do(session, "list_folders")["items"][0]["mailbox_free_bytes"] == 0
+    executed(session, "send_message", to=["K00001"], subject="s", body="b")
+    assert executed(session, "list_folders")["items"][0]["mailbox_free_bytes"] == 0
 
 
 def test_who_writes_to_oneself_finds_a_copy_in_the_inbox() -> None:
     session = ENV.open("sparse")
     box = mailbox(session.world)
-    sent = do(session, "send_message", to=[box.address], bcc=["K00001"], subject="Note", body="x")
-    copy = do(session, "list_messages", folder="inbox", unread_only=True)["items"][0]
+    sent = executed(session, "send_message", to=[box.address], bcc=["K00001"], subject="Note", body="x")
+    copy = executed(session, "list_messages", folder="inbox", unread_only=True)["items"][0]
     assert copy["thread_id"] == sent["thread_id"]
     assert copy["message_id"] != sent["message_id"]
-    assert do(session, "get_message", message_id=copy["message_id"])["bcc"] == []
+    assert executed(session, "get_message", message_id=copy["message_id"])["bcc"] == []
     assert mailbox(session.world).used_bytes == box.used_bytes + 2 * sent["size_bytes"]
 
 
@@ -230,10 +225,10 @@ def test_archiving_a_thread_takes_what_lies_in_the_inbox() -> None:
         inside = [one.id for one in held if session.world.need(MessageState, one.id).folder_id == inbox]
         if len(inside) > 1 and len(held) > len(inside):
             break
-    moved = do(session, "archive_message", message_id=inside[0], whole_thread=True)["message_ids"]
+    moved = executed(session, "archive_message", message_id=inside[0], whole_thread=True)["message_ids"]
     assert sorted(moved) == sorted(inside)
     assert session.call("archive_message", {"message_id": inside[1]}).code == "INVALID_STATE"
-    folders = {one["folder"] for one in do(session, "get_thread", thread_id=thread.id)["items"]}
+    folders = {one["folder"] for one in executed(session, "get_thread", thread_id=thread.id)["items"]}
     assert folders == {"Archive", "Sent"}
 
 
@@ -271,7 +266,7 @@ def test_search_finds_what_a_plain_filter_finds(chosen: list[tuple[str, bool]]) 
     }
     found, cursor = [], ""
     while True:
-        got = do(session, "search_messages", query=query, limit=100, cursor=cursor)
+        got = executed(session, "search_messages", query=query, limit=100, cursor=cursor)
         found += [one["message_id"] for one in got["items"]]
         cursor = got["next_cursor"] or ""
         if not cursor:
@@ -364,8 +359,8 @@ def test_every_tool_works_in_typical() -> None:
     session = ENV.open()
     contact = next(one for one in session.world.rows(Contact) if one.active)
     message = next(one for one in session.world.rows(Message) if one.sender == contact.address)
-    inbox = do(session, "list_messages")["items"][0]["message_id"]
-    draft = do(session, "create_draft", to=[contact.id], body="x")["draft_id"]
+    inbox = executed(session, "list_messages")["items"][0]["message_id"]
+    draft = executed(session, "create_draft", to=[contact.id], body="x")["draft_id"]
     table: dict[str, dict[str, Any]] = {
         "list_folders": {}, "list_labels": {}, "list_contacts": {"query": contact.name}, "list_messages": {},
         "search_messages": {"query": "from:example is:read"}, "get_message": {"message_id": message.id},
@@ -378,7 +373,7 @@ def test_every_tool_works_in_typical() -> None:
     }  # fmt: skip
     assert {*table, "create_draft"} == set(SURFACE)
     for tool, arguments in table.items():
-        do(session, tool, **arguments)
+        executed(session, tool, **arguments)
 
 
 def test_sparse_answers_with_empty_pages() -> None:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from environment_sessions import all_executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,16 +32,6 @@ Call = tuple[str, dict[str, Any]]
 @pytest.fixture(scope="module")
 def env() -> Any:
     return environment()
-
-
-def run(session: StatefulSession, *calls: Call) -> Any:
-    """Run calls that must succeed; the value of the last one."""
-    value = None
-    for tool, arguments in calls:
-        outcome = session.call(tool, arguments)
-        assert outcome.kind in ("ok", "empty", "partial"), (tool, arguments, outcome)
-        value = outcome.value
-    return value
 
 
 def become(session: StatefulSession, name: str) -> None:
@@ -140,7 +131,7 @@ FAILURES: list[tuple[list[Call], Call, str]] = [
 @pytest.mark.parametrize(("before", "call", "code"), FAILURES)
 def test_failures_leave_the_state_untouched(env: Any, before: list[Call], call: Call, code: str) -> None:
     session = env.open("adversarial")
-    run(session, *before)
+    all_executed(session, *before)
     digest = session.digest()
     outcome = session.call(*call)
     assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
@@ -150,7 +141,9 @@ def test_failures_leave_the_state_untouched(env: Any, before: list[Call], call: 
 def test_root_has_no_quota_but_files_have_a_limit(env: Any) -> None:
     session = env.open("adversarial")
     become(session, "root")
-    run(session, write("/big", "x" * 200_000), *[("append_file", {"path": "/big", "content": "x" * 200_000})] * 4)
+    all_executed(
+        session, write("/big", "x" * 200_000), *[("append_file", {"path": "/big", "content": "x" * 200_000})] * 4
+    )
     assert session.call("append_file", {"path": "/big", "content": "x"}).code == "EFBIG"
     assert session.call("cat", only("/srv/closed/plan.txt")).kind == "ok"
 
@@ -158,37 +151,37 @@ def test_root_has_no_quota_but_files_have_a_limit(env: Any) -> None:
 def test_edge_cd_changes_what_relative_paths_mean(env: Any) -> None:
     session = env.open("typical")
     assert session.call("cat", only("hostname")).code == "ENOENT"
-    assert run(session, ("cd", only("/etc")), ("cat", only("hostname")))["text"] == "calder\n"
+    assert all_executed(session, ("cd", only("/etc")), ("cat", only("hostname")))["text"] == "calder\n"
 
 
 def test_edge_mkdir_lets_cp_and_mv_put_things_there(env: Any) -> None:
     session = env.open("typical")
     assert session.call("cp", both("todo.txt", "box/todo.txt")).code == "ENOENT"
     assert session.call("mv", both("todo.txt", "box/")).code == "ENOTDIR"
-    copied = run(session, ("mkdir", only("box")), ("cp", both("todo.txt", "box")))
+    copied = all_executed(session, ("mkdir", only("box")), ("cp", both("todo.txt", "box")))
     assert copied["path"].endswith("/box/todo.txt")
-    assert run(session, ("mv", both("data", "box")))["path"].endswith("/box/data")
+    assert all_executed(session, ("mv", both("data", "box")))["path"].endswith("/box/data")
 
 
 def test_edge_what_is_written_is_read_and_found(env: Any) -> None:
     session = env.open("sparse")
     assert session.call("grep", {"pattern": "pla.et", "path": ".", "recursive": True}).kind == "empty"
-    run(session, write("inbox/a.txt", "one\nplanet\n"))
-    assert run(session, ("cat", only("inbox/a.txt")))["text"] == "one\nplanet\n"
-    found = run(session, ("grep", {"pattern": "pla.et", "path": ".", "recursive": True}))["items"]
+    all_executed(session, write("inbox/a.txt", "one\nplanet\n"))
+    assert all_executed(session, ("cat", only("inbox/a.txt")))["text"] == "one\nplanet\n"
+    found = all_executed(session, ("grep", {"pattern": "pla.et", "path": ".", "recursive": True}))["items"]
     assert found == [{"path": "/home/sam/inbox/a.txt", "line": 2, "text": "planet"}]
 
 
 def test_edge_archives_hold_what_was_packed(env: Any) -> None:
     session = env.open("typical")
     assert session.call("extract_archive", {"archive": "d.tar"}).code == "ENOENT"
-    made = run(session, ("make_archive", {"sources": ["data", "todo.txt", "reports"], "archive": "d.tar"}))
+    made = all_executed(session, ("make_archive", {"sources": ["data", "todo.txt", "reports"], "archive": "d.tar"}))
     assert made["size"] % 10240 == 0
-    assert run(session, ("file_type", only("d.tar")))["type"] == "POSIX tar archive"
-    run(session, ("mkdir", only("out")), ("extract_archive", {"archive": made["path"], "destination": "out"}))
+    assert all_executed(session, ("file_type", only("d.tar")))["type"] == "POSIX tar archive"
+    all_executed(session, ("mkdir", only("out")), ("extract_archive", {"archive": made["path"], "destination": "out"}))
     for name in ("data/settings.json", "todo.txt"):
         old, new = (
-            run(
+            all_executed(
                 session,
                 ("stat", only(path)),
             )
@@ -197,34 +190,34 @@ def test_edge_archives_hold_what_was_packed(env: Any) -> None:
         assert {key: old[key] for key in ("size", "mode", "modified")} == {
             key: new[key] for key in ("size", "mode", "modified")
         }
-        sums = [run(session, ("checksum", only(path)))["checksum"] for path in (name, f"out/{name}")]
+        sums = [all_executed(session, ("checksum", only(path)))["checksum"] for path in (name, f"out/{name}")]
         assert sums[0] == sums[1]
-    assert run(session, ("read_link", only("out/reports")))["target"] == "documents/2025"
+    assert all_executed(session, ("read_link", only("out/reports")))["target"] == "documents/2025"
     assert session.call("extract_archive", {"archive": "d.tar", "destination": "out"}).code == "EEXIST"
-    run(session, ("extract_archive", {"archive": "d.tar", "destination": "out", "overwrite": True}))
+    all_executed(session, ("extract_archive", {"archive": "d.tar", "destination": "out", "overwrite": True}))
 
 
 def test_edge_popd_goes_back_to_where_pushd_was(env: Any) -> None:
     session = env.open("typical")
-    home = run(session, ("pwd", {}))["path"]
-    assert run(session, ("pushd", only("/etc")), ("pushd", only("/var/log")))["stack"] == ["/etc", home]
-    assert run(session, ("popd", {}))["path"] == "/etc"
-    assert run(session, ("popd", {}), ("pwd", {}))["path"] == home
+    home = all_executed(session, ("pwd", {}))["path"]
+    assert all_executed(session, ("pushd", only("/etc")), ("pushd", only("/var/log")))["stack"] == ["/etc", home]
+    assert all_executed(session, ("popd", {}))["path"] == "/etc"
+    assert all_executed(session, ("popd", {}), ("pwd", {}))["path"] == home
 
 
 def test_evil_archives_cannot_write_outside(env: Any) -> None:
     session = env.open("adversarial")
-    run(session, ("mkdir", only("out")))
+    all_executed(session, ("mkdir", only("out")))
     outcome = session.call("extract_archive", {"archive": "evil.tar", "destination": "out"})
     assert (outcome.kind, outcome.code) == ("partial", "UNSAFE_PATH")
     assert outcome.value["names"] == ["good.txt", "door"]
     assert session.call("stat", only("escaped.txt")).code == "ENOENT"
-    assert run(session, ("cat", only("/etc/hostname")))["text"] == "calder\n"
+    assert all_executed(session, ("cat", only("/etc/hostname")))["text"] == "calder\n"
 
 
 def test_wrong_passwords_lock_an_account(env: Any) -> None:
     session = env.open("typical")
-    secret = run(session, ("cat", only(".config/accounts.txt")))["text"].split("builder: ")[1].strip()
+    secret = all_executed(session, ("cat", only(".config/accounts.txt")))["text"].split("builder: ")[1].strip()
     for left in (2, 1):
         outcome = session.call("switch_user", {"user": "builder", "password": "wrong"})
         assert (outcome.kind, outcome.code, outcome.value) == ("refused", "BAD_PASSWORD", None)
@@ -233,19 +226,22 @@ def test_wrong_passwords_lock_an_account(env: Any) -> None:
     assert "0 attempts" in session.call("switch_user", {"user": "builder", "password": "wrong"}).message
     assert session.call("switch_user", {"user": "builder", "password": secret}).code == "LOCKED"
     assert fork.call("cat", only("/srv/build/last-build.log")).kind in ("ok", "execution_error")
-    assert run(fork, ("switch_user", {"user": "builder", "password": secret}), ("whoami", {}))["name"] == "builder"
+    assert (
+        all_executed(fork, ("switch_user", {"user": "builder", "password": secret}), ("whoami", {}))["name"]
+        == "builder"
+    )
     assert fork.call("write_file", {"path": "/srv/build/x", "content": ""}).kind == "ok"
-    assert run(fork, ("switch_user", {"user": "builder"}))["verified"]  # oneself, without a password
+    assert all_executed(fork, ("switch_user", {"user": "builder"}))["verified"]  # oneself, without a password
 
 
 def test_rm_tree_leaves_what_may_not_go(env: Any) -> None:
     session = env.open("adversarial")
-    run(session, ("mkdir", {"path": "t/u", "parents": True}), write("t/a"), write("t/u/b"))
-    run(session, ("chmod", {"path": "t/u", "mode": "555"}))
+    all_executed(session, ("mkdir", {"path": "t/u", "parents": True}), write("t/a"), write("t/u/b"))
+    all_executed(session, ("chmod", {"path": "t/u", "mode": "555"}))
     outcome = session.call("rm_tree", only("t"))
     assert (outcome.kind, outcome.code) == ("partial", "EACCES")
     assert outcome.value["removed"] == ["/home/lin/t/a"]
-    run(session, ("chmod", {"path": "t/u", "mode": "u+w"}), ("rm_tree", only("t")))
+    all_executed(session, ("chmod", {"path": "t/u", "mode": "u+w"}), ("rm_tree", only("t")))
     assert session.call("stat", only("t")).code == "ENOENT"
 
 
@@ -253,8 +249,8 @@ def test_chown_by_root_moves_the_charge(env: Any) -> None:
     session = env.open("adversarial")
     become(session, "root")
     before = {name: session.world.need(Usage, name).bytes for name in ("lin", "auditor")}
-    size = run(session, ("stat", only("report.txt")))["size"]
-    run(session, ("chown", {"path": "report.txt", "owner": "auditor"}))
+    size = all_executed(session, ("stat", only("report.txt")))["size"]
+    all_executed(session, ("chown", {"path": "report.txt", "owner": "auditor"}))
     assert session.world.need(Usage, "lin").bytes == before["lin"] - size
     assert session.world.need(Usage, "auditor").bytes == before["auditor"] + size
     assert session.call("chown", {"path": "long-line.txt", "owner": "lina"}).code == "EDQUOT"
@@ -262,12 +258,12 @@ def test_chown_by_root_moves_the_charge(env: Any) -> None:
 
 def test_text_of_any_kind_can_be_written_and_read(env: Any) -> None:
     session = env.open("sparse")
-    run(session, write("inbox/odd", "\ud800"))
+    all_executed(session, write("inbox/odd", "\ud800"))
     assert session.call("cat", only("inbox/odd")).code == "BINARY_FILE"
     assert session.call("touch", only("\ud800")).code == "EINVAL"
-    run(session, write("inbox/accent", "né"), ("truncate_file", {"path": "inbox/accent", "size": 2}))
+    all_executed(session, write("inbox/accent", "né"), ("truncate_file", {"path": "inbox/accent", "size": 2}))
     assert session.call("cat", only("inbox/accent")).code == "BINARY_FILE"  # half a character
-    assert run(session, ("word_count", only("readme.txt"))) == {
+    assert all_executed(session, ("word_count", only("readme.txt"))) == {
         "path": "/home/sam/readme.txt", "lines": 1, "words": 7, "characters": 38, "bytes": 38,
     }  # fmt: skip
 
@@ -276,11 +272,13 @@ def test_trees_cannot_be_so_deep_that_walks_fail(env: Any) -> None:
     session = env.open("typical")
     depth = 0
     while session.call("mkdir", only("d")).kind == "ok":
-        run(session, ("cd", only("d")))
+        all_executed(session, ("cd", only("d")))
         depth += 1
         assert depth < 200
     assert session.call("mkdir", only("d")).code == "ENAMETOOLONG"
-    run(session, ("cd", {}), ("cp_tree", both("d", "/tmp/copy")), ("rm_tree", only("d")), ("disk_usage", only("/tmp")))
+    all_executed(
+        session, ("cd", {}), ("cp_tree", both("d", "/tmp/copy")), ("rm_tree", only("d")), ("disk_usage", only("/tmp"))
+    )
 
 
 # Invariants -----------------------------------------------------------------------------------------------------------
@@ -399,11 +397,11 @@ def test_every_tool_works_in_every_scenario(env: Any) -> None:
             ("truncate_file", {"path": "zz/one", "size": 2}), ("symlink", {"target": "one", "path": "zz/link"}),
             ("read_link", only("zz/link")), ("cp", both("zz/one", "zz/copy")), ("cp_tree", both("zz", "yy")),
             ("mv", both("yy/two", "yy/deux")), ("chmod", {"path": "zz/one", "mode": "u=rw,go="}),
-            ("chown", {"path": "zz/one", "group": run(session, ("whoami", {}))["groups"][0]}),
+            ("chown", {"path": "zz/one", "group": all_executed(session, ("whoami", {}))["groups"][0]}),
             ("make_archive", {"sources": ["zz"], "archive": "z.tar"}),
             ("extract_archive", {"archive": "z.tar", "destination": "yy"}), ("pushd", only("yy")), ("popd", {}),
             ("rm", only("z.tar")), ("rm_tree", only("yy")), ("mkdir", only("xx")), ("rmdir", only("xx")),
-            ("switch_user", {"user": run(session, ("whoami", {}))["name"]}),
+            ("switch_user", {"user": all_executed(session, ("whoami", {}))["name"]}),
         ]  # fmt: skip
         for tool, arguments in script:
             outcome = session.call(tool, arguments)
@@ -417,10 +415,10 @@ def test_every_tool_works_in_every_scenario(env: Any) -> None:
 
 def test_listings_page_through_everything(env: Any) -> None:
     session = env.open("typical")
-    whole = run(session, ("find", {"path": "/srv", "limit": 100}))
+    whole = all_executed(session, ("find", {"path": "/srv", "limit": 100}))
     rng, cursor, found = Random(0), "", []
     while cursor is not None:
-        part = run(session, ("find", {"path": "/srv", "limit": rng.randrange(1, 9), "cursor": cursor}))
+        part = all_executed(session, ("find", {"path": "/srv", "limit": rng.randrange(1, 9), "cursor": cursor}))
         found += part["items"]
         cursor = part["next_cursor"]
     assert found[:100] == whole["items"]

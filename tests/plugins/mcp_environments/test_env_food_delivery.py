@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from environment_sessions import executed
+from environment_sessions import wait as pass_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,16 +38,6 @@ def codes_by_their_first_names() -> Iterator[None]:
         yield
 
 
-def ok(session: StatefulSession, tool: str, /, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.executed, outcome
-    return outcome.value
-
-
-def pass_time(session: StatefulSession, seconds: int) -> None:
-    assert session.helper("_advance_clock", {"seconds": seconds}).executed
-
-
 def open_place(session: StatefulSession, served: bool = True) -> food.Restaurant:
     """An open restaurant that delivers to A00001 (or does not), with a main dish that can be had."""
     district = session.world.need(food.Address, "A00001").district_id
@@ -69,7 +61,7 @@ def dish(session: StatefulSession, restaurant: str, *, groups: bool) -> str:
 def least(session: StatefulSession, item: str) -> list[str]:
     """The first options that make an item whole."""
     chosen = []
-    for group in ok(session, "get_item_options", item_id=item)["groups"]:
+    for group in executed(session, "get_item_options", item_id=item)["groups"]:
         there = [one["option_id"] for one in group["options"] if one["available"]]
         chosen += there[: group["min_choices"]]
     return chosen
@@ -77,23 +69,25 @@ def least(session: StatefulSession, item: str) -> list[str]:
 
 def basket(session: StatefulSession, quantity: int = 3, address: str = "A00001") -> dict[str, Any]:
     place = open_place(session)
-    made = ok(session, "start_basket", restaurant_id=place.id, address_id=address)
+    made = executed(session, "start_basket", restaurant_id=place.id, address_id=address)
     if quantity:
         item = dish(session, place.id, groups=True)
         options = least(session, item)
-        made = ok(session, "add_item", basket_id=made["basket_id"], item_id=item, quantity=quantity, option_ids=options)
+        made = executed(
+            session, "add_item", basket_id=made["basket_id"], item_id=item, quantity=quantity, option_ids=options
+        )
     return dict(made)
 
 
 def ordered(session: StatefulSession, payment: str = "card", quantity: int = 3) -> dict[str, Any]:
     made = basket(session, quantity)
     cvv = "123" if payment == "card" else ""
-    return dict(ok(session, "place_order", basket_id=made["basket_id"], payment=payment, cvv=cvv))
+    return dict(executed(session, "place_order", basket_id=made["basket_id"], payment=payment, cvv=cvv))
 
 
 def minutes_of(session: StatefulSession, order: dict[str, Any]) -> int:
     """Minutes from the order to the door."""
-    expected = ok(session, "get_delivery_estimate", restaurant_id=order["restaurant_id"], address_id="A00001")
+    expected = executed(session, "get_delivery_estimate", restaurant_id=order["restaurant_id"], address_id="A00001")
     return int(expected["delivery_minutes"])
 
 
@@ -115,7 +109,7 @@ def test_the_environment_conforms() -> None:
 
 
 def _add(session: StatefulSession, item: str, **more: Any) -> Call:
-    made = ok(session, "view_basket")
+    made = executed(session, "view_basket")
     return "add_item", {"basket_id": made["basket_id"], "item_id": item, **more}
 
 
@@ -124,7 +118,7 @@ def _sold_out_item(session: StatefulSession) -> Call:
         place = session.world.need(food.Restaurant, gone.restaurant_id)
         zone = session.world.get(food.Zone, (place.id, "old-town"))
         if gone.sold_out and zone and service.is_open(place, session.world.now):
-            ok(session, "start_basket", restaurant_id=place.id, address_id="A00001")
+            executed(session, "start_basket", restaurant_id=place.id, address_id="A00001")
             return _add(session, gone.id)
     raise AssertionError
 
@@ -134,7 +128,7 @@ def _breakfast_at_dinner(session: StatefulSession) -> Call:
         place = session.world.need(food.Restaurant, menu.restaurant_id)
         zone = session.world.get(food.Zone, (place.id, "old-town"))
         if menu.name == "Breakfast" and zone and service.is_open(place, session.world.now):
-            ok(session, "start_basket", restaurant_id=place.id, address_id="A00001")
+            executed(session, "start_basket", restaurant_id=place.id, address_id="A00001")
             item = next(one for one in session.world.find(food.Item, menu_id=menu.id) if not one.sold_out)
             return _add(session, item.id)
     raise AssertionError
@@ -147,7 +141,7 @@ def _sold_out_option(session: StatefulSession) -> Call:
         place = session.world.need(food.Restaurant, item.restaurant_id)
         reach = session.world.get(food.Zone, (place.id, "old-town"))
         if option.sold_out and reach and not item.sold_out and service.is_open(place, session.world.now):
-            ok(session, "start_basket", restaurant_id=place.id, address_id="A00001")
+            executed(session, "start_basket", restaurant_id=place.id, address_id="A00001")
             return _add(session, item.id, option_ids=[option.id])
     raise AssertionError
 
@@ -160,7 +154,7 @@ def _without_options(session: StatefulSession) -> Call:
 def _all_options(session: StatefulSession) -> Call:
     made = basket(session, 0)
     for item in session.world.find(food.Item, restaurant_id=made["restaurant_id"]):
-        groups = ok(session, "get_item_options", item_id=item.id)["groups"]
+        groups = executed(session, "get_item_options", item_id=item.id)["groups"]
         there = [[one["option_id"] for one in group["options"] if one["available"]] for group in groups]
         if groups and not item.sold_out and len(there[0]) > groups[0]["max_choices"]:
             return _add(session, item.id, option_ids=there[0])
@@ -206,7 +200,7 @@ def _place(quantity: int = 3, **arguments: Any) -> Callable[[StatefulSession], C
 def _below_minimum(session: StatefulSession) -> Call:
     made = basket(session, 0)
     drink = dish(session, made["restaurant_id"], groups=False)
-    assert ok(session, "add_item", basket_id=made["basket_id"], item_id=drink)["missing_cents"] > 0
+    assert executed(session, "add_item", basket_id=made["basket_id"], item_id=drink)["missing_cents"] > 0
     return "place_order", {"basket_id": made["basket_id"], "payment": "cash"}
 
 
@@ -216,18 +210,18 @@ def _promo(code: str, quantity: int = 3) -> Callable[[StatefulSession], Call]:
 
 def _promo_used_just_now(session: StatefulSession) -> Call:
     made = basket(session)
-    ok(session, "apply_promo", basket_id=made["basket_id"], code="DINNER5")
-    ok(session, "place_order", basket_id=made["basket_id"], cvv="123")
+    executed(session, "apply_promo", basket_id=made["basket_id"], code="DINNER5")
+    executed(session, "place_order", basket_id=made["basket_id"], cvv="123")
     return "apply_promo", {"basket_id": basket(session)["basket_id"], "code": "DINNER5"}
 
 
 def _promo_below_spend_when_ordered(session: StatefulSession) -> Call:
     made = basket(session, 3)
-    ok(session, "apply_promo", basket_id=made["basket_id"], code="DINNER5")
+    executed(session, "apply_promo", basket_id=made["basket_id"], code="DINNER5")
     line = made["items"][0]["basket_item_id"]
-    ok(session, "remove_item", basket_id=made["basket_id"], basket_item_id=line, quantity=2)
+    executed(session, "remove_item", basket_id=made["basket_id"], basket_item_id=line, quantity=2)
     drink = dish(session, made["restaurant_id"], groups=False)
-    left = ok(session, "add_item", basket_id=made["basket_id"], item_id=drink)
+    left = executed(session, "add_item", basket_id=made["basket_id"], item_id=drink)
     assert left["promo_problem"]
     assert left["discount_cents"] == 0
     assert not left["missing_cents"]
@@ -250,7 +244,7 @@ def _on_order(tool: str, wait: int = 0, **arguments: Any) -> Callable[[StatefulS
 def _twice(tool: str, wait: int, **arguments: Any) -> Callable[[StatefulSession], Call]:
     def call(session: StatefulSession) -> Call:
         again = _on_order(tool, wait, **arguments)(session)
-        ok(session, again[0], **again[1])
+        executed(session, again[0], **again[1])
         return again
 
     return call
@@ -258,13 +252,13 @@ def _twice(tool: str, wait: int, **arguments: Any) -> Callable[[StatefulSession]
 
 def _tip_after_cancelling(session: StatefulSession) -> Call:
     order = ordered(session)
-    ok(session, "cancel_order", order_id=order["order_id"])
+    executed(session, "cancel_order", order_id=order["order_id"])
     return "tip_courier", {"order_id": order["order_id"], "amount_cents": 100}
 
 
 def _old_basket(session: StatefulSession) -> Call:
     made = basket(session)
-    ok(session, "place_order", basket_id=made["basket_id"], cvv="123")
+    executed(session, "place_order", basket_id=made["basket_id"], cvv="123")
     return "apply_promo", {"basket_id": made["basket_id"], "code": "FREERIDE"}
 
 
@@ -344,14 +338,14 @@ def test_a_failure_has_its_code_and_changes_nothing(code: str, prepare: Callable
 def test_a_card_without_money_is_declined() -> None:
     session = ENV.open("sparse")
     place = session.world.need(food.Restaurant, "R00001")
-    made = ok(session, "start_basket", restaurant_id=place.id, address_id="A00001")
+    made = executed(session, "start_basket", restaurant_id=place.id, address_id="A00001")
     item = dish(session, place.id, groups=True)
     call = {"basket_id": made["basket_id"], "item_id": item, "quantity": 12, "option_ids": least(session, item)}
-    ok(session, "add_item", **call)
+    executed(session, "add_item", **call)
     before = session.digest()
     outcome = session.call("place_order", {"basket_id": made["basket_id"], "cvv": "123"})
     assert (outcome.code, session.digest()) == ("CARD_DECLINED", before)
-    ok(session, "place_order", basket_id=made["basket_id"], payment="cash")
+    executed(session, "place_order", basket_id=made["basket_id"], payment="cash")
 
 
 def test_every_code_in_the_source_is_reached() -> None:
@@ -373,27 +367,27 @@ def test_every_code_in_the_source_is_reached() -> None:
 
 def test_from_search_to_rating() -> None:
     session = ENV.open()
-    found = ok(session, "search_restaurants", address_id="A00001", open_now=True, sort="time")["items"]
+    found = executed(session, "search_restaurants", address_id="A00001", open_now=True, sort="time")["items"]
     assert [one["delivery_minutes"] for one in found] == sorted(one["delivery_minutes"] for one in found)
     assert all(one["open_now"] for one in found)
     place = next(one for one in found if dish(session, one["restaurant_id"], groups=True))
-    menu = ok(session, "get_menu", restaurant_id=place["restaurant_id"], available_only=True)["items"]
+    menu = executed(session, "get_menu", restaurant_id=place["restaurant_id"], available_only=True)["items"]
     item = next(one for one in menu if one["has_required_options"])["item_id"]
     assert session.call("add_item", {"basket_id": "B00001", "item_id": item}).code == "NOT_FOUND"
-    made = ok(session, "start_basket", restaurant_id=place["restaurant_id"], address_id="A00001")
+    made = executed(session, "start_basket", restaurant_id=place["restaurant_id"], address_id="A00001")
     assert session.call("apply_promo", {"basket_id": made["basket_id"], "code": "FREERIDE"}).code == "EMPTY_BASKET"
-    made = ok(
+    made = executed(
         session, "add_item", basket_id=made["basket_id"], item_id=item, quantity=3, option_ids=least(session, item)
     )
-    reduced = ok(session, "apply_promo", basket_id=made["basket_id"], code="FREERIDE")
+    reduced = executed(session, "apply_promo", basket_id=made["basket_id"], code="FREERIDE")
     assert made["total_cents"] - reduced["total_cents"] == made["delivery_cents"] > 0
-    order = ok(session, "place_order", basket_id=made["basket_id"], cvv="123")
+    order = executed(session, "place_order", basket_id=made["basket_id"], cvv="123")
     assert order["total_cents"] == reduced["total_cents"]
     assert session.call("view_basket", {}).code == "NO_BASKET"
-    assert ok(session, "view_basket", basket_id=made["basket_id"])["state"] == "ordered"
+    assert executed(session, "view_basket", basket_id=made["basket_id"])["state"] == "ordered"
     seen = []
     for _ in range(place["delivery_minutes"] + 1):
-        track = ok(session, "track_order", order_id=order["order_id"])
+        track = executed(session, "track_order", order_id=order["order_id"])
         assert track["status"] == track["steps"][-1]["status"]
         assert track["can_cancel"] == (
             session.fork().call("cancel_order", {"order_id": order["order_id"]}).kind == "ok"
@@ -404,9 +398,9 @@ def test_from_search_to_rating() -> None:
         pass_time(session, MINUTE)
     assert list(dict.fromkeys(seen)) == ["placed", "confirmed", "preparing", "picked_up", "delivered"]
     assert seen.count("delivered") == 1
-    before = ok(session, "get_restaurant", restaurant_id=place["restaurant_id"])
-    ok(session, "rate_order", order_id=order["order_id"], food_stars=1, courier_stars=5)
-    after = ok(session, "get_restaurant", restaurant_id=place["restaurant_id"])
+    before = executed(session, "get_restaurant", restaurant_id=place["restaurant_id"])
+    executed(session, "rate_order", order_id=order["order_id"], food_stars=1, courier_stars=5)
+    after = executed(session, "get_restaurant", restaurant_id=place["restaurant_id"])
     assert after["rating_count"] == before["rating_count"] + 1
     assert before["rating"] is None or after["rating"] <= before["rating"]
 
@@ -416,30 +410,33 @@ def test_cancelling_refunds_what_the_card_paid_and_frees_the_code(payment: str) 
     session = ENV.open()
     purse = session.world.need(food.Profile, "me").card_available_cents
     made = basket(session)
-    ok(session, "apply_promo", basket_id=made["basket_id"], code="DINNER5")
+    executed(session, "apply_promo", basket_id=made["basket_id"], code="DINNER5")
     cvv = {"cvv": "123"} if payment == "card" else {}
-    order = ok(session, "place_order", basket_id=made["basket_id"], payment=payment, **cvv)
-    ok(session, "tip_courier", order_id=order["order_id"], amount_cents=300)
+    order = executed(session, "place_order", basket_id=made["basket_id"], payment=payment, **cvv)
+    executed(session, "tip_courier", order_id=order["order_id"], amount_cents=300)
     pass_time(session, 5 * MINUTE - 1)
-    refund = ok(session, "cancel_order", order_id=order["order_id"])["refund_cents"]
+    refund = executed(session, "cancel_order", order_id=order["order_id"])["refund_cents"]
     assert refund == 300 + (order["total_cents"] if payment == "card" else 0)
     assert session.world.need(food.Profile, "me").card_available_cents == purse
-    assert ok(session, "apply_promo", basket_id=basket(session)["basket_id"], code="DINNER5")["discount_cents"] == 500
+    assert (
+        executed(session, "apply_promo", basket_id=basket(session)["basket_id"], code="DINNER5")["discount_cents"]
+        == 500
+    )
 
 
 def test_a_first_order_code_works_until_there_is_an_order() -> None:
     session = ENV.open("sparse")
     for code in ("", "PROMO_USED"):
-        made = ok(session, "start_basket", restaurant_id="R00001", address_id="A00001")
+        made = executed(session, "start_basket", restaurant_id="R00001", address_id="A00001")
         item = dish(session, "R00001", groups=True)
-        made = ok(
+        made = executed(
             session, "add_item", basket_id=made["basket_id"], item_id=item, quantity=3, option_ids=least(session, item)
         )
         outcome = session.call("apply_promo", {"basket_id": made["basket_id"], "code": "HELLO20"})
         assert outcome.code == code
         if not code:
             assert outcome.value["discount_cents"] == made["subtotal_cents"] // 5
-            ok(session, "place_order", basket_id=made["basket_id"], payment="cash")
+            executed(session, "place_order", basket_id=made["basket_id"], payment="cash")
 
 
 def test_options_change_the_price_and_same_lines_become_one() -> None:
@@ -452,22 +449,22 @@ def test_options_change_the_price_and_same_lines_become_one() -> None:
         and session.world.get(food.Zone, (one.id, "old-town"))
         and dish(session, one.id, groups=True)
     )
-    made = ok(session, "start_basket", restaurant_id=place.id, address_id="A00001")
-    view = ok(session, "get_item_options", item_id=dish(session, place.id, groups=True))
+    made = executed(session, "start_basket", restaurant_id=place.id, address_id="A00001")
+    view = executed(session, "get_item_options", item_id=dish(session, place.id, groups=True))
     options = [one for group in view["groups"] for one in group["options"] if one["available"]]
     sizes = [one for one in view["groups"][0]["options"] if one["available"]]
     chosen = [sizes[-1], *[one for one in options if one not in view["groups"][0]["options"]]][:3]
     ids = [one["option_id"] for one in chosen]
     call = {"basket_id": made["basket_id"], "item_id": view["item_id"]}
-    ok(session, "add_item", **call, option_ids=ids)
-    again = ok(session, "add_item", **call, option_ids=list(reversed(ids)), quantity=2)
+    executed(session, "add_item", **call, option_ids=ids)
+    again = executed(session, "add_item", **call, option_ids=list(reversed(ids)), quantity=2)
     assert [line["quantity"] for line in again["items"]] == [3]
     price = view["price_cents"] + sum(one["delta_cents"] for one in chosen)
     assert again["items"][0]["unit_price_cents"] == price
     assert again["subtotal_cents"] == 3 * price
-    apart = ok(session, "add_item", **call, option_ids=ids, note="no onions")
+    apart = executed(session, "add_item", **call, option_ids=ids, note="no onions")
     assert [line["quantity"] for line in apart["items"]] == [3, 1]
-    less = ok(
+    less = executed(
         session,
         "remove_item",
         basket_id=made["basket_id"],
@@ -481,16 +478,16 @@ def test_a_basket_can_be_replaced_on_purpose() -> None:
     session = ENV.open()
     first = basket(session)
     place = first["restaurant_id"]
-    second = ok(session, "start_basket", restaurant_id=place, address_id="A00001", replace=True)
+    second = executed(session, "start_basket", restaurant_id=place, address_id="A00001", replace=True)
     assert second["items"] == []
-    assert ok(session, "view_basket", basket_id=first["basket_id"])["state"] == "discarded"
+    assert executed(session, "view_basket", basket_id=first["basket_id"])["state"] == "discarded"
     assert session.world.count(food.Basket, state="open") == 1
 
 
 def test_the_security_code_is_never_shown() -> None:
     session = ENV.open()
     made = basket(session)
-    assert "cvv" not in str(ok(session, "view_basket"))
+    assert "cvv" not in str(executed(session, "view_basket"))
     assert made["saved_card_last4"] == "4242"
 
 
@@ -615,7 +612,7 @@ def test_every_tool_works_in_the_typical_scenario() -> None:
 
     def works(tool: str, **arguments: Any) -> Any:
         called.add(tool)
-        return ok(session, tool, **arguments)
+        return executed(session, tool, **arguments)
 
     works("list_addresses")
     works("search_restaurants", query="i", address_id="A00002", max_fee_cents=400, min_rating=1)
@@ -637,7 +634,7 @@ def test_every_tool_works_in_the_typical_scenario() -> None:
     works("rate_order", order_id="O00003", food_stars=4)
     works("list_past_orders", status="delivered")
     assert called == set(ENV.tools)
-    statuses = {one["status"] for one in ok(session, "list_past_orders", limit=100)["items"]}
+    statuses = {one["status"] for one in executed(session, "list_past_orders", limit=100)["items"]}
     assert {"confirmed", "preparing", "delivered", "cancelled"} <= statuses
 
 
@@ -689,6 +686,6 @@ def test_the_adversarial_orders_lie_on_the_limits() -> None:
         "",
         "RATING_WINDOW_CLOSED",
     ]
-    hours = [one["open_now"] for one in ok(session, "search_restaurants", limit=100)["items"]]
+    hours = [one["open_now"] for one in executed(session, "search_restaurants", limit=100)["items"]]
     assert True in hours
     assert False in hours

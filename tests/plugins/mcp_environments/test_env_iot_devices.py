@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from environment_sessions import executed
+from environment_sessions import wait as pass_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,16 +32,6 @@ WRITE = (
     "open_cover close_cover arm_alarm disarm_alarm activate_scene create_automation delete_automation!"
 )
 Call = tuple[str, dict[str, Any]]
-
-
-def ok(session: StatefulSession, tool: str, /, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.executed, outcome
-    return outcome.value
-
-
-def pass_time(session: StatefulSession, seconds: int) -> None:
-    assert session.helper("_advance_clock", {"seconds": seconds}).executed
 
 
 def device(
@@ -89,7 +81,7 @@ def _on(tool: str, capability: str, *, turn: bool | None = None, online: bool = 
     def call(session: StatefulSession) -> Call:
         name = device(session, capability, online=online)
         if turn is not None:
-            ok(session, "turn_on" if turn else "turn_off", device_id=name)
+            executed(session, "turn_on" if turn else "turn_off", device_id=name)
         return tool, {"device_id": name, **arguments}
 
     return call
@@ -98,7 +90,7 @@ def _on(tool: str, capability: str, *, turn: bool | None = None, online: bool = 
 def _temperature(mode: str, celsius: float) -> Callable[[StatefulSession], Call]:
     def call(session: StatefulSession) -> Call:
         name = cooling(session, able=True)
-        ok(session, "set_thermostat_mode", device_id=name, mode=mode)
+        executed(session, "set_thermostat_mode", device_id=name, mode=mode)
         return "set_temperature", {"device_id": name, "celsius": celsius}
 
     return call
@@ -107,7 +99,7 @@ def _temperature(mode: str, celsius: float) -> Callable[[StatefulSession], Call]
 def _dark(session: StatefulSession) -> Call:
     """Darker than the light can be."""
     name = next(one.id for one in session.world.rows(home.Device) if one.min_brightness > 1 and one.online)
-    ok(session, "turn_on", device_id=name)
+    executed(session, "turn_on", device_id=name)
     return "set_brightness", {"device_id": name, "percent": 1}
 
 
@@ -124,23 +116,23 @@ def arm(session: StatefulSession, mode: str) -> None:
     """Lock every door that can be locked, and arm, leaving out what stands open or does not answer."""
     for one in session.world.rows(home.Lock):
         if not one.locked:
-            ok(session, "lock_door", device_id=one.id)
-    contacts = ok(session, "read_sensor", quantity="contact", limit=100)["items"]
+            executed(session, "lock_door", device_id=one.id)
+    contacts = executed(session, "read_sensor", quantity="contact", limit=100)["items"]
     bypass = [one["device_id"] for one in contacts if one["value"] != 0]
-    ok(session, "arm_alarm", mode=mode, bypass=bypass)
+    executed(session, "arm_alarm", mode=mode, bypass=bypass)
 
 
 def _arm_with_open_window(session: StatefulSession) -> Call:
-    ok(session, "lock_door", device_id=named(session, "Terrace door lock"))
-    contacts = ok(session, "read_sensor", quantity="contact", limit=100)["items"]
+    executed(session, "lock_door", device_id=named(session, "Terrace door lock"))
+    contacts = executed(session, "read_sensor", quantity="contact", limit=100)["items"]
     silent = [one["device_id"] for one in contacts if one["value"] is None]
     assert any(one["value"] == 1 for one in contacts)
     return "arm_alarm", {"mode": "armed_away", "bypass": silent}
 
 
 def _arm_with_silent_sensor(session: StatefulSession) -> Call:
-    ok(session, "lock_door", device_id=named(session, "Terrace door lock"))
-    contacts = ok(session, "read_sensor", quantity="contact", limit=100)["items"]
+    executed(session, "lock_door", device_id=named(session, "Terrace door lock"))
+    contacts = executed(session, "read_sensor", quantity="contact", limit=100)["items"]
     assert any(one["value"] is None for one in contacts)
     return "arm_alarm", {"mode": "armed_away", "bypass": [one["device_id"] for one in contacts if one["value"] == 1]}
 
@@ -188,7 +180,7 @@ def _steps(command: str, capability: str, value: Any, **more: Any) -> Callable[[
 
 def _too_many(session: StatefulSession) -> Call:
     for number in range(36):
-        ok(session, "create_automation", name=f"A{number}", trigger="daily", time="07:30", scene_id="S00001")
+        executed(session, "create_automation", name=f"A{number}", trigger="daily", time="07:30", scene_id="S00001")
     return _automation()(session)
 
 
@@ -314,19 +306,19 @@ def test_a_light_is_dimmed_and_coloured_once_it_is_on() -> None:
         ("set_color", {"device_id": lamp, "color": "#FF8800"}),
     ]
     assert [session.call(*call).code for call in calls] == ["DEVICE_OFF"] * 2
-    ok(session, "turn_on", device_id=lamp)
-    assert ok(session, "set_brightness", **calls[0][1])["power_watts"] == 9 * 40 // 100
-    assert ok(session, "set_color", **calls[1][1])["color"] == "#ff8800"
-    assert ok(session, "set_color", device_id=lamp, temperature_k=4000)["color"] == ""
+    executed(session, "turn_on", device_id=lamp)
+    assert executed(session, "set_brightness", **calls[0][1])["power_watts"] == 9 * 40 // 100
+    assert executed(session, "set_color", **calls[1][1])["color"] == "#ff8800"
+    assert executed(session, "set_color", device_id=lamp, temperature_k=4000)["color"] == ""
 
 
 def test_a_mode_opens_the_target_and_moves_it_into_its_range() -> None:
     session = ENV.open()
     name = cooling(session, able=True)
-    ok(session, "set_thermostat_mode", device_id=name, mode="heat")
-    assert ok(session, "set_temperature", device_id=name, celsius=16.5)["target_c"] == 16.5
-    assert ok(session, "set_thermostat_mode", device_id=name, mode="cool")["target_c"] == 18.0
-    assert ok(session, "set_thermostat_mode", device_id=name, mode="off")["target_c"] is None
+    executed(session, "set_thermostat_mode", device_id=name, mode="heat")
+    assert executed(session, "set_temperature", device_id=name, celsius=16.5)["target_c"] == 16.5
+    assert executed(session, "set_thermostat_mode", device_id=name, mode="cool")["target_c"] == 18.0
+    assert executed(session, "set_thermostat_mode", device_id=name, mode="off")["target_c"] is None
     assert session.call("set_temperature", {"device_id": name, "celsius": 20}).code == "MODE_GATED"
 
 
@@ -350,10 +342,10 @@ def test_disarming_opens_the_doors() -> None:
     for mode, codes in (("armed_home", ["ALARM_ARMED", ""]), ("armed_away", ["ALARM_ARMED", "ALARM_ARMED"])):
         arm(session, mode)
         assert [session.fork().call("unlock_door", one).code for one in (call, study)] == codes
-        assert ok(session, "disarm_alarm", alarm_code="2468")["mode"] == "disarmed"
-    opened = ok(session, "unlock_door", **call)
+        assert executed(session, "disarm_alarm", alarm_code="2468")["mode"] == "disarmed"
+    opened = executed(session, "unlock_door", **call)
     assert (opened["locked"], opened["verified"]) == (False, True)
-    assert ok(session, "get_lock_log", device_id=call["device_id"])["items"][0]["event"] == "unlocked"
+    assert executed(session, "get_lock_log", device_id=call["device_id"])["items"][0]["event"] == "unlocked"
 
 
 def test_wrong_codes_leave_a_trace_and_lock_out_for_ten_minutes() -> None:
@@ -366,9 +358,11 @@ def test_wrong_codes_leave_a_trace_and_lock_out_for_ten_minutes() -> None:
         left.append(outcome.message.partition("is wrong; ")[2])
     assert left == ["2 attempts are left", "1 attempts are left", "it takes no code for ten minutes now"]
     assert session.world.need(home.Lock, lock).locked
-    assert [one["event"] for one in ok(session, "get_lock_log", device_id=lock)["items"][:3]] == ["wrong_code"] * 3
+    assert [one["event"] for one in executed(session, "get_lock_log", device_id=lock)["items"][:3]] == [
+        "wrong_code"
+    ] * 3
     pass_time(session, 10 * MINUTE)
-    assert ok(session, "unlock_door", device_id=lock, lock_code="1379")["attempts_left"] == 3
+    assert executed(session, "unlock_door", device_id=lock, lock_code="1379")["attempts_left"] == 3
 
 
 def test_a_right_code_forgets_the_wrong_ones() -> None:
@@ -382,7 +376,7 @@ def test_a_right_code_forgets_the_wrong_ones() -> None:
 def test_codes_are_never_shown() -> None:
     session = ENV.open()
     for tool, arguments in (("get_device", {"device_id": named(session, "Front door lock")}), ("list_rooms", {})):
-        text = str(ok(session, tool, **arguments))
+        text = str(executed(session, tool, **arguments))
         assert "1379" not in text
         assert "2468" not in text
 
@@ -412,10 +406,10 @@ def test_a_scene_does_what_it_can() -> None:
     assert (outcome.kind, outcome.code) == ("partial", "SCENE_PARTIAL")
     assert [one["code"] for one in outcome.value["skipped"]] == ["DEVICE_OFFLINE"] * 2
     assert len(outcome.value["applied"]) == 3
-    assert all(ok(session, "get_device", device_id=name)["on"] for name in outcome.value["applied"])
+    assert all(executed(session, "get_device", device_id=name)["on"] for name in outcome.value["applied"])
     session = ENV.open()
     assert session.call("activate_scene", {"scene_id": "S00004"}).kind == "ok"
-    assert ok(session, "get_device", device_id=named(session, "Study thermostat"))["target_c"] == 21.5
+    assert executed(session, "get_device", device_id=named(session, "Study thermostat"))["target_c"] == 21.5
 
 
 # Automations by the clock and by events -------------------------------------------------------------------------------
@@ -425,9 +419,9 @@ def test_events_start_automations_which_start_no_others() -> None:
     session = ENV.open()
     hall, front = named(session, "Hall ceiling light"), named(session, "Front door lock")
     plug = device(session, "switch", on=False, type="plug")
-    ok(session, "turn_off", device_id=hall)
+    executed(session, "turn_off", device_id=hall)
     steps = [{"device_id": plug, "command": "turn_on", "value": None}]
-    ok(
+    executed(
         session,
         "create_automation",
         name="Chain",
@@ -436,19 +430,19 @@ def test_events_start_automations_which_start_no_others() -> None:
         event="turned_on",
         steps=steps,
     )
-    ok(session, "unlock_door", device_id=front, lock_code="1379")
-    assert ok(session, "get_device", device_id=hall)["on"] is True
-    assert ok(session, "get_device", device_id=plug)["on"] is False
-    ok(session, "turn_off", device_id=hall)
-    ok(session, "turn_on", device_id=hall)
-    assert ok(session, "get_device", device_id=plug)["on"] is True
+    executed(session, "unlock_door", device_id=front, lock_code="1379")
+    assert executed(session, "get_device", device_id=hall)["on"] is True
+    assert executed(session, "get_device", device_id=plug)["on"] is False
+    executed(session, "turn_off", device_id=hall)
+    executed(session, "turn_on", device_id=hall)
+    assert executed(session, "get_device", device_id=plug)["on"] is True
 
 
 def test_a_scene_that_is_activated_starts_what_waits_for_it() -> None:
     session = ENV.open()
     lamp, plug = named(session, "Living room lamp"), device(session, "switch", on=False, type="plug")
     steps = [{"device_id": plug, "command": "turn_on", "value": None}]
-    ok(
+    executed(
         session,
         "create_automation",
         name="Film",
@@ -457,32 +451,32 @@ def test_a_scene_that_is_activated_starts_what_waits_for_it() -> None:
         event="turned_on",
         steps=steps,
     )
-    ok(session, "activate_scene", scene_id="S00002")
-    assert ok(session, "get_device", device_id=plug)["on"] is True
-    ok(session, "turn_off", device_id=plug)
-    ok(session, "activate_scene", scene_id="S00002")  # the lamp was on already
-    assert ok(session, "get_device", device_id=plug)["on"] is False
+    executed(session, "activate_scene", scene_id="S00002")
+    assert executed(session, "get_device", device_id=plug)["on"] is True
+    executed(session, "turn_off", device_id=plug)
+    executed(session, "activate_scene", scene_id="S00002")  # the lamp was on already
+    assert executed(session, "get_device", device_id=plug)["on"] is False
 
 
 def test_arming_starts_what_waits_for_it() -> None:
     session = ENV.open()
     arm(session, "armed_away")
-    ran = next(one for one in ok(session, "list_automations", trigger="alarm")["items"])
+    ran = next(one for one in executed(session, "list_automations", trigger="alarm")["items"])
     assert ran["last_run_at"] == iso(NOW)
-    lights = ok(session, "list_devices", kind="light", online=True, limit=100)["items"]
+    lights = executed(session, "list_devices", kind="light", online=True, limit=100)["items"]
     assert not any(one["on"] for one in lights)
 
 
 def test_a_run_is_made_once_and_none_for_the_past() -> None:
     session = ENV.open("adversarial")
-    ran = {one["name"]: one["last_run_at"] for one in ok(session, "list_automations")["items"]}
+    ran = {one["name"]: one["last_run_at"] for one in executed(session, "list_automations")["items"]}
     assert ran["Just now"] is None  # due at the second in which the session begins
     pass_time(session, MINUTE)
     lamp = session.world.need(home.Automation, "AU00001").steps[0][0]
-    assert ok(session, "get_device", device_id=lamp)["on"] is True
+    assert executed(session, "get_device", device_id=lamp)["on"] is True
     for _ in range(2):  # in the same second as the run
-        assert ok(session, "turn_off", device_id=lamp)["on"] is False
-        assert ok(session, "get_device", device_id=lamp)["on"] is False
+        assert executed(session, "turn_off", device_id=lamp)["on"] is False
+        assert executed(session, "get_device", device_id=lamp)["on"] is False
 
 
 def naive_runs(minute: int, days: set[int], start: int, end: int) -> list[int]:
@@ -510,7 +504,7 @@ NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 def test_automations_run_when_they_are_due(minute: int, days: set[int], waits: list[int], look: bool) -> None:
     session = ENV.open("sparse")
     lamp = device(session, "brightness")
-    ok(
+    executed(
         session,
         "create_automation",
         name="Lamp",
@@ -524,18 +518,18 @@ def test_automations_run_when_they_are_due(minute: int, days: set[int], waits: l
         pass_time(session, wait)
         runs = naive_runs(minute, days, NOW, session.world.now)
         before = session.digest()
-        view = ok(session, "list_automations")["items"][0]
+        view = executed(session, "list_automations")["items"][0]
         assert view["last_run_at"] == (iso(runs[-1]) if runs else None)
         coming = naive_runs(minute, days, session.world.now, session.world.now + 8 * DAY)
         assert view["next_run_at"] == iso(coming[0])
-        shown = ok(session, "get_device", device_id=lamp)
+        shown = executed(session, "get_device", device_id=lamp)
         late = [at for at in runs if at > done]
         assert shown["on"] is bool(late)
         if late:
             assert shown["changed_at"] == iso(late[0])
         assert session.digest() == before  # reading makes the runs in a copy only
         if look:
-            ok(session, "turn_off", device_id=lamp)
+            executed(session, "turn_off", device_id=lamp)
             done = session.world.now
         else:
             done = NOW
@@ -591,15 +585,15 @@ def call_of(session: StatefulSession, what: str, a: int, b: Any) -> Call:
 def test_energy_is_power_times_time_and_gates_hold(steps: list[tuple[str, int, Any]]) -> None:
     """Energy since the session began is what the powers that devices show add up to between the calls."""
     session = ENV.open()
-    automations = ok(session, "list_automations", trigger="daily")["items"]
+    automations = executed(session, "list_automations", trigger="daily")["items"]
     for one in automations:  # they would act between two looks at the powers
-        ok(session, "delete_automation", automation_id=one["automation_id"])
+        executed(session, "delete_automation", automation_id=one["automation_id"])
     ids = [one.id for one in session.world.rows(home.Device) if one.watts]
     joules = dict.fromkeys(ids, 0)
     for what, a, b in steps:
         if what == "_time":
             for name in ids:
-                joules[name] += a * ok(session, "get_device", device_id=name)["power_watts"]
+                joules[name] += a * executed(session, "get_device", device_id=name)["power_watts"]
             pass_time(session, a)
             continue
         tool, arguments = call_of(session, what, a, b)
@@ -613,8 +607,8 @@ def test_energy_is_power_times_time_and_gates_hold(steps: list[tuple[str, int, A
             assert alarm == "disarmed" or (alarm == "armed_home" and not exterior)
     pass_time(session, 1)
     for name in ids:
-        joules[name] += ok(session, "get_device", device_id=name)["power_watts"]
-    used = ok(session, "get_energy_usage", start=iso(NOW))
+        joules[name] += executed(session, "get_device", device_id=name)["power_watts"]
+    used = executed(session, "get_energy_usage", start=iso(NOW))
     shown = {one["device_id"]: one["energy_wh"] for one in used["devices"]}
     assert {name: joules[name] // 3600 for name in ids if joules[name]} == {
         name: wh for name, wh in shown.items() if joules[name]
@@ -636,16 +630,16 @@ def test_energy_is_power_times_time_and_gates_hold(steps: list[tuple[str, int, A
 def test_energy_by_hand() -> None:
     session = ENV.open("sparse")
     lamp = device(session, "brightness")
-    ok(session, "turn_on", device_id=lamp)
+    executed(session, "turn_on", device_id=lamp)
     pass_time(session, 2 * HOUR)
-    ok(session, "set_brightness", device_id=lamp, percent=50)
+    executed(session, "set_brightness", device_id=lamp, percent=50)
     pass_time(session, 3 * HOUR)
-    ok(session, "turn_off", device_id=lamp)
+    executed(session, "turn_off", device_id=lamp)
     pass_time(session, HOUR)
-    used = ok(session, "get_energy_usage", start=iso(NOW))["devices"]
+    used = executed(session, "get_energy_usage", start=iso(NOW))["devices"]
     assert used[0]["energy_wh"] == 2 * 8 + 3 * 4
     assert used[0]["on_minutes"] == 300
-    part = ok(session, "get_energy_usage", start=iso(NOW + HOUR), end=iso(NOW + 3 * HOUR), device_id=lamp)
+    part = executed(session, "get_energy_usage", start=iso(NOW + HOUR), end=iso(NOW + 3 * HOUR), device_id=lamp)
     assert part["total_wh"] == 8 + 4
 
 
@@ -654,10 +648,10 @@ def test_sensors_are_the_same_now_and_in_their_history() -> None:
     sensor = device(session, "sense")
     values = {}
     for _ in range(3):
-        now = ok(session, "read_sensor", device_id=sensor)["items"][0]
+        now = executed(session, "read_sensor", device_id=sensor)["items"][0]
         values[now["at"]] = now["value"]
         pass_time(session, 2 * HOUR)
-    history = ok(session, "get_sensor_history", device_id=sensor, hours=6, every_minutes=120)["items"]
+    history = executed(session, "get_sensor_history", device_id=sensor, hours=6, every_minutes=120)["items"]
     assert {one["at"]: one["value"] for one in history}.items() >= values.items()
     assert len(history) == 4
 
@@ -671,7 +665,7 @@ def test_every_tool_works_in_the_typical_scenario() -> None:
 
     def works(tool: str, **arguments: Any) -> Any:
         called.add(tool)
-        return ok(session, tool, **arguments)
+        return executed(session, tool, **arguments)
 
     works("list_rooms")
     works("list_devices", room_id="RM00002", capability="switch", name="lamp")
@@ -732,5 +726,5 @@ def test_the_sparse_scenario_is_empty() -> None:
     for tool in ("list_scenes", "list_automations"):
         assert session.call(tool, {}).kind == "empty"
     assert session.call("list_devices", {"kind": "lock"}).kind == "empty"
-    assert ok(session, "get_energy_usage")["total_wh"] == 0
-    assert ok(session, "arm_alarm", mode="armed_away")["mode"] == "armed_away"
+    assert executed(session, "get_energy_usage")["total_wh"] == 0
+    assert executed(session, "arm_alarm", mode="armed_away")["mode"] == "armed_away"

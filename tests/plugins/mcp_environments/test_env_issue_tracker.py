@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from environment_sessions import code, executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,21 +40,6 @@ MUTATING = (
 ENV = environment()
 
 Call = tuple[str, dict[str, Any]]
-
-
-def run(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), (tool, arguments, outcome)
-    return outcome.value
-
-
-def code(session: StatefulSession, tool: str, **arguments: Any) -> str:
-    """The code of a call that must fail; the state must be as it was."""
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert outcome.kind == "execution_error", outcome
-    assert session.digest() == before
-    return outcome.code
 
 
 def test_surface() -> None:
@@ -113,27 +99,29 @@ FAILURES: list[tuple[list[Call], Call, str]] = [
 def test_failures_leave_the_state_untouched(before: list[Call], call: Call, expected: str) -> None:
     session = ENV.open("adversarial")
     for tool, arguments in before:
-        run(session, tool, **arguments)
+        executed(session, tool, **arguments)
     assert code(session, call[0], **call[1]) == expected
 
 
 def test_edge_allowed_transitions_lead_through_the_workflow() -> None:
     session = ENV.open("typical")
     me = session.world.need(Profile, "me").user
-    made = run(session, "create_issue", project="PAY", type="task", summary="walk", assignee=me)
+    made = executed(session, "create_issue", project="PAY", type="task", summary="walk", assignee=me)
     seen = [made["status"]]
     while made["category"] != "done":
-        choices = run(session, "list_allowed_transitions", issue=made["key"])["items"]
+        choices = executed(session, "list_allowed_transitions", issue=made["key"])["items"]
         onward = next(one for one in reversed(choices) if one["to"] not in seen)
         if onward["needs_resolution"]:
             assert code(session, "transition_issue", issue=made["key"], to=onward["to"]) == "RESOLUTION_REQUIRED"
-            made = run(session, "transition_issue", issue=made["key"], to=onward["to"], resolution="wont_do")
+            made = executed(session, "transition_issue", issue=made["key"], to=onward["to"], resolution="wont_do")
         else:
-            made = run(session, "transition_issue", issue=made["key"], to=onward["to"])
+            made = executed(session, "transition_issue", issue=made["key"], to=onward["to"])
         seen.append(made["status"])
-    statuses = [one["new"] for one in run(session, "get_issue_history", issue=made["key"], field="status")["items"]]
+    statuses = [
+        one["new"] for one in executed(session, "get_issue_history", issue=made["key"], field="status")["items"]
+    ]
     assert statuses == seen[1:]
-    reopened = run(session, "transition_issue", issue=made["key"], to="Selected")
+    reopened = executed(session, "transition_issue", issue=made["key"], to="Selected")
     assert reopened["resolution"] is None
 
 
@@ -144,42 +132,44 @@ def test_edge_a_sprint_from_create_to_complete() -> None:
     assert code(session, "complete_sprint", sprint="SP00001") == "SPRINT_NOT_STARTED"
     keys = []
     for points in (3, 5):
-        key = run(session, "create_issue", project="NEW", type="task", summary="a task", points=points)["key"]
-        assert run(session, "assign_issue", issue=key, user=me)["assignee"] == me
+        key = executed(session, "create_issue", project="NEW", type="task", summary="a task", points=points)["key"]
+        assert executed(session, "assign_issue", issue=key, user=me)["assignee"] == me
         keys.append(key)
-    assert run(session, "add_to_sprint", sprint="SP00001", issues=keys)["sprint"]["points"] == 8
-    assert run(session, "start_sprint", sprint="SP00001", days=7)["ends"] == "2026-03-09T09:00:00Z"
-    run(session, "transition_issue", issue=keys[0], to="Doing")
-    run(session, "transition_issue", issue=keys[0], to="Done", resolution="done")
-    ended = run(session, "complete_sprint", sprint="SP00001")
+    assert executed(session, "add_to_sprint", sprint="SP00001", issues=keys)["sprint"]["points"] == 8
+    assert executed(session, "start_sprint", sprint="SP00001", days=7)["ends"] == "2026-03-09T09:00:00Z"
+    executed(session, "transition_issue", issue=keys[0], to="Doing")
+    executed(session, "transition_issue", issue=keys[0], to="Done", resolution="done")
+    ended = executed(session, "complete_sprint", sprint="SP00001")
     assert (ended["done"], ended["done_points"], ended["carried"]) == ([keys[0]], 3, [keys[1]])
-    assert run(session, "get_issue", issue=keys[1])["sprint"] is None
-    board = run(session, "get_sprint_board", sprint="SP00001")
+    assert executed(session, "get_issue", issue=keys[1])["sprint"] is None
+    board = executed(session, "get_sprint_board", sprint="SP00001")
     assert (board["sprint"]["state"], board["done"], board["carried"]) == ("closed", [keys[0]], [keys[1]])
 
 
 def test_edge_unlinking_takes_the_id_of_the_link_and_frees_the_blocked() -> None:
     session = ENV.open("sparse")
-    keys = [one["key"] for one in run(session, "search_issues", project="NEW")["items"]]
-    link = run(session, "link_issues", source=keys[0], target=keys[1], kind="blocks")
-    run(session, "transition_issue", issue=keys[1], to="Doing")
-    assert run(session, "list_allowed_transitions", issue=keys[1])["items"][-1]["obstacle"].startswith("BLOCKED")
+    keys = [one["key"] for one in executed(session, "search_issues", project="NEW")["items"]]
+    link = executed(session, "link_issues", source=keys[0], target=keys[1], kind="blocks")
+    executed(session, "transition_issue", issue=keys[1], to="Doing")
+    assert executed(session, "list_allowed_transitions", issue=keys[1])["items"][-1]["obstacle"].startswith("BLOCKED")
     assert code(session, "transition_issue", issue=keys[1], **DONE) == "BLOCKED_BY_OPEN_LINK"
     fork = session.fork()
-    run(fork, "transition_issue", issue=keys[1], to="Done", resolution="wont_do")  # giving up needs no blocker closed
-    run(session, "unlink_issues", link_id=link["link_id"])
+    executed(
+        fork, "transition_issue", issue=keys[1], to="Done", resolution="wont_do"
+    )  # giving up needs no blocker closed
+    executed(session, "unlink_issues", link_id=link["link_id"])
     assert code(session, "unlink_issues", link_id=link["link_id"]) == "NOT_FOUND"
-    assert run(session, "transition_issue", issue=keys[1], **DONE)["resolution"] == "done"
+    assert executed(session, "transition_issue", issue=keys[1], **DONE)["resolution"] == "done"
 
 
 def test_partial_outcomes_say_what_was_left_out() -> None:
     session = ENV.open("adversarial")
-    epic = run(session, "search_issues", project="PAY", type="epic")["items"][0]["key"]
+    epic = executed(session, "search_issues", project="PAY", type="epic")["items"][0]["key"]
     outcome = session.call("add_to_sprint", {"sprint": "SP00001", "issues": [epic, "PAY-4", "PAY-4"]})
     assert (outcome.kind, outcome.code) == ("partial", "NOT_PLANNABLE")
     assert (outcome.value["added"], outcome.value["left_out"]) == (["PAY-4"], [epic])
-    run(session, "update_issue", issue="PAY-4", points=50)
-    run(session, "complete_sprint", sprint="SP00001", move_open_to="SP00002")
+    executed(session, "update_issue", issue="PAY-4", points=50)
+    executed(session, "complete_sprint", sprint="SP00001", move_open_to="SP00002")
     outcome = session.call("start_sprint", {"sprint": "SP00002"})
     assert (outcome.kind, outcome.code) == ("partial", "OVER_CAPACITY")
     assert outcome.value["state"] == "active"
@@ -187,10 +177,10 @@ def test_partial_outcomes_say_what_was_left_out() -> None:
 
 def test_work_is_added_up_per_issue() -> None:
     session = ENV.open("sparse")
-    run(session, "update_issue", issue="NEW-1", estimate_minutes=100)
-    assert run(session, "log_work", issue="NEW-1", minutes=60)["remaining_minutes"] == 40
-    assert run(session, "log_work", issue="NEW-1", minutes=60)["spent_minutes"] == 120
-    assert run(session, "get_issue", issue="NEW-1")["remaining_minutes"] == 0
+    executed(session, "update_issue", issue="NEW-1", estimate_minutes=100)
+    assert executed(session, "log_work", issue="NEW-1", minutes=60)["remaining_minutes"] == 40
+    assert executed(session, "log_work", issue="NEW-1", minutes=60)["spent_minutes"] == 120
+    assert executed(session, "get_issue", issue="NEW-1")["remaining_minutes"] == 0
 
 
 # Invariants -----------------------------------------------------------------------------------------------------------
@@ -339,7 +329,7 @@ def test_any_calls_keep_workflow_sprints_links_and_history_sound(given_calls: li
 def test_a_link_is_refused_exactly_when_it_would_close_a_cycle(pairs: list[tuple[str, str, str]]) -> None:
     session = ENV.open("sparse")
     for _ in range(2):
-        run(session, "create_issue", project="NEW", type="bug", summary="one more")
+        executed(session, "create_issue", project="NEW", type="bug", summary="one more")
     all_edges: dict[str, set[tuple[str, str]]] = {"blocks": set(), "duplicates": set()}
     for source, target, kind in pairs:
         edges = all_edges[kind]
@@ -380,12 +370,13 @@ def test_every_tool_works(scenario: str) -> None:
     sprint = next(one for one in world.find(Sprint, project=project.key) if one.state == "future")
     active = world.find(Sprint, project=project.key, state="active")
     if active:
-        run(session, "complete_sprint", sprint=active[0].id)
+        executed(session, "complete_sprint", sprint=active[0].id)
     one, two = (
-        run(session, "create_issue", project=project.key, type="task", summary=f"task {name}")["key"] for name in "ab"
+        executed(session, "create_issue", project=project.key, type="task", summary=f"task {name}")["key"]
+        for name in "ab"
     )
-    link = run(session, "link_issues", source=one, target=two)["link_id"]
-    onward = run(session, "list_allowed_transitions", issue=one)["items"][0]["to"]
+    link = executed(session, "link_issues", source=one, target=two)["link_id"]
+    onward = executed(session, "list_allowed_transitions", issue=one)["items"][0]["to"]
     script: list[Call] = [
         ("list_projects", {}), ("list_users", {"project": project.key}), ("list_sprints", {"project": project.key}),
         ("search_issues", {"text": "task a"}), ("get_issue", {"issue": one}), ("get_issue_history", {"issue": one}),

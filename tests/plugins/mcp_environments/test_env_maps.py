@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from environment_sessions import code, executed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -27,21 +28,6 @@ MODES = ("drive", "walk", "bicycle", "transit")
 ENV = environment()
 
 Call = tuple[str, dict[str, Any]]
-
-
-def run(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), (tool, arguments, outcome)
-    return outcome.value
-
-
-def code(session: StatefulSession, tool: str, **arguments: Any) -> str:
-    """The code of a call that must fail; the state must be as it was."""
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert outcome.kind == "execution_error", outcome
-    assert session.digest() == before
-    return outcome.code
 
 
 def test_surface() -> None:
@@ -102,18 +88,18 @@ def test_ambiguous_addresses_are_partial_and_the_city_settles_them() -> None:
     assert {one["city"] for one in outcome.value["results"]} == {"Westbrook", "West Brook", "Westbrooke"}
     one = session.call("geocode", {"address": "3 High Street", "city": "westbrooke"})
     assert (one.kind, one.value["total"]) == ("ok", 1)
-    assert run(session, "geocode", address="High Street")["total"] > 10
-    assert len(run(session, "geocode", address="High Street")["results"]) == 10
+    assert executed(session, "geocode", address="High Street")["total"] > 10
+    assert len(executed(session, "geocode", address="High Street")["results"]) == 10
 
 
 def test_edge_geocode_then_route_then_arrival() -> None:
     session = ENV.open("typical")
     house = next(one for one in session.world.rows(Place) if one.category == "address")
-    found = run(session, "geocode", address=house.address)["results"][0]
+    found = executed(session, "geocode", address=house.address)["results"][0]
     outcome = session.call("compute_route", {"destination": found["location"], "mode": "walk"})
     assert outcome.kind == "ok"
     way = outcome.value
-    arrival = run(session, "estimate_arrival", route_code=way["route_code"])
+    arrival = executed(session, "estimate_arrival", route_code=way["route_code"])
     assert arrival["duration_s"] == way["duration_s"]
     assert arrival["departs"] == "2026-03-02T09:00:00Z"
     assert code(session, "estimate_arrival", route_code="walk") == "BAD_ROUTE"
@@ -121,21 +107,21 @@ def test_edge_geocode_then_route_then_arrival() -> None:
 
 def test_edge_search_then_save_then_delete() -> None:
     session = ENV.open("typical")
-    place = run(session, "search_places", category="museum")["items"][0]
-    saved = run(session, "save_place", location=place["place_id"], label="Treat")
+    place = executed(session, "search_places", category="museum")["items"][0]
+    saved = executed(session, "save_place", location=place["place_id"], label="Treat")
     assert saved["place_id"] == place["place_id"]
-    assert saved in run(session, "list_saved_places")["items"]
-    assert run(session, "get_distance", origin=saved["saved_id"], destination=place["location"])["distance_m"] == 0
-    assert run(session, "delete_saved_place", saved_id=saved["saved_id"]) == saved
+    assert saved in executed(session, "list_saved_places")["items"]
+    assert executed(session, "get_distance", origin=saved["saved_id"], destination=place["location"])["distance_m"] == 0
+    assert executed(session, "delete_saved_place", saved_id=saved["saved_id"]) == saved
     assert code(session, "delete_saved_place", saved_id=saved["saved_id"]) == "NOT_FOUND"
 
 
 def test_edge_home_is_where_routes_begin() -> None:
     session = ENV.open("sparse")
     assert code(session, "compute_route", destination="P00001", mode="walk") == "HOME_NOT_SET"
-    run(session, "set_home", location="P00003")
-    way = run(session, "compute_route", destination="P00001", mode="walk")
-    assert way["origin"] == run(session, "get_place", place_id="P00003")["name"]
+    executed(session, "set_home", location="P00003")
+    way = executed(session, "compute_route", destination="P00001", mode="walk")
+    assert way["origin"] == executed(session, "get_place", place_id="P00003")["name"]
     assert [step["road"] for step in way["steps"]] == ["Mill Lane footpath", "High Street"]
 
 
@@ -144,23 +130,23 @@ def test_traffic_and_time_zones() -> None:
     world = session.world
     nodes = list(world.rows(Node))
     far = next(one for one in nodes if one.lon > 12.05)  # the eastern zone, one hour ahead
-    way = run(session, "compute_route", destination=f"{far.lat},{far.lon}")
+    way = executed(session, "compute_route", destination=f"{far.lat},{far.lon}")
     for depart, rush in (
         ("2026-03-03T06:30:00Z", True),  # Tuesday 07:30 at home
         ("2026-03-03T08:00:00Z", False),
         ("2026-03-03T15:00:00Z", True),
         ("2026-03-07T06:30:00Z", False),  # Saturday
     ):
-        arrival = run(session, "estimate_arrival", route_code=way["route_code"], depart_at=depart)
+        arrival = executed(session, "estimate_arrival", route_code=way["route_code"], depart_at=depart)
         assert arrival["traffic_s"] == (way["duration_s"] * 35 // 100 if rush else 0)
         assert arrival["arrives_local"].endswith("+02:00")
-    assert run(session, "get_timezone", location="home")["local_time"] == "2026-03-02T10:00:00+01:00"
+    assert executed(session, "get_timezone", location="home")["local_time"] == "2026-03-02T10:00:00+01:00"
 
 
 def test_opening_hours_go_by_the_local_clock() -> None:
     session = ENV.open("typical")
     for place in list(session.world.rows(Place))[:60]:
-        view = run(session, "get_place", place_id=place.id)
+        view = executed(session, "get_place", place_id=place.id)
         offset = int(view["timezone"][4:6])
         now = (9 + offset) * 60
         inside = [
@@ -246,7 +232,7 @@ def test_a_matrix_holds_the_routes_of_its_pairs() -> None:
     island = next(edge.name for edge in session.world.rows(Edge) if edge.kind == "ferry").removeprefix("Ferry to ")
     there = next(place for place in session.world.rows(Place) if place.city == island)
     assert code(session, "compute_route", destination=there.id, mode="drive") == "NO_ROUTE"
-    assert run(session, "compute_route", destination=there.id, mode="transit")["duration_s"] > 0
+    assert executed(session, "compute_route", destination=there.id, mode="transit")["duration_s"] > 0
     assert code(session, "compute_route", destination=there.id, mode="transit", avoid=["ferry"]) == "NO_ROUTE"
 
 
@@ -282,7 +268,7 @@ def test_nearby_places_are_those_within_the_radius(number: int, radius: int) -> 
     session = ENV.open("typical")
     places = [place for place in session.world.rows(Place) if place.category != "address"]
     centre = places[number % len(places)]
-    found = run(session, "places_nearby", location=centre.id, radius_m=radius, limit=100)
+    found = executed(session, "places_nearby", location=centre.id, radius_m=radius, limit=100)
     within = [place for place in places if distance_m(centre.lat, centre.lon, place.lat, place.lon) <= radius]
     assert found["total"] == len(within)
     assert found["items"][0]["distance_m"] == 0
@@ -329,9 +315,9 @@ def test_every_tool_works(scenario: str) -> None:
     place = next(one for one in session.world.rows(Place) if one.category == "cafe")
     other = next(one for one in session.world.rows(Place) if one.category == "address" and one.city == place.city)
     for saved in list(session.world.rows(SavedPlace))[1:3]:
-        run(session, "delete_saved_place", saved_id=saved.id)
-    saved_id = run(session, "save_place", location=other.id, label="first")["saved_id"]
-    way = run(session, "compute_route", origin=place.id, destination=place.id, mode="walk")
+        executed(session, "delete_saved_place", saved_id=saved.id)
+    saved_id = executed(session, "save_place", location=other.id, label="first")["saved_id"]
+    way = executed(session, "compute_route", origin=place.id, destination=place.id, mode="walk")
     script: list[Call] = [
         ("geocode", {"address": other.address}), ("reverse_geocode", {"location": place.id}),
         ("list_place_categories", {}), ("search_places", {"query": place.name}),

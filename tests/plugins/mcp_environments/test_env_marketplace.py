@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from environment_sessions import fails, need, ok, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,30 +47,6 @@ WRITE = {
     "buy_now",
     "leave_feedback",
 }
-
-
-def ok(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty"), (tool, outcome)
-    return outcome.value
-
-
-def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
-    assert session.digest() == before
-    return outcome.message
-
-
-def wait(session: StatefulSession, seconds: int) -> None:
-    session.helper("_advance_clock", {"seconds": seconds})
-
-
-def need(session: StatefulSession, kind: Any, key: Any) -> Any:
-    found = session.world.get(kind, key)
-    assert found is not None
-    return found
 
 
 def auction(name: str, seller: str, **changes: Any) -> Listing:

@@ -6,6 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pytest
+from environment_sessions import fails, need, ok, partial, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,36 +32,6 @@ DESTRUCTIVE = {"void_invoice"}
 WRITE = {"create_invoice", "send_invoice", "capture_payment", "refund_payment", "void_invoice", "register_webhook"}
 LINES = [{"description": "Desk", "quantity": 2, "unit_price_cents": 5_000, "tax_bps": 1_900}]
 TOTAL = 11_900
-
-
-def ok(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty"), (tool, outcome)
-    return outcome.value
-
-
-def partial(session: StatefulSession, code: str, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("partial", code), outcome
-    return outcome.value
-
-
-def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
-    assert session.digest() == before
-    return outcome.message
-
-
-def wait(session: StatefulSession, seconds: int) -> None:
-    session.helper("_advance_clock", {"seconds": seconds})
-
-
-def need(session: StatefulSession, kind: Any, key: Any) -> Any:
-    found = session.world.get(kind, key)
-    assert found is not None
-    return found
 
 
 @pytest.fixture

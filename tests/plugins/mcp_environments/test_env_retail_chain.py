@@ -7,6 +7,7 @@ from math import dist
 from typing import Any
 
 import pytest
+from environment_sessions import fails, need, ok, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,30 +38,6 @@ READ = {
 DISCOVERY = {"list_stores", "search_items", "list_transfers"}
 DESTRUCTIVE = {"release_reservation"}
 WRITE = {"transfer_stock", "receive_shipment", "adjust_inventory", "reserve_item", "release_reservation"}
-
-
-def ok(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty"), (tool, outcome)
-    return outcome.value
-
-
-def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
-    assert session.digest() == before
-    return outcome.message
-
-
-def wait(session: StatefulSession, seconds: int) -> None:
-    session.helper("_advance_clock", {"seconds": seconds})
-
-
-def need(session: StatefulSession, kind: Any, key: Any) -> Any:
-    found = session.world.get(kind, key)
-    assert found is not None
-    return found
 
 
 def small() -> StatefulSession:

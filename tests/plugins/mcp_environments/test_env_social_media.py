@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,17 +21,11 @@ SURFACE = {  # R: read-only, D: discovery, X: destructive
 }  # fmt: skip
 
 
-def do(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), outcome
-    return outcome.value
-
-
 def every(session: StatefulSession, tool: str, **arguments: Any) -> list[Any]:
     found: list[Any] = []
     cursor = ""
     while True:
-        got = do(session, tool, limit=100, cursor=cursor, **arguments)
+        got = executed(session, tool, limit=100, cursor=cursor, **arguments)
         found += got["items"]
         cursor = got["next_cursor"] or ""
         if not cursor:
@@ -112,36 +107,36 @@ def test_search_follow_feed() -> None:
     assert session.call("get_feed", {}).kind == "empty"
     author = session.world.need(Post, "P00001").author_id
     handle = session.world.need(User, author).handle
-    found = do(session, "search_users", query=handle)["items"][0]["user_id"]
-    assert do(session, "follow_user", user=found)["you_follow"] == "following"
-    assert [one["post_id"] for one in do(session, "get_feed")["items"]] == ["P00001"]
-    do(session, "unfollow_user", user=found)
+    found = executed(session, "search_users", query=handle)["items"][0]["user_id"]
+    assert executed(session, "follow_user", user=found)["you_follow"] == "following"
+    assert [one["post_id"] for one in executed(session, "get_feed")["items"]] == ["P00001"]
+    executed(session, "unfollow_user", user=found)
     assert session.call("get_feed", {}).kind == "empty"
 
 
 def test_create_comment_delete() -> None:
     session = ENV.open("sparse")
     assert session.call("comment_on_post", {"post_id": "P00002", "text": "x"}).code == "NOT_FOUND"
-    made = do(session, "create_post", text="Hello. #new", comments_from="nobody")["post_id"]
-    do(session, "comment_on_post", post_id=made, text="One's own post can always be answered.")
-    assert do(session, "get_post", post_id=made)["comments"] == 1
-    assert [one["post_id"] for one in do(session, "search_posts", query="#NEW")["items"]] == [made]
-    do(session, "delete_post", post_id=made)
+    made = executed(session, "create_post", text="Hello. #new", comments_from="nobody")["post_id"]
+    executed(session, "comment_on_post", post_id=made, text="One's own post can always be answered.")
+    assert executed(session, "get_post", post_id=made)["comments"] == 1
+    assert [one["post_id"] for one in executed(session, "search_posts", query="#NEW")["items"]] == [made]
+    executed(session, "delete_post", post_id=made)
     assert session.call("list_comments", {"post_id": made}).code == "POST_DELETED"
     assert session.call("search_posts", {"query": "#new"}).kind == "empty"
 
 
 def test_search_then_share() -> None:
     session = ENV.open("sparse")
-    found = do(session, "search_posts")["items"][0]
-    share = do(session, "share_post", post_id=found["post_id"], text="Read this.")
+    found = executed(session, "search_posts")["items"][0]
+    share = executed(session, "share_post", post_id=found["post_id"], text="Read this.")
     assert share["shared"] == {
         "post_id": found["post_id"], "available": True, "author_handle": found["author_handle"], "text": found["text"]
     }  # fmt: skip
-    assert do(session, "get_post", post_id=found["post_id"])["shares"] == 1
-    do(session, "delete_post", post_id=share["post_id"])
-    do(session, "share_post", post_id=found["post_id"])  # after deleting the share it can be shared again
-    assert do(session, "get_post", post_id=found["post_id"])["shares"] == 1
+    assert executed(session, "get_post", post_id=found["post_id"])["shares"] == 1
+    executed(session, "delete_post", post_id=share["post_id"])
+    executed(session, "share_post", post_id=found["post_id"])  # after deleting the share it can be shared again
+    assert executed(session, "get_post", post_id=found["post_id"])["shares"] == 1
 
 
 # The rules of the domain --------------------
@@ -151,15 +146,15 @@ def test_a_share_of_a_share_is_one_of_the_original() -> None:
     session = ENV.open("adversarial")
     share = session.world.find(Post, text="Theirs.")[0]
     mine = session.world.find(Post, text="Mine.")[0].id
-    do(session, "delete_post", post_id=mine)
-    again = do(session, "share_post", post_id=share.id)
+    executed(session, "delete_post", post_id=mine)
+    again = executed(session, "share_post", post_id=share.id)
     assert again["shared"]["post_id"] == share.shared_post_id
 
 
 def test_shares_of_what_cannot_be_read_say_so() -> None:
     session = ENV.open("adversarial")
     for text in ("Look at this.", "And at this."):
-        shown = do(session, "get_post", post_id=session.world.find(Post, text=text)[0].id)
+        shown = executed(session, "get_post", post_id=session.world.find(Post, text=text)[0].id)
         assert shown["shared"]["available"] is False
         assert shown["shared"]["text"] == shown["shared"]["author_handle"] == ""
     feed = every(session, "get_feed")
@@ -168,27 +163,27 @@ def test_shares_of_what_cannot_be_read_say_so() -> None:
 
 def test_following_a_private_profile_is_a_request() -> None:
     session = ENV.open("adversarial")
-    assert do(session, "follow_user", user="closed")["you_follow"] == "requested"
+    assert executed(session, "follow_user", user="closed")["you_follow"] == "requested"
     assert session.call("search_posts", {"author": "closed"}).code == "PRIVATE_PROFILE"
-    asked = {one["handle"] for one in do(session, "list_followers", direction="requests")["items"]}
+    asked = {one["handle"] for one in executed(session, "list_followers", direction="requests")["items"]}
     assert asked == {"closed", "asked"}
-    assert do(session, "get_profile", user="closed")["posts"] is None
-    do(session, "unfollow_user", user="closed")
-    assert do(session, "get_profile", user="closed")["you_follow"] == "no"
+    assert executed(session, "get_profile", user="closed")["posts"] is None
+    executed(session, "unfollow_user", user="closed")
+    assert executed(session, "get_profile", user="closed")["you_follow"] == "no"
 
 
 def test_a_block_ends_following_both_ways_and_hides_both() -> None:
     session = ENV.open("adversarial")
     lena = session.world.find(User, handle="lena.vogel")[0].id
     session.world.put(Follow(lena, ME, True))
-    seen = do(session, "list_comments", post_id=post(session, "noor.haddad", 1))["total"]
-    do(session, "block_user", user=lena)
+    seen = executed(session, "list_comments", post_id=post(session, "noor.haddad", 1))["total"]
+    executed(session, "block_user", user=lena)
     assert session.world.get(Follow, (lena, ME)) is None
     assert session.world.get(Follow, (ME, lena)) is None
     assert session.call("get_post", {"post_id": post(session, "lena.vogel", 1)}).code == "BLOCKED"
     assert lena not in {one["author_id"] for one in every(session, "get_feed")}
     assert lena not in {one["user_id"] for one in every(session, "search_users")}
-    assert do(session, "list_comments", post_id=post(session, "noor.haddad", 1))["total"] == seen - 1
+    assert executed(session, "list_comments", post_id=post(session, "noor.haddad", 1))["total"] == seen - 1
     # The other side of the wall sees none of it either.
     session.world.update(session.world.need(Profile, "me"), user_id=lena)
     assert session.call("get_profile", {"user": ME}).code == "BLOCKED"
@@ -196,15 +191,15 @@ def test_a_block_ends_following_both_ways_and_hides_both() -> None:
 
 def test_exactly_280_characters_fit() -> None:
     session = ENV.open("sparse")
-    do(session, "create_post", text="ä" * 280)
+    executed(session, "create_post", text="ä" * 280)
     assert session.call("create_post", {"text": "ä" * 281}).code == "TOO_LONG"
 
 
 def test_a_hashtag_is_a_whole_word() -> None:
     session = ENV.open("sparse")
-    do(session, "create_post", text="At last #musical, yes.")
+    executed(session, "create_post", text="At last #musical, yes.")
     assert session.call("search_posts", {"query": "#music"}).kind == "empty"
-    assert do(session, "search_posts", query="#musical yes")["total"] == 1
+    assert executed(session, "search_posts", query="#musical yes")["total"] == 1
 
 
 # Against a plain reading of the tables --------------------
@@ -326,7 +321,7 @@ def test_every_tool_works_in_typical() -> None:
     )  # fmt: skip
     stranger = next(one["user_id"] for one in every(session, "search_users") if one["user_id"] != ME
                     and session.world.get(Follow, (ME, one["user_id"])) is None)  # fmt: skip
-    mine = do(session, "create_post", text="Hello.")["post_id"]
+    mine = executed(session, "create_post", text="Hello.")["post_id"]
     table: dict[str, dict[str, Any]] = {
         "search_users": {"query": "a"}, "get_profile": {}, "get_feed": {}, "search_posts": {"query": "#music"},
         "get_post": {"post_id": target}, "list_comments": {"post_id": target}, "list_followers": {},
@@ -336,4 +331,4 @@ def test_every_tool_works_in_typical() -> None:
     }  # fmt: skip
     assert {*table, "create_post"} == set(SURFACE)
     for tool, arguments in table.items():
-        do(session, tool, **arguments)
+        executed(session, tool, **arguments)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,12 +29,6 @@ SURFACE = {  # R: read-only, D: discovery, X: destructive
     "post_message": "", "reply_in_thread": "", "add_reaction": "", "create_channel": "", "invite_member": "",
     "pin_message": "",
 }  # fmt: skip
-
-
-def do(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), outcome
-    return outcome.value
 
 
 def channel(session: StatefulSession, name: str) -> str:
@@ -111,7 +106,7 @@ def test_failures_leave_the_state(code: str, case: Any) -> None:
 
 def test_reacting_twice_fails() -> None:
     session = ENV.open("sparse")
-    view = do(session, "add_reaction", message_id="M00001", emoji="heart")
+    view = executed(session, "add_reaction", message_id="M00001", emoji="heart")
     assert view["reactions"] == [{"emoji": "heart", "count": 1}]
     before = session.digest()
     assert session.call("add_reaction", {"message_id": "M00001", "emoji": "heart"}).code == "ALREADY_REACTED"
@@ -124,24 +119,24 @@ def test_reacting_twice_fails() -> None:
 
 def test_create_invite_post_reply_pin() -> None:
     session = ENV.open("sparse")
-    made = do(session, "create_channel", name="plans", private=True, topic="Plans")
+    made = executed(session, "create_channel", name="plans", private=True, topic="Plans")
     assert (made["my_role"], made["member_count"]) == ("admin", 1)
     third = session.world.need(User, "U00003")
     text = f"Hello @{third.handle}."
     outcome = session.call("post_message", {"channel_id": made["channel_id"], "text": text})
     assert (outcome.kind, outcome.code) == ("partial", "MENTION_NOT_DELIVERED")
     assert outcome.value["not_notified"] == [third.handle]
-    do(session, "invite_member", channel_id=made["channel_id"], user_id=third.id)
+    executed(session, "invite_member", channel_id=made["channel_id"], user_id=third.id)
     outcome = session.call("post_message", {"channel_id": made["channel_id"], "text": text})
     assert (outcome.kind, outcome.value["notified"]) == ("ok", [third.handle])
     message = outcome.value["message_id"]
-    reply = do(session, "reply_in_thread", message_id=message, text="More.")
-    again = do(session, "reply_in_thread", message_id=reply["message_id"], text="Even more.")
+    reply = executed(session, "reply_in_thread", message_id=message, text="More.")
+    again = executed(session, "reply_in_thread", message_id=reply["message_id"], text="Even more.")
     assert again["thread_id"] == reply["thread_id"] == message
-    thread = do(session, "get_thread", message_id=again["message_id"])["items"]
+    thread = executed(session, "get_thread", message_id=again["message_id"])["items"]
     assert [one["message_id"] for one in thread] == [message, reply["message_id"], again["message_id"]]
-    do(session, "pin_message", message_id=reply["message_id"])
-    pinned = do(session, "list_messages", channel_id=made["channel_id"], pinned_only=True)["items"]
+    executed(session, "pin_message", message_id=reply["message_id"])
+    pinned = executed(session, "list_messages", channel_id=made["channel_id"], pinned_only=True)["items"]
     assert [one["message_id"] for one in pinned] == [reply["message_id"]]
 
 
@@ -151,21 +146,21 @@ def test_create_invite_post_reply_pin() -> None:
 def test_a_public_channel_is_joined_by_inviting_oneself() -> None:
     session = ENV.open("adversarial")
     where = channel(session, "launch-public")
-    assert do(session, "list_messages", channel_id=where)["items"]  # can be read from outside
+    assert executed(session, "list_messages", channel_id=where)["items"]  # can be read from outside
     assert session.call("post_message", {"channel_id": where, "text": "x"}).code == "NOT_IN_CHANNEL"
     other = {"channel_id": where, "user_id": user(session, "sam-novak")}
     assert session.call("invite_member", other).code == "NOT_IN_CHANNEL"
-    do(session, "invite_member", channel_id=where, user_id="U00001")
-    do(session, "post_message", channel_id=where, text="x")
-    do(session, "invite_member", **other)
+    executed(session, "invite_member", channel_id=where, user_id="U00001")
+    executed(session, "post_message", channel_id=where, text="x")
+    executed(session, "invite_member", **other)
 
 
 def test_private_channels_of_others_show_nowhere() -> None:
     session = ENV.open("adversarial")
     secret = channel(session, "launch2")
-    listed = do(session, "list_channels", include_archived=True, limit=100)["items"]
+    listed = executed(session, "list_channels", include_archived=True, limit=100)["items"]
     assert secret not in {one["channel_id"] for one in listed}
-    found = do(session, "search_messages", limit=100)
+    found = executed(session, "search_messages", limit=100)
     assert found["total"] == sum(one.channel_id != secret for one in session.world.rows(Message))
     assert secret not in {one["channel_id"] for one in found["items"]}
 
@@ -173,7 +168,7 @@ def test_private_channels_of_others_show_nowhere() -> None:
 def test_guests_read_only_their_channel() -> None:
     session = ENV.open("adversarial")
     session.world.update(session.world.need(Profile, "me"), user_id=user(session, "guest.busy"))
-    assert [one["name"] for one in do(session, "list_channels")["items"]] == ["launches"]
+    assert [one["name"] for one in executed(session, "list_channels")["items"]] == ["launches"]
     assert session.call("create_channel", {"name": "mine"}).code == "PERMISSION_DENIED"
 
 
@@ -181,21 +176,21 @@ def test_the_last_pin_fits_and_the_next_does_not() -> None:
     session = ENV.open("adversarial")
     where = channel(session, "nearly-full")
     free = [one.id for one in session.world.find(Message, channel_id=where) if session.world.get(Pin, one.id) is None]
-    do(session, "pin_message", message_id=free[0])
+    executed(session, "pin_message", message_id=free[0])
     assert session.call("pin_message", {"message_id": free[1]}).code == "PIN_LIMIT"
 
 
 def test_channel_mention_reaches_everybody_but_the_author() -> None:
     session = ENV.open("adversarial")
     where = channel(session, "launch-2")
-    made = do(session, "post_message", channel_id=where, text="@channel look, @sam-novak and me@channel.example")
+    made = executed(session, "post_message", channel_id=where, text="@channel look, @sam-novak and me@channel.example")
     members = {one.user_id for one in session.world.find(Membership, channel_id=where)} - {"U00001"}
     assert set(session.world.need(Message, made["message_id"]).mentions) == members
 
 
 def test_only_messages_that_mention_me() -> None:
     session = ENV.open()
-    found = do(session, "search_messages", mentions_me=True, limit=100)["items"]
+    found = executed(session, "search_messages", mentions_me=True, limit=100)["items"]
     handle = session.world.need(User, "U00001").handle
     assert found
     assert all(handle in one["mentions"] for one in found)
@@ -311,7 +306,7 @@ def test_every_tool_works_in_typical() -> None:
     }  # fmt: skip
     assert set(table) == set(SURFACE)
     for tool, arguments in table.items():
-        assert do(session, tool, **arguments)
+        assert executed(session, tool, **arguments)
     assert any(not may_read(world, one) for one in world.rows(Channel))
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from environment_sessions import fails, need, ok, partial, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,36 +53,6 @@ WRITE = {
     "cancel_order",
     "set_price_alert",
 }
-
-
-def ok(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty"), (tool, outcome)
-    return outcome.value
-
-
-def partial(session: StatefulSession, code: str, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("partial", code), outcome
-    return outcome.value
-
-
-def fails(session: StatefulSession, code: str, tool: str, **arguments: Any) -> str:
-    before = session.digest()
-    outcome = session.call(tool, arguments)
-    assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
-    assert session.digest() == before
-    return outcome.message
-
-
-def wait(session: StatefulSession, seconds: int) -> None:
-    session.helper("_advance_clock", {"seconds": seconds})
-
-
-def need(session: StatefulSession, kind: Any, key: Any) -> Any:
-    found = session.world.get(kind, key)
-    assert found is not None
-    return found
 
 
 def symbol(name: str, price: int = 1_000, **changes: Any) -> Symbol:

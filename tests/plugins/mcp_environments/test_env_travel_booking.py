@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from environment_sessions import executed
+from environment_sessions import wait as pass_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,16 +32,6 @@ WRITE = (
 )
 DOMESTIC = {"VAL", "VAC", "KNG", "THO"}
 Call = tuple[str, dict[str, Any]]
-
-
-def ok(session: StatefulSession, tool: str, /, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.executed, outcome
-    return outcome.value
-
-
-def pass_time(session: StatefulSession, seconds: int) -> None:
-    assert session.helper("_advance_clock", {"seconds": seconds}).executed
 
 
 def flight(
@@ -65,14 +57,14 @@ def flight(
 
 
 def price(session: StatefulSession, flight_id: str, fare: str) -> int:
-    view = ok(session, "get_flight", flight_id=flight_id)
+    view = executed(session, "get_flight", flight_id=flight_id)
     return next(int(one["price_cents"]) for one in view["fares"] if one["fare_class"] == fare)
 
 
 def held(session: StatefulSession, chosen: travel.Flight, fare: str = "standard", seats: int = 1) -> dict[str, Any]:
     quoted = price(session, chosen.id, fare)
     call = {"flight_id": chosen.id, "fare_class": fare, "seats": seats, "quoted_price_cents": quoted}
-    return dict(ok(session, "hold_flight", **call))
+    return dict(executed(session, "hold_flight", **call))
 
 
 def booked(
@@ -83,7 +75,9 @@ def booked(
     chosen: travel.Flight | None = None,
 ) -> dict[str, Any]:
     hold = held(session, chosen or flight(session, fare), fare, len(travelers))
-    return dict(ok(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=list(travelers), points_to_use=points))
+    return dict(
+        executed(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=list(travelers), points_to_use=points)
+    )
 
 
 def day(number: int) -> str:
@@ -104,7 +98,7 @@ def room(session: StatefulSession, first: int, nights: int, *, refundable: bool 
 def stayed(session: StatefulSession, first: int = 8, nights: int = 2, points: int = 0, **wanted: Any) -> dict[str, Any]:
     name = room(session, first, nights, **wanted)
     call = {"room_type_id": name, "check_in": day(first), "check_out": day(first + nights), "guest_ids": ["T00001"]}
-    return dict(ok(session, "book_hotel", **call, points_to_use=points))
+    return dict(executed(session, "book_hotel", **call, points_to_use=points))
 
 
 def test_the_surface_is_table_2s() -> None:
@@ -164,7 +158,7 @@ def _book(travelers: list[str], *, seats: int = 0, wait: int = 0, domestic: bool
 
 def _book_twice(session: StatefulSession) -> Call:
     hold = held(session, flight(session))
-    ok(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=["T00001"])
+    executed(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=["T00001"])
     return "book_flight", {"hold_id": hold["hold_id"], "traveler_ids": ["T00002"]}
 
 
@@ -185,7 +179,7 @@ def _seat(seat: str = "", fare: str = "standard", traveler: str = "T00001") -> C
 
 
 def seats_of(session: StatefulSession, made: dict[str, Any], cabin: str = "economy") -> list[dict[str, Any]]:
-    return list(ok(session, "get_seat_map", flight_id=made["flight_id"], cabin=cabin)["seats"])
+    return list(executed(session, "get_seat_map", flight_id=made["flight_id"], cabin=cabin)["seats"])
 
 
 def _exit_row(session: StatefulSession) -> Call:
@@ -197,7 +191,7 @@ def _exit_row(session: StatefulSession) -> Call:
 def _own_neighbour(session: StatefulSession) -> Call:
     made = booked(session, "standard", ("T00001", "T00003"))
     seat = next(one["seat"] for one in seats_of(session, made) if one["available"] and not one["exit_row"])
-    ok(session, "select_seat", booking_id=made["booking_id"], traveler_id="T00001", seat=seat)
+    executed(session, "select_seat", booking_id=made["booking_id"], traveler_id="T00001", seat=seat)
     return "select_seat", {"booking_id": made["booking_id"], "traveler_id": "T00003", "seat": seat}
 
 
@@ -247,7 +241,7 @@ def _after_departure(session: StatefulSession) -> Call:
 
 def _cancelled_twice(session: StatefulSession) -> Call:
     call = _cancel("flex")(session)
-    ok(session, call[0], **call[1])
+    executed(session, call[0], **call[1])
     return call
 
 
@@ -404,14 +398,16 @@ def test_every_code_in_the_source_is_reached() -> None:
 
 def test_from_airports_to_a_seat() -> None:
     session = ENV.open()
-    codes = [one["code"] for one in ok(session, "search_airports", query="Alderland")["items"]]
-    found = ok(session, "search_flights", origin=codes[0], destination=codes[2], travelers=2, sort="price")["items"]
+    codes = [one["code"] for one in executed(session, "search_airports", query="Alderland")["items"]]
+    found = executed(session, "search_flights", origin=codes[0], destination=codes[2], travelers=2, sort="price")[
+        "items"
+    ]
     cheapest = [min(fare["price_cents"] for fare in one["fares"]) for one in found]
     assert cheapest == sorted(cheapest)
     chosen = next(one for one in found if one["departs_at"] > iso(NOW + 4 * DAY))
     fare = chosen["fares"][0]
     assert session.call("book_flight", {"hold_id": "HO00001", "traveler_ids": ["T00001", "T00002"]}).code == "NOT_FOUND"
-    hold = ok(
+    hold = executed(
         session,
         "hold_flight",
         flight_id=chosen["flight_id"],
@@ -419,17 +415,17 @@ def test_from_airports_to_a_seat() -> None:
         seats=2,
         quoted_price_cents=fare["price_cents"],
     )
-    shown = ok(session, "get_flight", flight_id=chosen["flight_id"])["fares"]
+    shown = executed(session, "get_flight", flight_id=chosen["flight_id"])["fares"]
     left = next(one["seats_left"] for one in shown if one["fare_class"] == fare["fare_class"])
     assert left == fare["seats_left"] - 2
-    made = ok(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=["T00001", "T00002"])
+    made = executed(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=["T00001", "T00002"])
     assert made["fare_cents"] == 2 * fare["price_cents"]
     free = [one for one in seats_of(session, made) if one["available"] and not one["extra_legroom"]]
-    ok(session, "select_seat", booking_id=made["booking_id"], traveler_id="T00002", seat=free[0]["seat"].lower())
-    entries = ok(session, "get_itinerary", booking_id=made["booking_id"])["entries"]
+    executed(session, "select_seat", booking_id=made["booking_id"], traveler_id="T00002", seat=free[0]["seat"].lower())
+    entries = executed(session, "get_itinerary", booking_id=made["booking_id"])["entries"]
     assert [one["kind"] for one in entries] == ["departure", "arrival"]
     assert free[0]["seat"] in entries[0]["what"]
-    assert ok(session, "get_itinerary", traveler_id="T00005")["entries"] == []
+    assert executed(session, "get_itinerary", traveler_id="T00005")["entries"] == []
 
 
 def test_a_hold_keeps_seats_and_price_until_it_expires() -> None:
@@ -440,7 +436,7 @@ def test_a_hold_keeps_seats_and_price_until_it_expires() -> None:
     hold = held(session, chosen, seats=fare.seats_left)
     shown = [
         one["flight_id"]
-        for one in ok(session, "search_flights", origin=chosen.origin, fare_class="standard", limit=100)["items"]
+        for one in executed(session, "search_flights", origin=chosen.origin, fare_class="standard", limit=100)["items"]
     ]
     assert chosen.id not in shown
     pass_time(session, 30 * MINUTE - 1)
@@ -448,10 +444,12 @@ def test_a_hold_keeps_seats_and_price_until_it_expires() -> None:
     fork = session.fork()
     assert price(session, chosen.id, "standard") > hold["price_cents"]  # less than 14 days now, and all are held
     people = [
-        ok(session, "add_traveler", first_name=f"Guest {n}", last_name="Lund", birth_date="1990-01-01")["traveler_id"]
+        executed(session, "add_traveler", first_name=f"Guest {n}", last_name="Lund", birth_date="1990-01-01")[
+            "traveler_id"
+        ]
         for n in range(fare.seats_left)
     ]
-    made = ok(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=people)
+    made = executed(session, "book_flight", hold_id=hold["hold_id"], traveler_ids=people)
     assert made["fare_cents"] == hold["total_cents"]
     pass_time(fork, 1)
     assert fares.free_seats(fork.world, fare) == fare.seats_left
@@ -485,20 +483,20 @@ def test_the_price_follows_the_days_and_the_seats() -> None:
 )
 def test_cancelling_costs_what_the_rules_say(fare: str, wait: int, fee: int) -> None:
     session = ENV.open()
-    points = ok(session, "get_loyalty_balance")
+    points = executed(session, "get_loyalty_balance")
     made = booked(session, fare, points=1_000, chosen=flight(session, fare, after=9))
-    between = ok(session, "get_loyalty_balance")
+    between = executed(session, "get_loyalty_balance")
     assert between["available_points"] == points["available_points"] - 1_000
     assert between["pending_points"] > points["pending_points"]
     pass_time(session, wait)
-    rules = ok(session, "get_fare_rules", booking_id=made["booking_id"])["booking"]
+    rules = executed(session, "get_fare_rules", booking_id=made["booking_id"])["booking"]
     assert rules["cancel_fee_cents"] == fee
     if fee:
         assert session.call("cancel_flight", {"booking_id": made["booking_id"]}).code == "FEE_NOT_ACCEPTED"
-    back = ok(session, "cancel_flight", booking_id=made["booking_id"], accepted_fee_cents=fee)
+    back = executed(session, "cancel_flight", booking_id=made["booking_id"], accepted_fee_cents=fee)
     assert (back["refund_cents"], back["points_returned"]) == (rules["refund_cents"], rules["points_returned"])
     assert back["refund_cents"] + back["points_returned"] == max(made["fare_cents"] - fee, 0)
-    after = ok(session, "get_loyalty_balance")
+    after = executed(session, "get_loyalty_balance")
     assert after["pending_points"] == points["pending_points"]
     assert after["available_points"] == points["available_points"] - 1_000 + back["points_returned"]
 
@@ -526,7 +524,7 @@ def test_a_change_to_a_cheaper_flight_pays_back_only_where_the_rules_say_so(fare
     difference = quoted - made["fare_cents"]
     assert difference < 0
     call = {"booking_id": made["booking_id"], "new_flight_id": second.id, "quoted_price_cents": quoted}
-    changed = ok(session, "change_flight", **call)
+    changed = executed(session, "change_flight", **call)
     back = 0 if fare == "standard" else -difference
     assert (changed["charged_cents"], changed["refunded_cents"]) == (fee, back)
     assert changed["booking"]["fare_cents"] == made["fare_cents"] - back
@@ -540,14 +538,14 @@ def test_points_that_paid_come_back_as_points() -> None:
     session.world.put(travel.LoyaltyEntry("L99999", NOW, NOW, 100_000, "given", ""))
     session.world.end()
     whole = price(session, first.id, "flex")
-    points = ok(session, "get_loyalty_balance")["available_points"]
+    points = executed(session, "get_loyalty_balance")["available_points"]
     made = booked(session, "flex", ("T00005",), points=whole, chosen=first)
     quoted = price(session, second.id, "flex")
     call = {"booking_id": made["booking_id"], "new_flight_id": second.id, "quoted_price_cents": quoted}
-    changed = ok(session, "change_flight", **call)
+    changed = executed(session, "change_flight", **call)
     assert (changed["refunded_cents"], changed["points_returned"]) == (0, whole - quoted)
     assert changed["booking"]["points_used"] == quoted
-    assert ok(session, "get_loyalty_balance")["available_points"] == points - quoted
+    assert executed(session, "get_loyalty_balance")["available_points"] == points - quoted
 
 
 def test_a_missing_passport_can_be_given() -> None:
@@ -556,24 +554,28 @@ def test_a_missing_passport_can_be_given() -> None:
     assert session.call(*call).code == "TRAVELER_DOC_MISSING"
     juno = session.world.need(travel.Traveler, "T00004")
     named = {"first_name": juno.first_name, "last_name": juno.last_name, "birth_date": juno.birth_date}
-    seen = ok(session, "add_traveler", **named, passport_no="AB424242", passport_expires="2030-05-05")
+    seen = executed(session, "add_traveler", **named, passport_no="AB424242", passport_expires="2030-05-05")
     assert seen["traveler_id"] == "T00004"
-    assert "AB424242" not in str(ok(session, "list_travelers"))
-    ok(session, call[0], **call[1])
+    assert "AB424242" not in str(executed(session, "list_travelers"))
+    executed(session, call[0], **call[1])
 
 
 def test_a_cancelled_flight_costs_nothing_to_leave() -> None:
     session = ENV.open("adversarial")
     gone = next(one for one in session.world.rows(travel.Flight) if one.cancelled)
     view = next(
-        one for one in ok(session, "list_bookings", limit=100)["items"] if one["status"] == "cancelled_by_airline"
+        one for one in executed(session, "list_bookings", limit=100)["items"] if one["status"] == "cancelled_by_airline"
     )
     before = session.digest()
     refused = session.call(
         "hold_flight", {"flight_id": gone.id, "fare_class": "basic", "seats": 1, "quoted_price_cents": 0}
     )
     assert (refused.code, session.digest()) == ("FLIGHT_CANCELLED", before)
-    assert ok(session, "cancel_flight", booking_id=view["booking_id"])["refund_cents"] == view["total_cents"] == 12_000
+    assert (
+        executed(session, "cancel_flight", booking_id=view["booking_id"])["refund_cents"]
+        == view["total_cents"]
+        == 12_000
+    )
 
 
 def test_the_adversarial_bookings_lie_on_the_limits() -> None:
@@ -590,17 +592,17 @@ def test_the_adversarial_bookings_lie_on_the_limits() -> None:
         "DEPARTURE_CLOSED",
     ]
     assert [code("BF00003"), code("BF00003", wait=MINUTE), code("BF00004")] == ["", "NON_REFUNDABLE", "NON_REFUNDABLE"]
-    back = ok(session, "cancel_flight", booking_id="BF00006", accepted_fee_cents=8000)
+    back = executed(session, "cancel_flight", booking_id="BF00006", accepted_fee_cents=8000)
     assert (back["refund_cents"], back["points_returned"]) == (0, 0)  # the fee is more than was paid
     assert session.call("book_flight", {"hold_id": "HO00002", "traveler_ids": ["T00001"]}).code == "HOLD_EXPIRED"
-    ok(session, "book_flight", hold_id="HO00001", traveler_ids=["T00003"])
+    executed(session, "book_flight", hold_id="HO00001", traveler_ids=["T00003"])
 
 
 def test_hotels_from_search_to_modification() -> None:
     session = ENV.open()
-    offer = ok(session, "search_hotels", check_in=day(8), check_out=day(10), guests=2)["items"][0]
+    offer = executed(session, "search_hotels", check_in=day(8), check_out=day(10), guests=2)["items"][0]
     kind = next(one for one in offer["rooms"])
-    made = ok(
+    made = executed(
         session,
         "book_hotel",
         room_type_id=kind["room_type_id"],
@@ -609,8 +611,8 @@ def test_hotels_from_search_to_modification() -> None:
         guest_ids=["T00001", "T00002"],
     )
     assert made["total_cents"] == kind["total_cents"]
-    assert ok(session, "get_itinerary", booking_id=made["booking_id"])["entries"][0]["kind"] == "check_in"
-    view = ok(session, "get_hotel", hotel_id=offer["hotel_id"], from_day=day(8), nights=2)
+    assert executed(session, "get_itinerary", booking_id=made["booking_id"])["entries"][0]["kind"] == "check_in"
+    view = executed(session, "get_hotel", hotel_id=offer["hotel_id"], from_day=day(8), nights=2)
     left = next(one for one in view["rooms"] if one["room_type_id"] == kind["room_type_id"])["nights"]
     assert min(one["rooms_left"] for one in left) == kind["rooms_left"] - 1
 
@@ -626,10 +628,10 @@ def test_modified_stays_keep_the_rates_of_kept_nights() -> None:
         night = world.need(travel.RoomNight, (name, day(n)))
         world.update(night, rate_cents=night.rate_cents * 2, rooms_left=0)
     session.world.end()
-    longer = ok(session, "modify_hotel", booking_id=made["booking_id"], check_out=day(11))
+    longer = executed(session, "modify_hotel", booking_id=made["booking_id"], check_out=day(11))
     assert longer["charged_cents"] == rates[10]
     assert longer["booking"]["total_cents"] == rates[8] + rates[9] + rates[10]
-    moved = ok(session, "modify_hotel", booking_id=made["booking_id"], check_in=day(9))
+    moved = executed(session, "modify_hotel", booking_id=made["booking_id"], check_in=day(9))
     assert moved["refunded_cents"] == rates[8]
     assert world.need(travel.RoomNight, (name, day(8))).rooms_left == 1
     assert world.need(travel.RoomNight, (name, day(9))).rooms_left == 0
@@ -642,7 +644,7 @@ def test_after_the_deadline_the_first_night_is_kept(late: bool) -> None:
     kept = session.world.need(travel.RoomNight, (made["room_type_id"], day(8)))
     limit = next(n for n in range(0, 9 * DAY, HOUR) if iso(NOW + n) >= made["free_until"])
     pass_time(session, limit if late else limit - 1)
-    back = ok(session, "cancel_hotel", booking_id=made["booking_id"])
+    back = executed(session, "cancel_hotel", booking_id=made["booking_id"])
     assert back["fee_cents"] == (kept.rate_cents if late else 0)
     assert back["refund_cents"] + back["points_returned"] == made["total_cents"] - back["fee_cents"]
     assert session.world.need(travel.RoomNight, (kept.room_type_id, kept.day)).rooms_left == kept.rooms_left + 1
@@ -650,14 +652,14 @@ def test_after_the_deadline_the_first_night_is_kept(late: bool) -> None:
 
 def test_points_come_when_the_journey_begins_and_make_tiers() -> None:
     session = ENV.open()
-    assert ok(session, "get_loyalty_balance")["tier"] == "silver"
+    assert executed(session, "get_loyalty_balance")["tier"] == "silver"
     made = booked(session, "business")
-    start = ok(session, "get_loyalty_balance")
+    start = executed(session, "get_loyalty_balance")
     earned = next(one for one in start["history"] if one["booking_id"] == made["booking_id"])
     assert earned["points"] == made["fare_cents"] * 10 * 125 // 10_000
     assert earned["available_at"] == made["departs_at"]
     pass_time(session, session.world.need(travel.Flight, made["flight_id"]).departs_at - NOW)
-    end = ok(session, "get_loyalty_balance")
+    end = executed(session, "get_loyalty_balance")
     assert end["available_points"] >= start["available_points"] + earned["points"]
 
 
@@ -793,7 +795,7 @@ def test_seats_rooms_money_and_points_are_kept(steps: list[tuple[str, int, int]]
         assert now[1] - points == spent_points(session) - spent
     assert (seats_of_fares(session), rooms_of_nights(session)) == whole
     world = session.world
-    assert ok(session, "get_loyalty_balance")["available_points"] >= 0
+    assert executed(session, "get_loyalty_balance")["available_points"] >= 0
     assert all(fares.free_seats(world, one) >= 0 for one in world.rows(travel.Fare))
     assert all(one.rooms_left >= 0 for one in world.rows(travel.RoomNight))
     for seat in world.rows(travel.Seat):
@@ -815,7 +817,7 @@ def test_every_tool_works_in_the_typical_scenario() -> None:
 
     def works(tool: str, **arguments: Any) -> Any:
         called.add(tool)
-        return ok(session, tool, **arguments)
+        return executed(session, tool, **arguments)
 
     works("search_airports", query="valmont")
     works("search_flights", origin="VAL", destination="KNG", travelers=2)
@@ -836,7 +838,7 @@ def test_every_tool_works_in_the_typical_scenario() -> None:
     other = flight(session, "flex", after=1, besides=first.id, route=first.route)
     quoted = price(session, other.id, "flex")
     works("change_flight", booking_id=made, new_flight_id=other.id, quoted_price_cents=quoted)
-    fee = ok(session, "get_fare_rules", booking_id=made)["booking"]["cancel_fee_cents"]
+    fee = executed(session, "get_fare_rules", booking_id=made)["booking"]["cancel_fee_cents"]
     works("cancel_flight", booking_id=made, accepted_fee_cents=fee)
     hotel = works("search_hotels", city="Valmont", check_in=day(8), check_out=day(10))["items"][0]
     works("get_hotel", hotel_id=hotel["hotel_id"])
@@ -900,7 +902,7 @@ def test_the_sparse_scenario_is_empty() -> None:
     for tool in ("list_bookings", "search_hotels"):
         arguments = {"city": "Umbria"} if tool == "search_hotels" else {}
         assert session.call(tool, arguments).kind == "empty"
-    assert ok(session, "get_loyalty_balance")["tier"] == "member"
+    assert executed(session, "get_loyalty_balance")["tier"] == "member"
 
 
 def test_a_search_says_why_it_found_nothing() -> None:

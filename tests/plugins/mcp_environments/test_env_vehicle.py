@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from environment_sessions import all_executed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -38,15 +39,6 @@ MUTATING = (
 ENV = environment()
 
 Call = tuple[str, dict[str, Any]]
-
-
-def run(session: StatefulSession, *calls: Call) -> Any:
-    value = None
-    for tool, arguments in calls:
-        outcome = session.call(tool, arguments)
-        assert outcome.kind in ("ok", "empty", "partial"), (tool, arguments, outcome)
-        value = outcome.value
-    return value
 
 
 def test_surface() -> None:
@@ -110,7 +102,7 @@ FAILURES: list[tuple[str, list[Call], Call, str]] = [
 @pytest.mark.parametrize(("scenario", "before", "call", "code"), FAILURES)
 def test_failures_leave_the_state_untouched(scenario: str, before: list[Call], call: Call, code: str) -> None:
     session = ENV.open(scenario)
-    run(session, *before)
+    all_executed(session, *before)
     digest = session.digest()
     outcome = session.call(*call)
     assert (outcome.kind, outcome.code) == ("execution_error", code), outcome
@@ -130,17 +122,17 @@ def test_failures_of_a_broken_car_one_after_another() -> None:
     assert session.call("start_engine", {}).code == "FAULT_ACTIVE"
     changed(session, next(iter(world.rows(Dtc))), active=False)
     assert session.call("start_engine", {}).code == "NO_FUEL"
-    run(session, ("refuel", {"litres": 2.5, "fuel_type": "petrol"}))
+    all_executed(session, ("refuel", {"litres": 2.5, "fuel_type": "petrol"}))
     changed(session, world.need(Vehicle, "car"), gear="D")
     assert session.call("start_engine", {}).code == "GEAR_NOT_PARK"
     changed(session, world.need(Vehicle, "car"), gear="N")
     assert session.call("set_parking_brake", {"engaged": False}).code == "ROLL_AWAY"
-    run(session, ("start_engine", {}))
+    all_executed(session, ("start_engine", {}))
 
 
 def test_open_doors_are_left_out_of_locking() -> None:
     session = ENV.open("broken")
-    run(session, ("unlock_doors", {}))
+    all_executed(session, ("unlock_doors", {}))
     outcome = session.call(*LOCK)
     assert (outcome.kind, outcome.code) == ("partial", "DOORS_OPEN")
     assert {door["door"]: door["locked"] for door in outcome.value["doors"]} == {
@@ -157,55 +149,55 @@ def test_edges_lock_start_shift_cruise() -> None:
     ]
     for call, code in steps:
         assert session.call(*call).code == code
-    run(session, *START)
-    assert run(session, steps[2][0])["rear_c"] == 22.5
+    all_executed(session, *START)
+    assert all_executed(session, steps[2][0])["rear_c"] == 22.5
     assert session.call("set_cruise_speed", {"speed_kmh": 90}).code == "GEAR_NOT_DRIVE"
-    run(session, *READY[3:])
-    assert run(session, ("set_cruise_speed", {"speed_kmh": 90}))["speed_kmh"] == 90
+    all_executed(session, *READY[3:])
+    assert all_executed(session, ("set_cruise_speed", {"speed_kmh": 90}))["speed_kmh"] == 90
 
 
 def test_edge_navigation_from_start_to_arrival_or_cancel() -> None:
     session = ENV.open("typical")
-    run(session, *READY)
-    route = run(session, ("start_navigation", {"destination_id": "D00001"}))
+    all_executed(session, *READY)
+    route = all_executed(session, ("start_navigation", {"destination_id": "D00001"}))
     assert (route["distance_km"], route["state"], route["eta_minutes"]) == (14.0, "active", None)
     fork = session.fork()
-    assert run(fork, ("cancel_navigation", {"route_id": route["route_id"]}))["state"] == "cancelled"
+    assert all_executed(fork, ("cancel_navigation", {"route_id": route["route_id"]}))["state"] == "cancelled"
     assert fork.call("get_route_status", {}).code == "NO_ACTIVE_ROUTE"
-    run(session, ("set_cruise_speed", {"speed_kmh": 70}))
+    all_executed(session, ("set_cruise_speed", {"speed_kmh": 70}))
     session.helper("_advance_clock", {"seconds": 360})
-    half = run(session, ("get_route_status", {}))
+    half = all_executed(session, ("get_route_status", {}))
     assert (half["left_km"], half["eta_minutes"]) == (7.0, 6.0)
     session.helper("_advance_clock", {"seconds": 360})
-    there = run(session, ("get_route_status", {"route_id": route["route_id"]}))
+    there = all_executed(session, ("get_route_status", {"route_id": route["route_id"]}))
     assert (there["state"], there["left_km"]) == ("arrived", 0.0)
-    assert run(session, ("get_vehicle_status", {}))["speed_kmh"] == 0
-    run(session, ("set_parking_brake", {"engaged": True}), ("shift_gear", {"gear": "P"}), ("stop_engine", {}))
+    assert all_executed(session, ("get_vehicle_status", {}))["speed_kmh"] == 0
+    all_executed(session, ("set_parking_brake", {"engaged": True}), ("shift_gear", {"gear": "P"}), ("stop_engine", {}))
 
 
 def test_an_empty_tank_stalls_the_car_and_it_can_be_started_again() -> None:
     session = ENV.open("sparse")
-    run(session, *READY, ("set_cruise_speed", {"speed_kmh": 120}), ("set_fan_level", {"level": 7}))
+    all_executed(session, *READY, ("set_cruise_speed", {"speed_kmh": 120}), ("set_fan_level", {"level": 7}))
     session.helper("_advance_clock", {"seconds": 20_000})
-    status = run(session, ("get_vehicle_status", {}))
+    status = all_executed(session, ("get_vehicle_status", {}))
     assert (status["ignition"], status["speed_kmh"], status["gear"]) == (False, 0, "D")
-    assert run(session, ("get_fuel_level", {}))["litres"] == 0
+    assert all_executed(session, ("get_fuel_level", {}))["litres"] == 0
     assert session.call("start_engine", {}).code == "BRAKE_NOT_SET"
-    run(session, ("set_parking_brake", {"engaged": True}), ("shift_gear", {"gear": "P"}))
+    all_executed(session, ("set_parking_brake", {"engaged": True}), ("shift_gear", {"gear": "P"}))
     assert session.call("start_engine", {}).code == "NO_FUEL"
-    run(session, ("refuel", {"litres": 10, "fuel_type": "diesel"}), ("start_engine", {}))
+    all_executed(session, ("refuel", {"litres": 10, "fuel_type": "diesel"}), ("start_engine", {}))
 
 
 def test_reading_often_or_seldom_gives_the_same_car() -> None:
     once, often = (ENV.open("typical") for _ in range(2))
     for session in (once, often):
-        run(session, *READY, ("start_navigation", {"destination_id": "D00002"}))
-        run(session, ("set_cruise_speed", {"speed_kmh": 97}))
+        all_executed(session, *READY, ("start_navigation", {"destination_id": "D00002"}))
+        all_executed(session, ("set_cruise_speed", {"speed_kmh": 97}))
     for _ in range(50):
         often.helper("_advance_clock", {"seconds": 31})
-        run(often, ("set_headlights", {"mode": "auto"}))
+        all_executed(often, ("set_headlights", {"mode": "auto"}))
     once.helper("_advance_clock", {"seconds": 50 * 31})
-    run(once, ("set_headlights", {"mode": "auto"}))
+    all_executed(once, ("set_headlights", {"mode": "auto"}))
     assert once.digest() == often.digest()
 
 
@@ -446,9 +438,9 @@ def charger(session: StatefulSession) -> Destination:
 def to_the_charger(session: StatefulSession) -> Destination:
     """Drive there, and stop as one does to be plugged in."""
     target = charger(session)
-    run(session, *DRIVE, ("start_navigation", {"destination_id": target.id}))
+    all_executed(session, *DRIVE, ("start_navigation", {"destination_id": target.id}))
     session.helper("_advance_clock", {"seconds": target.way // 60 + 1})
-    run(
+    all_executed(
         session,
         ("shift_gear", {"gear": "P"}),
         ("set_parking_brake", {"engaged": True}),
@@ -473,9 +465,9 @@ def test_an_electric_car_is_charged_at_the_charger_that_it_reached_and_nowhere_e
     assert plugged(session) == ("execution_error", "CHARGING")
     assert session.call("start_engine", {}).code == "CHARGING"
     session.helper("_advance_clock", {"seconds": 3600})
-    run(session, *DRIVE)
+    all_executed(session, *DRIVE)
     session.helper("_advance_clock", {"seconds": 60})
-    run(
+    all_executed(
         session,
         ("set_cruise_speed", {"speed_kmh": 0}),
         ("shift_gear", {"gear": "P"}),
@@ -489,9 +481,9 @@ def test_an_electric_car_is_charged_at_the_charger_that_it_reached_and_nowhere_e
 def test_another_destination_is_no_charger() -> None:
     session = ENV.open("electric", 0)
     home = session.world.need(Destination, "D00001")
-    run(session, *DRIVE, ("start_navigation", {"destination_id": home.id}))
+    all_executed(session, *DRIVE, ("start_navigation", {"destination_id": home.id}))
     session.helper("_advance_clock", {"seconds": home.way})
-    run(session, ("shift_gear", {"gear": "P"}), ("set_parking_brake", {"engaged": True}), ("stop_engine", {}))
+    all_executed(session, ("shift_gear", {"gear": "P"}), ("set_parking_brake", {"engaged": True}), ("stop_engine", {}))
     assert session.world.need(Vehicle, "car").at == home.id
     assert plugged(session) == ("execution_error", "NOT_AT_CHARGER")
 
@@ -500,7 +492,7 @@ def test_charging_is_50_kw_second_by_second_and_ends_with_what_was_asked_for() -
     session = ENV.open("electric", 0)
     to_the_charger(session)
     before = session.world.need(Vehicle, "car").fuel_nl
-    run(session, ("refuel", {"litres": 2.5, "fuel_type": "electric"}))
+    all_executed(session, ("refuel", {"litres": 2.5, "fuel_type": "electric"}))
     begun = session.call("get_fuel_level", {}).value
     assert begun["litres"] == round(before / LITRE, 2)
     for second in range(1, 200):
@@ -509,7 +501,7 @@ def test_charging_is_50_kw_second_by_second_and_ends_with_what_was_asked_for() -
         added = min(2.5, second * (50 * 10**9 // 3600) / LITRE)
         assert level["litres"] == pytest.approx(before / LITRE + added, abs=0.006)
         assert level["charged_at"] == (begun["charged_at"] if second < 181 else None)
-    run(session, *START)
+    all_executed(session, *START)
     assert session.world.need(Vehicle, "car").fuel_nl == before + 25 * LITRE // 10
     assert session.call("refuel", {"litres": 60, "fuel_type": "electric"}).code == "ENGINE_RUNNING"
 
@@ -540,16 +532,16 @@ def test_scenarios_are_sound_and_the_same_for_a_seed(scenario: str, scale: float
 def test_every_tool_works_in_every_scenario_that_can_start() -> None:
     for scenario in ("typical", "sparse", "adversarial"):
         session = ENV.open(scenario)
-        fuel = run(session, ("get_fuel_level", {}))["fuel_type"]
-        nearest = run(session, ("list_saved_destinations", {}))["items"][0]["destination_id"]
+        fuel = all_executed(session, ("get_fuel_level", {}))["fuel_type"]
+        nearest = all_executed(session, ("list_saved_destinations", {}))["items"][0]["destination_id"]
         script: list[Call] = [
             ("get_vehicle_status", {}), ("get_tire_pressure", {}), ("get_climate_status", {}),
             ("refuel", {"litres": 20, "fuel_type": fuel}), ("unlock_doors", {}), *DRIVE,
             ("set_climate_temperature", {"temperature_c": 21}), ("set_fan_level", {"level": 3}),
             ("start_navigation", {"destination_id": nearest}), ("get_route_status", {}),
         ]  # fmt: skip
-        value = run(session, *script)
-        run(
+        value = all_executed(session, *script)
+        all_executed(
             session,
             ("cancel_navigation", {"route_id": value["route_id"]}),
             ("set_cruise_speed", {"speed_kmh": 0}),
@@ -559,4 +551,4 @@ def test_every_tool_works_in_every_scenario_that_can_start() -> None:
         )
         assert session.call("list_diagnostic_codes", {"active_only": False}).kind in ("ok", "empty")
         json.dumps(session.snapshot())
-    assert run(ENV.open("broken"), ("list_diagnostic_codes", {"severity": "critical"}))["total"] == 1
+    assert all_executed(ENV.open("broken"), ("list_diagnostic_codes", {"severity": "critical"}))["total"] == 1

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,12 +27,6 @@ SURFACE = {  # R: read-only, D: discovery, X: destructive
     "admit_participant": "", "mute_participant": "", "start_recording": "", "stop_recording": "", "end_meeting": "X",
 }  # fmt: skip
 LATER: dict[str, Any] = {"topic": "x", "starts_at": "2026-03-05T10:00", "minutes": 30}
-
-
-def do(session: StatefulSession, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.kind in ("ok", "empty", "partial"), outcome
-    return outcome.value
 
 
 def meeting(session: StatefulSession, **wanted: Any) -> str:
@@ -81,7 +76,7 @@ FAILURES: list[tuple[str, Any]] = [
     ("BAD_PASSCODE", lambda s: ("start_meeting", {"meeting_id": meeting(s, passcode="0042")})),
     ("BAD_PASSCODE", lambda s: ("start_meeting", {"meeting_id": meeting(s, passcode="0042"), "passcode": "42"})),
     ("HOST_BUSY", lambda s: ("start_meeting", {"meeting_id": meeting(s, passcode="0042"), "passcode": "0042"})),
-    ("RECORDING_DISABLED", lambda s: (do(s, "end_meeting", meeting_id=live(s, 0)), _start(s, "nobody"))[1]),
+    ("RECORDING_DISABLED", lambda s: (executed(s, "end_meeting", meeting_id=live(s, 0)), _start(s, "nobody"))[1]),
     ("CAPACITY", lambda s: ("admit_participant", {"meeting_id": live(s, 0), "user": _waiting(s)})),
     ("CAPACITY", lambda s: ("schedule_meeting", {**LATER, "capacity": PLANS["pro"].capacity + 1})),
     ("DURATION_LIMIT", lambda s: ("schedule_meeting", {**LATER, "minutes": PLANS["pro"].minutes + 1})),
@@ -90,7 +85,7 @@ FAILURES: list[tuple[str, Any]] = [
     ("NOT_IN_MEETING", lambda s: ("mute_participant", {"meeting_id": live(s, 0), "user": _waiting(s)})),
     ("NOT_IN_MEETING", lambda s: ("start_recording", {"meeting_id": live(s, 1)})),
     ("NOT_RECORDING", lambda s: ("stop_recording", {"meeting_id": live(s, 0)})),
-    ("ALREADY_RECORDING", lambda s: (do(s, "start_recording", meeting_id=live(s, 0)),
+    ("ALREADY_RECORDING", lambda s: (executed(s, "start_recording", meeting_id=live(s, 0)),
                                      ("start_recording", {"meeting_id": live(s, 0)}))[1]),
     ("PAST_TIME", lambda s: ("schedule_meeting", {**LATER, "starts_at": "2026-03-02T08:59Z"})),
     ("PAST_TIME", lambda s: ("schedule_meeting", {**LATER, "starts_at": "2899-01-01"})),
@@ -109,7 +104,7 @@ def _waiting(session: StatefulSession) -> str:
 def _start(session: StatefulSession, recording: str) -> tuple[str, dict[str, Any]]:
     """Start one of my meetings with this policy; the call records it."""
     one = meeting(session, status="scheduled", recording=recording)
-    do(session, "start_meeting", meeting_id=one)
+    executed(session, "start_meeting", meeting_id=one)
     return "start_recording", {"meeting_id": one}
 
 
@@ -137,31 +132,31 @@ def test_free_plans_do_not_record() -> None:
 
 def test_schedule_start_admit_mute_end() -> None:
     session = ENV.open("sparse")
-    made = do(session, "schedule_meeting", invitees=["U00002", "U00003"], passcode="1234", **LATER)["meeting_id"]
+    made = executed(session, "schedule_meeting", invitees=["U00002", "U00003"], passcode="1234", **LATER)["meeting_id"]
     assert session.call("admit_participant", {"meeting_id": made, "user": "U00002"}).code == "NOT_STARTED"
     assert session.call("start_meeting", {"meeting_id": made}).code == "BAD_PASSCODE"
-    started = do(session, "start_meeting", meeting_id=made, passcode="1234")
+    started = executed(session, "start_meeting", meeting_id=made, passcode="1234")
     assert [one["user_id"] for one in started["participants"]] == [ME]
     assert [one["user_id"] for one in started["waiting"]] == ["U00002", "U00003"]
     assert session.call("mute_participant", {"meeting_id": made, "user": "U00002"}).code == "NOT_IN_MEETING"
-    do(session, "admit_participant", meeting_id=made, user="U00002")
-    assert do(session, "mute_participant", meeting_id=made, user="U00002")["muted"] is True
+    executed(session, "admit_participant", meeting_id=made, user="U00002")
+    assert executed(session, "mute_participant", meeting_id=made, user="U00002")["muted"] is True
     assert session.call("start_meeting", {"meeting_id": "V00001"}).code == "HOST_BUSY"
-    ended = do(session, "end_meeting", meeting_id=made)
+    ended = executed(session, "end_meeting", meeting_id=made)
     assert (ended["status"], ended["participants"], ended["waiting"]) == ("ended", [], [])
-    do(session, "start_meeting", meeting_id="V00001")
+    executed(session, "start_meeting", meeting_id="V00001")
 
 
 def test_start_record_stop_list() -> None:
     session = ENV.open("adversarial")
-    do(session, "end_meeting", meeting_id=live(session, 0))
+    executed(session, "end_meeting", meeting_id=live(session, 0))
     tool, arguments = _start(session, "host")
     assert session.call("list_recordings", arguments).kind == "empty"
-    recording = do(session, tool, **arguments)["recording_id"]
+    recording = executed(session, tool, **arguments)["recording_id"]
     session.helper("_advance_clock", {"seconds": 300})
-    assert do(session, "stop_recording", **arguments)["minutes"] == 5
+    assert executed(session, "stop_recording", **arguments)["minutes"] == 5
     assert session.call("stop_recording", arguments).code == "NOT_RECORDING"
-    listed = do(session, "list_recordings", **arguments)["items"]
+    listed = executed(session, "list_recordings", **arguments)["items"]
     assert [(one["recording_id"], one["minutes"]) for one in listed] == [(recording, 5)]
 
 
@@ -170,7 +165,7 @@ def test_start_record_stop_list() -> None:
 
 def test_without_waiting_room_people_come_in_until_it_is_full() -> None:
     session = ENV.open("adversarial")
-    do(session, "end_meeting", meeting_id=live(session, 0))
+    executed(session, "end_meeting", meeting_id=live(session, 0))
     small = meeting(session, status="scheduled", capacity=2)
     outcome = session.call("start_meeting", {"meeting_id": small})
     assert (outcome.kind, outcome.code) == ("partial", "CAPACITY")
@@ -182,29 +177,29 @@ def test_people_in_another_meeting_do_not_come() -> None:
     session = ENV.open("adversarial")
     inside = [one.user_id for one in session.world.find(Participant, meeting_id=live(session, 2), left_at=None)]
     other = next(one for one in inside if one != ME)
-    do(session, "end_meeting", meeting_id=live(session, 0))
-    made = do(session, "schedule_meeting", invitees=[other, "U00004"], **LATER)["meeting_id"]
-    assert [one["user_id"] for one in do(session, "start_meeting", meeting_id=made)["waiting"]] == ["U00004"]
+    executed(session, "end_meeting", meeting_id=live(session, 0))
+    made = executed(session, "schedule_meeting", invitees=[other, "U00004"], **LATER)["meeting_id"]
+    assert [one["user_id"] for one in executed(session, "start_meeting", meeting_id=made)["waiting"]] == ["U00004"]
 
 
 def test_a_cohost_admits_and_a_guest_sees_nobody_wait() -> None:
     session = ENV.open("adversarial")
     helped = live(session, 1)
-    waiting = do(session, "get_meeting", meeting_id=helped)["waiting"]
+    waiting = executed(session, "get_meeting", meeting_id=helped)["waiting"]
     assert waiting
-    do(session, "admit_participant", meeting_id=helped, user=waiting[0]["email"])
+    executed(session, "admit_participant", meeting_id=helped, user=waiting[0]["email"])
     session.world.put(Waiting(live(session, 2), "U00015", session.world.now))
-    assert do(session, "get_meeting", meeting_id=live(session, 2))["waiting"] == []
+    assert executed(session, "get_meeting", meeting_id=live(session, 2))["waiting"] == []
 
 
 def test_ending_stops_the_recording_and_keeps_it() -> None:
     session = ENV.open("adversarial")
     one = live(session, 0)
-    recording = do(session, "start_recording", meeting_id=one)["recording_id"]
-    do(session, "end_meeting", meeting_id=one)
+    recording = executed(session, "start_recording", meeting_id=one)["recording_id"]
+    executed(session, "end_meeting", meeting_id=one)
     kept = session.world.need(Recording, recording)
     assert kept.stopped_at == session.world.now
-    assert recording in {one["recording_id"] for one in do(session, "list_recordings", limit=100)["items"]}
+    assert recording in {one["recording_id"] for one in executed(session, "list_recordings", limit=100)["items"]}
 
 
 def test_recordings_of_others_show_only_if_shared() -> None:
@@ -213,7 +208,7 @@ def test_recordings_of_others_show_only_if_shared() -> None:
     listed = set()
     cursor = ""
     while True:
-        got = do(session, "list_recordings", limit=100, cursor=cursor)
+        got = executed(session, "list_recordings", limit=100, cursor=cursor)
         listed |= {one["recording_id"] for one in got["items"]}
         cursor = got["next_cursor"] or ""
         if not cursor:
@@ -227,7 +222,7 @@ def test_recordings_of_others_show_only_if_shared() -> None:
 
 def test_passcodes_are_never_shown() -> None:
     session = ENV.open("adversarial")
-    view = do(session, "get_meeting", meeting_id=meeting(session, passcode="0042"))
+    view = executed(session, "get_meeting", meeting_id=meeting(session, passcode="0042"))
     assert view["has_passcode"] is True
     assert "0042" not in str(view)
 
@@ -327,8 +322,8 @@ def test_every_tool_works_in_typical() -> None:
         and not each.passcode and each.recording != "nobody"
         and any(not world.find(Participant, user_id=who, left_at=None) for who in each.invited_ids)
     )  # fmt: skip
-    do(session, "start_meeting", meeting_id=one)
-    who = do(session, "get_meeting", meeting_id=one)["waiting"][0]["user_id"]
+    executed(session, "start_meeting", meeting_id=one)
+    who = executed(session, "get_meeting", meeting_id=one)["waiting"][0]["user_id"]
     table: dict[str, dict[str, Any]] = {
         "list_meetings": {"role": "host"}, "get_meeting": {"meeting_id": one}, "list_recordings": {},
         "schedule_meeting": LATER, "admit_participant": {"meeting_id": one, "user": who},
@@ -337,7 +332,7 @@ def test_every_tool_works_in_typical() -> None:
     }  # fmt: skip
     assert {*table, "start_meeting"} == set(SURFACE)
     for tool, arguments in table.items():
-        do(session, tool, **arguments)
+        executed(session, tool, **arguments)
 
 
 def test_sparse_answers_with_empty_pages() -> None:

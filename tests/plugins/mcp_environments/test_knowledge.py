@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from environment_sessions import executed
 
 import callwright as cw
 from callwright.environments.protocol import Knows
@@ -250,20 +251,14 @@ def test_no_secret_is_in_the_briefing_of_a_model(name: str) -> None:
 # What the secrets open ------------------------------------------------------------------------------------------------
 
 
-def ok(session: Any, tool: str, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.executed, (tool, outcome.code, outcome.message)
-    return outcome.value
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_customer_of_the_bank_signs_in_with_what_they_know(seed: int) -> None:
     bank = cw.environment("banking").open("typical", seed)
     known = bank.knowledge()
-    (customer,) = ok(bank, "find_customer", query=known["email"])["items"]
+    (customer,) = executed(bank, "find_customer", query=known["email"])["items"]
     otp = {"otp": known["otp"]} if customer["two_factor"] else {}
     signed_in = {"customer_id": customer["customer_id"], "pin": known["pin"], **otp}
-    ok(bank, "verify_identity", **signed_in)
+    executed(bank, "verify_identity", **signed_in)
     assert bank.knowledge(customer["customer_id"])["pin"] == known["pin"]
     if otp:
         assert bank.knowledge()["otp"] != otp["otp"]  # each is used up
@@ -273,7 +268,7 @@ def test_a_customer_of_the_bank_signs_in_with_what_they_know(seed: int) -> None:
 def test_doors_and_alarm_obey_the_codes_that_are_known(seed: int) -> None:
     home = cw.environment("iot_devices").open("typical", seed)
     opened = 0
-    for lock in ok(home, "list_devices", kind="lock", online=True)["items"]:
+    for lock in executed(home, "list_devices", kind="lock", online=True)["items"]:
         code = home.knowledge(lock["device_id"])["lock_code"]
         outcome = home.call("unlock_door", {"device_id": lock["device_id"], "lock_code": code})
         assert outcome.code != "BAD_CODE"
@@ -286,20 +281,22 @@ def test_doors_and_alarm_obey_the_codes_that_are_known(seed: int) -> None:
 def test_shells_meetings_and_cards_take_what_is_known(seed: int) -> None:
     shell = cw.environment("filesystem").open("typical", seed)
     mine = shell.knowledge()
-    other = next(one["name"] for one in ok(shell, "list_users")["items"] if one["name"] not in (mine["user"], "root"))
-    ok(shell, "switch_user", user=other, password=shell.knowledge(other)["password"])
-    ok(shell, "switch_user", user=mine["user"], password=mine["password"])
+    other = next(
+        one["name"] for one in executed(shell, "list_users")["items"] if one["name"] not in (mine["user"], "root")
+    )
+    executed(shell, "switch_user", user=other, password=shell.knowledge(other)["password"])
+    executed(shell, "switch_user", user=mine["user"], password=mine["password"])
     assert shell.knowledge() == mine  # whoever the shell has become since
 
     shop = cw.environment("shopping").open("typical", seed)
-    cards = [one for one in ok(shop, "list_payment_methods")["items"] if one["kind"] == "card"]
+    cards = [one for one in executed(shop, "list_payment_methods")["items"] if one["kind"] == "card"]
     assert shop.knowledge()["card_last4"] in [card["last4"] for card in cards]
     assert all(shop.knowledge(card["payment_method_id"])["card_last4"] == card["last4"] for card in cards)
 
     rooms = cw.environment("video_meeting").open("adversarial", seed)
     locked = 0
-    for one in ok(rooms, "list_meetings", role="host", limit=100)["items"]:
-        if ok(rooms, "get_meeting", meeting_id=one["meeting_id"])["has_passcode"]:
+    for one in executed(rooms, "list_meetings", role="host", limit=100)["items"]:
+        if executed(rooms, "get_meeting", meeting_id=one["meeting_id"])["has_passcode"]:
             locked += 1
             code = rooms.knowledge(one["meeting_id"])["passcode"]
             started = rooms.call("start_meeting", {"meeting_id": one["meeting_id"], "passcode": code})

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from environment_sessions import executed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,12 +59,6 @@ def opened(name: str, seed: int = 0) -> StatefulSession:
     return session
 
 
-def ok(session: StatefulSession, tool: str, /, **arguments: Any) -> Any:
-    outcome = session.call(tool, arguments)
-    assert outcome.executed, outcome
-    return outcome.value
-
-
 def look(session: StatefulSession) -> tuple[str, ...]:
     """What the next observation tells; of a call that fails, so that nothing else is read."""
     return session.call(next(iter(session.environment.tools)), {"no such argument": 0}).notices
@@ -80,9 +75,9 @@ def order_food(session: StatefulSession) -> None:
             continue
         for item in world.find(food.Item, restaurant_id=place.id):
             if service.is_served(world, item) and not world.find(food.OptionGroup, item_id=item.id):
-                basket = ok(session, "start_basket", restaurant_id=place.id, address_id="A00001")["basket_id"]
-                ok(session, "add_item", basket_id=basket, item_id=item.id, quantity=9)
-                ok(session, "place_order", basket_id=basket, payment="cash")
+                basket = executed(session, "start_basket", restaurant_id=place.id, address_id="A00001")["basket_id"]
+                executed(session, "add_item", basket_id=basket, item_id=item.id, quantity=9)
+                executed(session, "place_order", basket_id=basket, payment="cash")
                 return
     raise AssertionError
 
@@ -140,7 +135,9 @@ def bid_alone(session: StatefulSession) -> None:
 
 
 def offer(session: StatefulSession) -> None:
-    ok(session, "create_listing", title="A lamp", category="toys", kind="fixed", buy_now_cents=10**8, duration_hours=1)
+    executed(
+        session, "create_listing", title="A lamp", category="toys", kind="fixed", buy_now_cents=10**8, duration_hours=1
+    )
 
 
 def buy(session: StatefulSession) -> None:
@@ -165,13 +162,13 @@ def drive(session: StatefulSession) -> None:
         ("start_navigation", {"destination_id": near.id}),
         ("set_cruise_speed", {"speed_kmh": 60}),
     ):
-        ok(session, tool, **arguments)
+        executed(session, tool, **arguments)
 
 
 def plug_in(session: StatefulSession) -> None:
     there = next(one for one in session.world.rows(car.Destination) if one.category == "charging")
     session.world.update(session.world.need(car.Vehicle, "car"), fuel_type="electric", at=there.id)
-    ok(session, "refuel", litres=20, fuel_type="electric")
+    executed(session, "refuel", litres=20, fuel_type="electric")
 
 
 def identify(session: StatefulSession) -> tuple[str, str, str]:
@@ -194,7 +191,7 @@ def schedule_a_payment(session: StatefulSession) -> None:
     token, account, payee = identify(session)
     at = iso(session.world.now + 2 * HOUR)
     given = {"auth_token": token, "from_account_id": account, "payee_id": payee, "amount_cents": 100}
-    ok(session, "schedule_payment", **given, pay_at=at)
+    executed(session, "schedule_payment", **given, pay_at=at)
 
 
 def hold_a_seat(session: StatefulSession) -> None:
@@ -243,9 +240,9 @@ def message_a_sleeper(session: StatefulSession) -> None:
     customer = next(one.id for one in session.world.rows(pay.Customer) if not one.archived)
     up_from = session.world.now + 90
     session.world.put(pay.Receiver("slow.example.com", up_from))
-    ok(session, "register_webhook", url="https://slow.example.com/hook", events=["invoice.created"])
+    executed(session, "register_webhook", url="https://slow.example.com/hook", events=["invoice.created"])
     line = {"description": "tea", "quantity": 1, "unit_price_cents": 100, "tax_bps": 0}
-    ok(session, "create_invoice", customer_id=customer, lines=[line])
+    executed(session, "create_invoice", customer_id=customer, lines=[line])
 
 
 def message_nobody(session: StatefulSession) -> None:
@@ -266,7 +263,7 @@ def spend_every_week(session: StatefulSession) -> None:
 def spend_too_much(session: StatefulSession) -> None:
     day = iso(session.world.now + 2 * DAY)[:10]
     category = next(one.id for one in session.world.rows(spending.Category) if one.hard_cap and not one.archived)
-    ok(
+    executed(
         session,
         "add_recurring_expense",
         category_id=category,

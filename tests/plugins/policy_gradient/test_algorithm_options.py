@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from callwright import UsageError
-from callwright.option_listing import options_of
+from callwright.options import options_of
 from callwright.plugins import load_plugins
 from callwright_plugins import policy_gradient
 

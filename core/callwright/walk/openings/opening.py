@@ -65,10 +65,12 @@ def _messages(given: Iterable[Message]) -> tuple[Message, ...]:
 
 @frozen
 class Opening:
-    """``actions`` run first, in their order, and each has to execute. Then those calls are made that stand in
-    ``history``, which is the conversation up to the task's query: messages of the user, of the assistant, and of the
-    role ``tool``. Results are shown as they stand there, never made anew; what a call of it comes to is nobody's
-    mistake. ``tool_calls`` of a message of the user are made by its own tools, and the model is not shown them.
+    """What happens in a task's session before the model speaks.
+
+    First ``actions`` run, in order; each must execute. Then the calls in ``history`` run. ``history`` is the
+    conversation before the task's query: messages of the user, of the assistant, and of the role ``tool``. The model
+    sees the results as ``history`` has them, whatever the calls return now; a call that fails counts against nobody.
+    ``tool_calls`` in a message of the user run the user's own tools, and the model does not see them.
 
     A task whose query is empty goes on from the last message of its history. If that is the assistant's, the user
     speaks first (:func:`begins_with_user`), as in tau2-bench, where the agent greets it.

@@ -1,0 +1,1 @@
+"""Checks of what people start: trainers and commands."""
