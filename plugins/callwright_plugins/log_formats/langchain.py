@@ -99,7 +99,7 @@ def read_message(given: Any, where: str, statuses: dict[str, bool | None]) -> Me
     content = held.get("content")
     if content is not None and not isinstance(content, str | list):
         raise DataError(f"{where}: a content is {type(content).__name__}, expected text or a list of parts")
-    parts = content or ""
+    parts: Any = content or ""
     if isinstance(parts, list):  # calls stand beside the content, and are not read twice
         parts = tuple(one for one in parts if not isinstance(one, Mapping) or one.get("type") not in _CALLS)
     if role == "tool":

@@ -2,7 +2,8 @@
 
 A row is an object with ``messages`` and ``tools`` (the fine-tuning format); a request with its response (``request`` or
 ``body``, and ``response`` with ``choices``, as batches and proxies have them); an object with ``prompt`` and
-``completion`` as lists of messages (TRL); or a list of messages. ``id``, ``custom_id`` and ``task`` name it.
+``completion`` as lists of messages (TRL); or a list of messages. ``id``, ``custom_id`` and ``task`` name
+it, and ``truth`` is what would have been right (:mod:`callwright.episodes.logs.truth`).
 
 Source: platform.openai.com, "Chat completions" and "Batch" of the API reference (version 2.3.0 of its OpenAPI file),
 and "Supervised fine-tuning". The format has no mark for a failed call.
@@ -67,6 +68,8 @@ class OpenAIChat:
         about = row if isinstance(row, Mapping) else {}
         name = about.get("id") or about.get("custom_id")
         origin = {"format": self.name, **({"task": about["task"]} if isinstance(about.get("task"), str | int) else {})}
+        if "truth" in about:
+            origin["truth"] = about["truth"]
         return told_log(
             usual if name is None else str(name),
             messages,

@@ -123,7 +123,7 @@ def _calls(said: Sequence[Message], ran: Sequence[Ran], findings: list[str]) -> 
     """The runs of tools in their order, and after them calls of which only their result in the conversation tells."""
     written = {call.id: call for message in said for call in message.tool_calls if call.id}
     texts = {message.tool_call_id: message.text for message in said if message.role == "tool" and message.tool_call_id}
-    found = []
+    found: list[Logged] = []
     for one in ran:
         outcome = one.outcome
         if outcome.kind == "unknown" and one.call_id in texts:
@@ -139,9 +139,9 @@ def _calls(said: Sequence[Message], ran: Sequence[Ran], findings: list[str]) -> 
     runs = {one.call_id for one in found}
     nameless = any(not one.call_id for one in found)
     told: Callable[[Message], Outcome] = lambda message: outcome_of(message.text)  # noqa: E731
-    for one in told_calls(said, told, findings):
-        if one.call_id not in runs and not (nameless and any(_is_run(one, other) for other in found)):
-            found.append(evolve(one, number=len(found)))
+    for left in told_calls(said, told, findings):
+        if left.call_id not in runs and not (nameless and any(_is_run(left, run) for run in found)):
+            found.append(evolve(left, number=len(found)))
     return found
 
 

@@ -11,10 +11,15 @@ from typing import IO, Any, Final
 from attrs import frozen
 
 from callwright.compression.packing import unpacked
-from callwright.errors import CallwrightError, DataError, cannot_read
+from callwright.errors import CallwrightError, DataError, MissingExtra, cannot_read
 
 #: How much of a file its format is recognised by, in bytes.
 HEAD: Final = 1 << 16
+_PARQUET: Final = b"PAR1"
+#: Columns that hold objects and lists, which Parquet files mostly have as texts.
+_NESTED: Final = frozenset(
+    "messages tools prompt completion items input output inputs outputs extra metadata request response calls".split()
+)
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 
 
@@ -36,6 +41,9 @@ def head_of(path: Path) -> bytes:
         with path.open("rb") as raw:
             first = raw.read(4)
             raw.seek(0)
+            if first == _PARQUET:
+                row = next(_parquet(path), None)
+                return b"" if row is None else json.dumps(row.value, default=str).encode()[:HEAD]
             return raw.read(HEAD) if first == b"PK\x03\x04" else unpacked(raw, str(path)).read(HEAD)
     except _UNREADABLE as error:
         raise _damaged(path, error) from error
@@ -44,15 +52,46 @@ def head_of(path: Path) -> bytes:
 def pieces_of(path: Path) -> Iterator[Piece]:
     """The value of each line that is not blank; of a file that is one document over several lines, that document.
 
+    Of a Parquet file it is each row, in which texts of JSON in columns that formats nest are decoded.
+
     Raises :class:`callwright.errors.DataError` with the line for what is no JSON, and for a file that cannot be read.
     """
     try:
         with path.open("rb") as raw:
-            yield from _read(path, unpacked(raw, str(path)))
+            if raw.peek(4)[:4] == _PARQUET:
+                yield from _parquet(path)
+            else:
+                yield from _read(path, unpacked(raw, str(path)))
     except CallwrightError:
         raise
     except _UNREADABLE as error:
         raise _damaged(path, error) from error
+
+
+def _parquet(path: Path) -> Iterator[Piece]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra(f"{path}: Parquet", "data", "pyarrow") from error
+    number = 0
+    try:
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=256):
+            for row in batch.to_pylist():
+                number += 1
+                value = {name: _decoded(name, held) for name, held in row.items() if held is not None}
+                yield Piece(f"{path}: row {number}", number, value)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _decoded(name: str, value: Any) -> Any:
+    if name in _NESTED and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parse(value.encode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 def peek(head: bytes) -> Any:

@@ -231,7 +231,7 @@ class Log:
         :class:`callwright.UsageError` for values that are no JSON, and :class:`callwright.errors.RunError` for a file
         that cannot be written.
         """
-        from callwright.episodes.logs.own_format import write_logs
+        from callwright.episodes.logs.writing import write_logs
 
         said = self._said(messages)
         findings = self._findings

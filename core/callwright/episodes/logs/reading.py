@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callwright.episodes.logs.files import head_of, pieces_of
-from callwright.episodes.logs.told import ORIGIN, read_tool
+from callwright.episodes.logs.logged import ORIGIN
+from callwright.episodes.logs.told import read_tool
 from callwright.errors import DataError, UsageError, near_path
 from callwright.plugins import Registry, default_registry
 from callwright.tools.spec import FunctionTool, ToolSpec

@@ -16,7 +16,7 @@ from callwright.environments.protocol import Outcome
 from callwright.environments.telling import read_told
 from callwright.episodes.logs.files import parse
 from callwright.episodes.logs.log import Log
-from callwright.episodes.logs.logged import Logged
+from callwright.episodes.logs.logged import ORIGIN, Logged
 from callwright.episodes.logs.unstated import UNSTATED_ANSWER, UNSTATED_TOOLS
 from callwright.episodes.logs.world import UnknownWorld
 from callwright.errors import DataError
@@ -24,8 +24,6 @@ from callwright.language.messages import Message, ToolCall
 from callwright.tools.spec import ToolSpec
 from callwright.walk.tasks import Task
 
-#: The fact of a task that a reader made: what its file says of where it came from (``format``, ``task``, ``trace`` …).
-ORIGIN: Final = "log"
 _LONGEST: Final = 500
 UNKNOWN: Final = Outcome("unknown", None, "", "the log does not say whether this call executed")
 

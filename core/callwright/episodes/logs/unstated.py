@@ -19,19 +19,19 @@ class UnstatedAnswer(Answer):
         pass
 
     @property
-    def values(self) -> NoReturn:  # type: ignore[override]
+    def values(self) -> NoReturn:
         """Always raises :class:`callwright.errors.Abstention`."""
-        raise Abstention("the log does not say what would have been right: give its task, or a truth")
+        raise _unstated()
 
     @property
-    def others(self) -> NoReturn:  # type: ignore[override]
+    def others(self) -> NoReturn:
         """Always raises :class:`callwright.errors.Abstention`."""
-        return self.values
+        raise _unstated()
 
     @property
-    def open(self) -> NoReturn:  # type: ignore[override]
+    def open(self) -> NoReturn:
         """Always raises :class:`callwright.errors.Abstention`."""
-        return self.values
+        raise _unstated()
 
     def __repr__(self) -> str:
         return "UnstatedAnswer()"
@@ -44,6 +44,10 @@ class UnstatedAnswer(Answer):
 
     def __reduce__(self) -> Any:
         return UnstatedAnswer, ()
+
+
+def _unstated() -> Abstention:
+    return Abstention("the log does not say what would have been right: give its task, or a truth")
 
 
 class UnstatedTools(Mapping[str, ToolSpec]):
