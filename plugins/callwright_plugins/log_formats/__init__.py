@@ -1,6 +1,7 @@
 """Readers of what agents of other stacks recorded, one module a format; each reads a file as :class:`callwright.Log`.
 
-``transcripts`` puts together what tracers keep apart: requests, answers and runs of tools.
+``transcripts`` puts together what tracers keep apart: requests, answers and runs of tools; ``outputs`` writes what
+scored logs become elsewhere, for ``callwright import``.
 """
 
 from __future__ import annotations
@@ -25,3 +26,9 @@ def callwright_log_formats() -> Iterable[Lazy]:
     yield Lazy("langsmith", f"{_HERE}.langsmith:LangSmithRuns", "runs that LangSmith exports")
     yield Lazy("langfuse", f"{_HERE}.langfuse:LangfuseTraces", "traces and observations that Langfuse exports")
     yield Lazy("inspect", f"{_HERE}.inspect_logs:InspectLogs", "logs of Inspect, .json and .eval")
+
+
+@hookimpl
+def callwright_commands() -> Iterable[Lazy]:
+    """``callwright import``."""
+    yield Lazy("import", f"{_HERE}.command:import_", "logs of other stacks, in our own format or for training")

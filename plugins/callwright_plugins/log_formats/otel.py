@@ -62,20 +62,20 @@ class OpenTelemetry:
     def read(self, path: Path, tools: Mapping[str, ToolSpec]) -> Iterator[Log]:
         """A log for each agent of each trace. Raises :class:`callwright.errors.DataError` with the line."""
         spans: dict[tuple[str, str], Span] = {}
-        details: list[tuple[str, str, dict[str, Any]]] = []
+        details: list[tuple[str, str, int, dict[str, Any]]] = []
         for piece in pieces_of(path):
             if not isinstance(piece.value, Mapping) or not any(key in piece.value for key in _TOP):
                 raise DataError(f"{piece.where}: no export of OTLP: expected an object with {' or '.join(_TOP)}")
             try:
                 for span, events in _spans(piece.value):
                     spans[span.trace, span.id] = span
-                    details += [(span.trace, span.id, event) for event in events]
+                    details += [(span.trace, span.id, span.begin, event) for event in events]
                 details += _records(piece.value)
             except (TypeError, AttributeError, ValueError, KeyError) as error:
                 raise DataError(f"{piece.where}: not as OTLP encodes spans: {error!r}"[:300]) from error
-        for trace, at, attributes in details:
-            if (trace, at) in spans:
-                spans[trace, at].attributes = {**attributes, **spans[trace, at].attributes}
+        for trace, at, begin, attributes in details:
+            about = spans.setdefault((trace, at), Span(at, "", trace, begin, {}))  # whose span is in another file
+            about.attributes = {**attributes, **about.attributes}
         yield from _logs(spans, Shelf(tools), str(path))
 
 
@@ -97,7 +97,7 @@ def _spans(export: Mapping[str, Any]) -> Iterator[tuple[Span, list[dict[str, Any
             yield span, events
 
 
-def _records(export: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _records(export: Mapping[str, Any]) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     """The details that stand in log records, with the span that they are about."""
     for scope in _each(_each([export], "resourceLogs"), "scopeLogs"):
         for one in scope.get("logRecords") or ():
@@ -105,7 +105,8 @@ def _records(export: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, An
             if DETAILS in (one.get("eventName"), attributes.get("event.name")):
                 body = _plain(one["body"]) if one.get("body") else None
                 held = body if isinstance(body, dict) else {}
-                yield str(one.get("traceId") or ""), str(one.get("spanId") or ""), {**held, **attributes}
+                begin = int(one.get("timeUnixNano") or 0)
+                yield str(one.get("traceId") or ""), str(one.get("spanId") or ""), begin, {**held, **attributes}
 
 
 def _each(values: Iterable[Any], key: str) -> Iterator[Any]:
