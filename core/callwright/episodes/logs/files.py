@@ -103,14 +103,12 @@ def peek(head: bytes) -> Any:
 
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore").lstrip()
     try:
-        value = from_json(text.partition("\n")[0])
-    except ValueError:
+        value = parse(text.partition("\n")[0].encode())
+    except (ValueError, RecursionError):
         try:
             value = from_json(text, allow_partial=True)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
-    except RecursionError:
-        return None
     return value[0] if isinstance(value, list) and value else value
 
 
