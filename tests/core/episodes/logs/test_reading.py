@@ -58,7 +58,8 @@ def test_what_is_written_is_read_as_it_was(lived: cw.Log, name: str, tmp_path: P
         assert read.task.tools == lived.task.tools
         assert read.task.answer == lived.task.answer
         assert read.task.program == lived.task.program
-        assert (read.task.id, read.task.query, read.task.scenario) == (lived.task.id, lived.task.query, "")
+        assert (read.task.id, read.task.query) == (lived.task.id, lived.task.query)
+        assert (read.task.scenario, read.task.seed) == (lived.task.scenario, lived.task.seed)
     assert [one.to_openai() for one in first.messages] == said
     tier = cw.reward("tier")
     assert tier.score_attempt(second.episode()) == tier.score_attempt(lived.episode())
