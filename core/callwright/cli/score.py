@@ -151,8 +151,8 @@ def score(
         terms = options.reward_keys(recipe_options, truncated, floor)
         logs = LogSource(source, log_format, tools, truths, format_options, corpus, keys)
         asked = LogRequest(logs, form, reward, terms, evidence)
-        found = score_logs(app.registry, asked, output, overwrite=overwrite)
-        summary(found, output, as_json=as_json, draw=_draw, title=f"{reward} on logs")
+        of_logs = score_logs(app.registry, asked, output, overwrite=overwrite)
+        summary(of_logs, output, as_json=as_json, draw=_draw, title=f"{reward} on logs")
         return
     if tools or truths or format_options:
         raise click.UsageError("--tools, --truths and --format-option are for logs: name their format with --format")

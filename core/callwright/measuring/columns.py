@@ -141,7 +141,7 @@ class ConversationScorer:
             return None, "", "there is no conversation", "masked: there is no conversation"
         if self._recipe is None:
             self._recipe = default_registry().create("reward recipe", self.reward, **self.options)
-        tools = self.tools
+        tools: Any = self.tools
         if isinstance(tools, str):
             tools = _cell(columns[tools][place]) if tools in columns else None
         truth = _cell(columns[self.truth][place]) if self.truth in columns else None

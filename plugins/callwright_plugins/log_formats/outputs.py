@@ -146,7 +146,7 @@ def pairs(scored: Iterable[tuple[Log, Reward]], margin: float = 0.0) -> Iterator
     for members in groups.values():
         best, worst = max(members, key=lambda one: one[0]), min(members, key=lambda one: one[0])
         if best[0] - worst[0] > margin:
-            row = {"id": best[1].task.id, "prompt": [one.to_openai() for one in _prompt(best[1])]}
+            row: dict[str, Any] = {"id": best[1].task.id, "prompt": [one.to_openai() for one in _prompt(best[1])]}
             row |= {"chosen": _sampled(best[1]), "rejected": _sampled(worst[1])}
             row |= {"chosen_reward": best[0], "rejected_reward": worst[0]}
             yield row | ({"tools": tools} if (tools := tools_of(best[1])) else {})

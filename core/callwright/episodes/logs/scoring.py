@@ -59,5 +59,5 @@ def truthful(log: Log, truth: Truth | None, registry: Registry | None = None) ->
     from callwright.episodes.logs.log import Log as Made
 
     task = with_truth(log.task, truth)
-    about = {"findings": log.noted, "truncated": log.truncated, "registry": registry or log.registry}
-    return Made.recorded(task, log.calls, log.messages, **about)
+    known = registry or log.registry
+    return Made.recorded(task, log.calls, log.messages, findings=log.noted, truncated=log.truncated, registry=known)
