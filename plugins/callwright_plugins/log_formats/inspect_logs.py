@@ -60,7 +60,7 @@ def _listed(path: Path) -> Iterator[tuple[str, Any, bool]]:
         log = piece.value
         if not isinstance(log, Mapping) or not isinstance(log.get("eval"), Mapping):
             raise DataError(f"{piece.where}: no log of Inspect: expected an object with 'eval' and 'samples'")
-        for number, sample in enumerate(log.get("samples") or ()):
+        for number, sample in enumerate(_list(log, "samples")):
             yield f"{piece.where}: sample {number}", sample, _is_ours(log)
 
 
@@ -143,7 +143,7 @@ def _message(given: Any, where: str, texts: Mapping[str, Any]) -> Message:
     if given["role"] == "tool":
         return Message.tool(parts, str(given.get("tool_call_id") or ""), name=str(given.get("function") or ""))
     if given["role"] == "assistant":
-        return Message.assistant(parts, [_call(one, where) for one in given.get("tool_calls") or ()])
+        return Message.assistant(parts, [_call(one, where) for one in _list(given, "tool_calls")])
     return Message(given["role"], parts)
 
 
@@ -175,10 +175,15 @@ def _call(given: Any, where: str) -> ToolCall:
 
 def _tools(sample: Mapping[str, Any]) -> Any:
     """The tools of the last request, if events were kept."""
-    for event in reversed(sample.get("events") or ()):
+    for event in reversed(_list(sample, "events")):
         if isinstance(event, Mapping) and event.get("event") == "model" and isinstance(event.get("tools"), list):
             return event["tools"]
     return None
+
+
+def _list(row: Mapping[str, Any], name: str) -> list[Any]:
+    value = row.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _cut_off(sample: Mapping[str, Any]) -> bool:

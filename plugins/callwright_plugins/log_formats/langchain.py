@@ -79,7 +79,7 @@ def is_message(value: Any) -> bool:
         return False
     if value.get("lc") == 1 and isinstance(value.get("kwargs"), Mapping):
         return "content" in value["kwargs"]
-    return value.get("type") in _TYPES and ("content" in value or isinstance(value.get("data"), Mapping))
+    return str(value.get("type")) in _TYPES and ("content" in value or isinstance(value.get("data"), Mapping))
 
 
 def told(message: Message, statuses: Mapping[str, bool | None]) -> Outcome:
@@ -92,6 +92,13 @@ def read_message(given: Any, where: str, statuses: dict[str, bool | None]) -> Me
 
     Raises :class:`callwright.errors.DataError`.
     """
+    try:
+        return _read(given, where, statuses)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"{where}: not as LangChain writes a message: {error!r}") from error
+
+
+def _read(given: Any, where: str, statuses: dict[str, bool | None]) -> Message:
     kind, held = _held(given)
     role = _TYPES.get(kind)
     if role is None:
@@ -101,7 +108,9 @@ def read_message(given: Any, where: str, statuses: dict[str, bool | None]) -> Me
         raise DataError(f"{where}: a content is {type(content).__name__}, expected text or a list of parts")
     parts: Any = content or ""
     if isinstance(parts, list):  # calls stand beside the content, and are not read twice
-        parts = tuple(one for one in parts if not isinstance(one, Mapping) or one.get("type") not in _CALLS)
+        parts = tuple(one for one in parts if not isinstance(one, Mapping) or str(one.get("type")) not in _CALLS)
+        if not all(isinstance(one, str | Mapping) for one in parts):
+            raise DataError(f"{where}: a part of a content is neither text nor an object")
     if role == "tool":
         call_id = str(held.get("tool_call_id") or "")
         statuses[call_id] = _FAILED.get(str(held.get("status")))

@@ -79,6 +79,8 @@ class OpenAIResponses:
                 read = _read(row, where, f"{path.name.partition('.')[0]}-{number}")
                 if before := waiting.pop(read.before, None) if read.before else None:
                     read.items = [*before.items, *read.items]
+                    read.findings = [*before.findings, *read.findings]
+                    read.task = before.task if read.task is None else read.task
                     read.tools = read.tools if read.tools is not None else before.tools
                 elif read.before:
                     read.findings.append(f"the response before it, {read.before}, is not in the file")

@@ -169,10 +169,13 @@ def read_tool(definition: Any, where: str = "tools") -> ToolSpec:
         raise DataError(f"{where}: a tool is an object with a name and a schema, not {str(definition)[:80]!r}")
     try:
         if "inputSchema" in definition:
-            return ToolSpec.from_mcp(definition)
-        if "input_schema" in definition:
-            return ToolSpec.from_openai({**definition, "parameters": definition["input_schema"]})
-        return ToolSpec.from_openai(definition)
+            spec = ToolSpec.from_mcp(definition)
+        elif "input_schema" in definition:
+            spec = ToolSpec.from_openai({**definition, "parameters": definition["input_schema"]})
+        else:
+            spec = ToolSpec.from_openai(definition)
+        spec.compiled  # noqa: B018  # so that what is wrong with a schema is said with its place
+        return spec
     except DataError as error:
         raise DataError(f"{where}: {error}") from error
 

@@ -164,7 +164,7 @@ def _take(row: Mapping[str, Any], found: list[RecordedSession], current: dict[st
 
 
 def _call(row: Mapping[str, Any], where: str) -> RecordedCall:
-    if row.get("kind") not in _KINDS:
+    if not isinstance(row.get("kind"), str) or row["kind"] not in _KINDS:
         raise DataError(f"{where}: {row.get('kind')!r} is no kind of outcome")
     if not isinstance(row.get("tool"), str) or not isinstance(row.get("arguments"), dict):
         raise DataError(f"{where}: a call needs a text 'tool' and an object 'arguments'")
