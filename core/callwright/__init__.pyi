@@ -22,6 +22,8 @@ from callwright.environments.tool_names import openai_tools as openai_tools
 from callwright.environments.world import World as World
 from callwright.episodes.gateway.gateway import Gateway as Gateway
 from callwright.episodes.logs.log import Log as Log
+from callwright.episodes.logs.reading import read_log as read_log
+from callwright.episodes.logs.scoring import score_messages as score_messages
 from callwright.errors import CallwrightError as CallwrightError
 from callwright.errors import InfrastructureFailure as InfrastructureFailure
 from callwright.errors import UsageError as UsageError

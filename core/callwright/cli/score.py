@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from attrs import define, field, frozen
 
+from callwright.cli.score_logs import LogRequest, form_of, score_logs, summary
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.bars import Bars, bars_for_bytes
@@ -28,6 +29,7 @@ from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
 from callwright.commands.row_files.episodes import episode_of
+from callwright.commands.row_files.logs import LogSource
 from callwright.commands.row_files.remarks import RowRemarks
 from callwright.commands.safe_text import say
 from callwright.commands.scored_rows import EVIDENCE, EvidenceKept, RewardWriter
@@ -81,6 +83,7 @@ Part = TypeVar("Part")
 )
 @options.seed_option
 @options.executor_options
+@options.log_options
 @options.stuck_after_option(STUCK_AFTER)
 @options.time_limit_option
 @options.isolation_option
@@ -103,6 +106,10 @@ def score(
     seed: int,
     workers: int,
     executor: str,
+    log_format: str | None,
+    tools: str | None,
+    truths: str | None,
+    format_options: tuple[str, ...],
     stuck_after: float,
     time_limit: float | None,
     isolation: Isolation | None,
@@ -120,6 +127,11 @@ def score(
     Recipes that compare with a ground truth (toolrl and its variants) need no corpus: without --corpus the rows are
     {"id", "completion", "ground_truth"}.
 
+    With --format IN is a log of what agents of other stacks did: OpenAI rows, OpenTelemetry spans, trajectories, runs
+    of tracers. What they called and what it came to is scored as it was; nothing is executed, and a reward that needs
+    what the log does not say is masked. --tools are those that were offered, --truths what would have been right; with
+    --corpus the logs name their tasks.
+
     With --workers the rows are scored by several processes, threads or Ray actors; the output is the same. A row that
     kills or hangs its workers is named with its line and set aside in OUT.quarantine.jsonl; the others are scored.
 
@@ -132,6 +144,18 @@ def score(
         raise click.UsageError("--data and --corpus-option are a corpus' options: name it with --corpus")
     if output and is_same_file(source, output):
         raise click.UsageError(f"IN and OUT are the same file: {output}")
+    if log_format is not None:
+        if workers > 1:
+            raise click.UsageError("logs are scored by one worker: leave --workers out, or split the file")
+        form = form_of(click.get_current_context(), ir)
+        terms = options.reward_keys(recipe_options, truncated, floor)
+        logs = LogSource(source, log_format, tools, truths, format_options, corpus, keys)
+        asked = LogRequest(logs, form, reward, terms, evidence)
+        of_logs = score_logs(app.registry, asked, output, overwrite=overwrite)
+        summary(of_logs, output, as_json=as_json, draw=_draw, title=f"{reward} on logs")
+        return
+    if tools or truths or format_options:
+        raise click.UsageError("--tools, --truths and --format-option are for logs: name their format with --format")
     kind = options.executor_name(executor, workers)
     elsewhere = kind in ("process", "ray")
     described = app.registry.description() if elsewhere else PluginSource(None)

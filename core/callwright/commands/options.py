@@ -200,6 +200,19 @@ overwrite_option = click.option(
 seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
 
 
+log_options = stack(
+    click.option(
+        "--format",
+        "log_format",
+        metavar="NAME",
+        help="IN is a log of this format (openai, otel, atif …; 'auto': recognise it).",
+    ),
+    click.option("--tools", metavar="FILE.json", help="The tools that the agents of the log were offered."),
+    click.option("--truths", metavar="FILE.jsonl", help='What would have been right: rows {"id", "truth"}.'),
+    click.option(
+        "--format-option", "format_options", metavar="K=V", multiple=True, help="An option of the log's format."
+    ),
+)
 executor_options = stack(
     click.option(
         "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Work on this many at once."

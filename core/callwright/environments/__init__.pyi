@@ -23,6 +23,7 @@ from callwright.environments.rows import row as row
 from callwright.environments.stateful.environment import Scenario as Scenario
 from callwright.environments.stateful.environment import StatefulEnvironment as StatefulEnvironment
 from callwright.environments.stateful.session import StatefulSession as StatefulSession
+from callwright.environments.telling import read_told as read_told
 from callwright.environments.telling import tell as tell
 from callwright.environments.telling import told as told
 from callwright.environments.tool_names import OfferedTool as OfferedTool

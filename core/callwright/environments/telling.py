@@ -14,9 +14,9 @@ undeclared is not told: that is for the owner of the tool.
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from callwright.environments.protocol import Outcome
+from callwright.environments.protocol import FAILED, Outcome, OutcomeKind
 from callwright.language.long_numbers import json_text
 
 
@@ -24,6 +24,8 @@ def _type_name(value: object) -> str:
     return f"<{type(value).__name__}>"  # never repr, which may hold an address
 
 
+#: Codes that the machinery gives to calls that it lost, and tools may use, too.
+_MACHINERY: Final = frozenset({"infrastructure", "infrastructure_error", "session", "timeout", "refused", "not_json"})
 _write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_type_name).encode
 
 
@@ -51,6 +53,54 @@ def tell(outcome: Outcome, /, **about: Any) -> str:
     except (ValueError, TypeError, RecursionError) as error:
         broken = Outcome("execution_error", None, "not_json", type(error).__name__, notices=outcome.notices)
         return as_text({**about, **told(broken)})
+
+
+def read_told(text: str) -> Outcome | None:
+    """The outcome that :func:`tell` told in these words; ``None`` for a text that it does not write.
+
+    What is told does not say everything: whether a result was ``empty``, and the kind of a failure with a code of its
+    own, which is read as ``execution_error``. A failure with a code that the machinery uses may have been its own:
+    its kind is ``unknown``.
+    """
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        members = json.loads(text)
+        if not isinstance(members, dict) or as_text(members) != text:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    (*extra,) = members.keys() - {"id", "name", "notices", "warning"}
+    notices = members.get("notices", [])
+    if len(extra) != 1 or not (isinstance(notices, list) and all(isinstance(one, str) for one in notices)):
+        return None
+    held = members[extra[0]]
+    if extra[0] == "result":
+        warning = members.get("warning")
+        if warning is None:
+            return Outcome("ok", held, notices=tuple(notices))
+        return Outcome("partial", held, *_read_said(warning), notices=tuple(notices)) if _is_said(warning) else None
+    if extra[0] not in ("error", "unknown") or "warning" in members or not _is_said(held):
+        return None
+    code, message = _read_said(held)
+    kind: OutcomeKind = "execution_error"
+    if extra[0] == "unknown" or code in _MACHINERY:
+        kind = "unknown"
+    elif code in FAILED:
+        kind = cast(OutcomeKind, code)
+    return Outcome(kind, None, code, message, notices=tuple(notices))
+
+
+def _is_said(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"code", "message"} and all(map(_is_text, value.values()))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _read_said(value: dict[str, str]) -> tuple[str, str]:
+    return value["code"], value["message"]
 
 
 def as_text(value: Any) -> str:

@@ -69,6 +69,8 @@ def _parts(content: Any) -> Iterator[Part]:
     if isinstance(content, str):
         yield content
         return
+    if content is not None and not isinstance(content, list | tuple):
+        raise DataError(f"a content is {type(content).__name__}, expected text or a list of parts")
     for part in content or ():
         if isinstance(part, str):
             yield part
@@ -80,7 +82,9 @@ def _parts(content: Any) -> Iterator[Part]:
 def _thought(item: Mapping[str, Any]) -> str:
     """The thought itself where it is there, else its summary."""
     for key in ("content", "summary"):
-        found = [part["text"] for part in item.get(key) or () if isinstance(part, Mapping) and "text" in part]
+        parts = item.get(key)
+        held = parts if isinstance(parts, list | tuple) else ()
+        found = [part["text"] for part in held if isinstance(part, Mapping) and "text" in part]
         if found:
             return "\n".join(map(str, found))
     return ""

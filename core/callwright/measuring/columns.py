@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -94,19 +95,104 @@ class ColumnScorer:
         return scored
 
 
+class ConversationScorer:
+    """Scores batches of conversations that were held elsewhere: ``dataset.map(cw.scorer("tier"), batched=True)``.
+
+    ``messages``, ``tools`` and ``truth`` name the columns to read, of which the last two may be absent; a cell may be
+    the text of JSON, as in many Parquet files. ``tools`` may also be a list of definitions, the same for every row.
+    Everything else is as in :func:`callwright.score_messages`; a row without messages is masked.
+    """
+
+    def __init__(
+        self,
+        reward: str = "tier",
+        *,
+        messages: str = "messages",
+        tools: str | Sequence[Any] = "tools",
+        truth: str = "truth",
+        failed: str = "",
+        **options: Any,
+    ) -> None:
+        self.reward, self.options, self.failed = reward, options, failed
+        self.messages, self.tools, self.truth = messages, tools, truth
+        self._recipe: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_recipe": None}
+
+    def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """The columns of the reward. Raises :class:`callwright.UsageError` for a column that is not there, and
+        :class:`callwright.errors.DataError` for what is no conversation.
+        """
+        if self.messages not in columns:
+            known = ", ".join(map(str, columns))
+            raise UsageError(f"there is no column {self.messages!r}, but {known}: name another with messages=")
+        found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        for place, said in enumerate(columns[self.messages]):
+            row = self._scored(columns, place, _cell(said))
+            for name, one in zip(COLUMNS, row, strict=True):
+                found[name].append(one)
+        return found
+
+    def _scored(self, columns: Mapping[str, Sequence[Any]], place: int, said: Any) -> tuple[Any, ...]:
+        from callwright.episodes.logs.scoring import score_messages
+
+        if said is None:
+            return None, "", "there is no conversation", "masked: there is no conversation"
+        if self._recipe is None:
+            self._recipe = default_registry().create("reward recipe", self.reward, **self.options)
+        tools: Any = self.tools
+        if isinstance(tools, str):
+            tools = _cell(columns[tools][place]) if tools in columns else None
+        truth = _cell(columns[self.truth][place]) if self.truth in columns else None
+        return _row(score_messages(said, tools, truth, self._recipe, failed=self.failed))
+
+
+def _cell(value: Any) -> Any:
+    """A cell without the empty members that tables give to objects of different keys; texts of JSON are read."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    return _filled(value.tolist() if hasattr(value, "tolist") else value)
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(one) for key, one in value.items() if one is not None}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return [_filled(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _row(reward: Reward) -> tuple[float | None, str, str | None, str]:
     return reward.total, reward.stage, reward.masked, reward.explain()
 
 
-def scorer(reward: str = "tier", *, corpus: str, ir: str = "json", **options: Any) -> ColumnScorer:
-    """A function of columns, for ``datasets.Dataset.map(…, batched=True)``; see :class:`ColumnScorer`."""
+def scorer(
+    reward: str = "tier", *, corpus: str | None = None, ir: str = "json", **options: Any
+) -> ColumnScorer | ConversationScorer:
+    """A function of columns, for ``datasets.Dataset.map(…, batched=True)``.
+
+    With a corpus it scores completions at its tasks (:class:`ColumnScorer`), without one conversations that were held
+    elsewhere (:class:`ConversationScorer`).
+    """
+    if corpus is None:
+        return ConversationScorer(reward, **options)
     return ColumnScorer(reward, corpus=corpus, ir=ir, **options)
 
 
-def score_frame(frame: Any, reward: str = "tier", *, corpus: str, ir: str = "json", **options: Any) -> Any:
+def score_frame(
+    frame: Any, reward: str = "tier", *, corpus: str | None = None, ir: str = "json", **options: Any
+) -> Any:
     """A pandas data frame with the columns of a reward beside its own; the frame itself stays as it is.
 
-    Options are those of :class:`ColumnScorer`: ``task=`` and ``completion=`` name the columns, others are the reward's.
+    Options are those of :func:`scorer`: ``task=`` and ``completion=``, or ``messages=``, ``tools=`` and ``truth=``,
+    name the columns, others are the reward's.
+
     Raises :class:`callwright.UsageError` for what is no data frame, and as :class:`ColumnScorer` does.
     """
     if not (hasattr(frame, "assign") and hasattr(frame, "columns")):

@@ -54,6 +54,9 @@ _LONG: Final = 2_000
     metavar="NAME",
     help="The corpus that the rows' tasks are of; without rows, that is probed.",
 )
+@click.option(
+    "--format", "log_format", metavar="NAME", help="ROLLOUTS is a log of other agents, of this format ('auto': any)."
+)
 @click.option("--split", metavar="NAME", help="Without rows: the split that is probed. Default: all.")
 @options.data_option
 @options.corpus_settings
@@ -83,6 +86,7 @@ def lab(
     recipes: str,
     recipe_options: tuple[str, ...],
     corpus: str | None,
+    log_format: str | None,
     split: str | None,
     data: str | None,
     corpus_options: tuple[str, ...],
@@ -105,7 +109,7 @@ def lab(
     ROLLOUTS is a file ('-': stdin; gzip and Zstandard are read) of rows {"id", "task", "completion"}, with "group"
     where a task was sampled more than once in different batches, and "step" and "total_steps" for rewards with a
     schedule; or the folder of a run, whose recipe then says what the corpus and the form are. Attempts at the same task
-    (and step) are a group.
+    (and step) are a group. With --format it is a log of what agents of other stacks did, whose tasks are of --corpus.
 
     Every attempt is parsed and executed once and scored under every recipe. Then probes are made from the tasks'
     reference programs: programs that are right in another way, or wrong in one known way. A recipe that cannot score
@@ -132,7 +136,7 @@ def lab(
         app.recall(source)
     if source is not None:
         allow_run(app.registry, source, yes=yes)
-    opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed)
+    opened = open_source(app.registry, source, corpus=corpus, options=keys, ir=ir, seed=seed, log_format=log_format)
     opened.under(time_limit, isolation)
     asked = Asked(
         names, probe_tasks, chosen(probe_names), split if source is None else None, _by_recipe(recipe_options, names)

@@ -13,7 +13,11 @@ from callwright.commands.jsonl import BadRow, RowFile
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.row_files.episodes import episode_of
 from callwright.commands.trust import SCORED, allow
+from callwright.episodes.logs.log import Log
+from callwright.episodes.logs.logged import ORIGIN
+from callwright.episodes.logs.reading import read_log
 from callwright.errors import DataError, UsageError, near_path
+from callwright.language.native import NATIVE_FORM
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe
@@ -150,13 +154,48 @@ def open_run(registry: Registry, path: str) -> Source:
     )
 
 
+@define
+class Recorded(Source):
+    """Samples of a log of other agents, whose tasks are of the corpus: what happened is not executed again."""
+
+    form: str = "auto"
+
+    def samples(self, complain: Callable[[str], object]) -> Iterator[Sample]:
+        """Every log; ``complain`` hears of those that name no task of the corpus."""
+        registry = self.pipeline.registry
+        for log in read_log(self.path, None if self.form == "auto" else self.form, registry=registry):
+            self.rows += 1
+            origin = log.task.facts.get(ORIGIN)
+            stated = origin.get("task") if isinstance(origin, Mapping) else None
+            name = log.task.id if stated is None else str(stated)
+            try:
+                told = Log.recorded(self._task(name), log.calls, log.messages, truncated=log.truncated)
+            except BadRow as bad:
+                self.bad += 1
+                complain(f"{self.path}: {bad}")
+                continue
+            row = {"id": log.task.id, "task": name, "completion": ""}
+            yield Sample(log.task.id, told.episode(parser=NATIVE_FORM), (name, None), row)
+
+
 def open_source(
-    registry: Registry, path: str | None, *, corpus: str | None, options: Mapping[str, Any], ir: str, seed: int
+    registry: Registry,
+    path: str | None,
+    *,
+    corpus: str | None,
+    options: Mapping[str, Any],
+    ir: str,
+    seed: int,
+    log_format: str | None = None,
 ) -> Source:
     """A run folder, or a file of rows ``{"id", "task", "completion"}`` with the corpus that the tasks are of.
 
-    Without a path there is the corpus alone: tasks, and no samples.
+    Without a path there is the corpus alone: tasks, and no samples. With ``log_format`` it is a log.
     """
+    if log_format is not None:
+        if path is None or corpus is None:
+            raise click.UsageError("--format is of a log: name it, and with --corpus whose tasks it is of")
+        return Recorded(path, path, make_pipeline(registry, corpus, options, ir=ir, seed=seed), form=log_format)
     if path is None:
         if corpus is None:
             raise click.UsageError("give a run folder, a file of rollouts, or --corpus alone to probe its tasks")

@@ -24,6 +24,12 @@ def callwright_environments() -> Iterator[Lazy]:
 
 
 @hookimpl
+def callwright_log_formats() -> Iterator[Lazy]:
+    """What ``callwright env serve --record`` writes."""
+    yield Lazy("mcp-record", f"{_HERE}.serving.recorded_logs:RecordedLogs", "records of callwright env serve --record")
+
+
+@hookimpl
 def callwright_commands() -> Iterator[Lazy]:
     """``callwright env serve`` and ``callwright env probe``."""
     yield Lazy("env serve", f"{_HERE}.serving.command:serve", "serve an environment to MCP clients", extra="mcp")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
 from attrs import field, frozen
 
 from callwright.environments.functions import FunctionEnvironment
-from callwright.errors import DataError, UsageError
+from callwright.errors import Abstention, DataError, UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import Program
 from callwright.walk.attempt import Attempt
@@ -90,7 +91,8 @@ class ToolRLRecipe(RewardRecipe):
         """Raises :class:`BadGroundTruth`, and ``UsageError`` for a schedule without progress."""
         if self.scheduled and attempt.progress is None:
             raise UsageError(f"reward recipe {self.name!r} has a schedule: it needs 'step' and 'total_steps'")
-        self.truths.of(attempt.task)
+        with suppress(Abstention):  # of a log without a truth, where the terms abstain
+            self.truths.of(attempt.task)
 
 
 __all__ = ["BadGroundTruth", "ToolRLRecipe"]

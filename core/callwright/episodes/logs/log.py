@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -66,6 +67,8 @@ class Log:
         self.registry = registry
         #: The conversation of a log that was read from a file; empty for a live one, whose agent has it.
         self.messages: tuple[Message, ...] = ()
+        #: Whether a limit cut the last of these messages.
+        self.truncated = False
         self._calls: list[Logged] = []
         self._findings: list[str] = []
         self._line = Line(patience)
@@ -83,14 +86,17 @@ class Log:
         messages: Iterable[Message] = (),
         *,
         findings: Iterable[str] = (),
+        truncated: bool = False,
         registry: Registry | None = None,
     ) -> Log:
         """A log of what happened elsewhere. It has no session: :meth:`call` refuses.
 
-        ``findings`` are what its reader could not know or had to leave out, in words.
+        ``findings`` are what its reader could not know or had to leave out, in words; ``truncated`` says that a limit
+        cut the last message.
         """
         made = cls(task, registry=registry)
         made._calls, made.messages, made._closed = list(calls), tuple(messages), True
+        made.truncated = truncated
         made._findings = list(findings)
         return made
 
@@ -185,6 +191,11 @@ class Log:
         return tuple(self._calls)
 
     @property
+    def noted(self) -> tuple[str, ...]:
+        """What was noted while calls ran, or by the reader of a file; :meth:`findings` has the conversation's, too."""
+        return tuple(self._findings)
+
+    @property
     def is_live(self) -> bool:
         """Whether calls can follow."""
         return not self._closed
@@ -203,7 +214,7 @@ class Log:
         Raises :class:`callwright.errors.DataError` for messages that cannot be read.
         """
         form = self._form(parser)
-        matched = self._matched(messages, form, truncated)
+        matched = self._matched(messages, form, truncated or (messages is None and self.truncated))
         masked = matched.unasked
         if GOAL in self.task.facts and not self._closed and self._execution is not None and self._calls:
             self._goal = goal_after(self._execution.look, self.task)
@@ -214,6 +225,23 @@ class Log:
         calls that ran in another order than they were written in, and what a reader had to leave out.
         """
         return (*self._findings, *self._matched(messages, self._form(parser), False).findings)
+
+    def write(self, path: str | Path, messages: Any = None, *, append: bool = False) -> None:
+        """Write this log to a file of our own format, from which :func:`callwright.read_log` reads it as it is.
+
+        ``messages`` are as for :meth:`episode`; ``append`` adds it to the logs that the file holds. Raises
+        :class:`callwright.UsageError` for values that are no JSON, and :class:`callwright.errors.RunError` for a file
+        that cannot be written.
+        """
+        from callwright.episodes.logs.writing import write_logs
+
+        said = [
+            one.message or Message.assistant(one.text) if isinstance(one, Completion) else one
+            for one in self._said(messages)
+        ]
+        findings = self._findings
+        read = Log.recorded(self.task, self._calls, said, findings=findings, truncated=self.truncated)
+        write_logs(path, [read], append=append)
 
     def replay(self) -> Replay:
         """Run the recorded calls again, in a fresh session of the task, and compare each with what was seen.
@@ -226,12 +254,15 @@ class Log:
     def _matched(self, messages: Any, form: Parser, truncated: bool) -> Matched:
         from callwright.episodes.logs.matching import match
 
+        return match(self.task, form, self._said(messages), self._calls, truncated)
+
+    def _said(self, messages: Any) -> list[Any]:
+        """The messages of a conversation; completions, where the sampled text is known, as they are."""
         if messages is None:
             messages = self.messages
         elif self._framework is not None and not _is_wire(messages):
             messages = self._framework.messages(messages)
-        read = [one if isinstance(one, Completion) else Message.from_openai(one) for one in messages]
-        return match(self.task, form, read, self._calls, truncated)
+        return [one if isinstance(one, Completion) else Message.from_openai(one) for one in messages]
 
     def _form(self, parser: Parser | str) -> Parser:
         if not isinstance(parser, str):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
 
 from callwright.environments.protocol import Outcome
+
+#: The fact of a task that a reader of logs made: where its log came from (``format``, ``task``, ``trace``, ``span`` …).
+ORIGIN: Final = "log"
 
 
 @frozen

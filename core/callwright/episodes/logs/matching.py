@@ -8,6 +8,7 @@ from attrs import frozen
 
 from callwright.environments.protocol import Outcome
 from callwright.episodes.logs.logged import Logged
+from callwright.episodes.logs.unstated import UnstatedTools
 from callwright.language.messages import Message, ToolCall
 from callwright.language.native import turn_text
 from callwright.language.parser import ParseFailure, Parser
@@ -122,11 +123,14 @@ class _Matching:
     def _outcome(self, call: Call, found: Logged | None) -> Outcome | None:
         if found is not None:
             return found.outcome
-        spec = self._task.tools.get(call.tool)
-        if spec is None or spec.hidden:  # whoever answered it, there is no such tool
+        if not isinstance(self._task.tools, UnstatedTools) and not self._is_offered(call):  # whoever answered it
             return Outcome("unknown_tool", None, "unknown_tool", f"no tool named {call.tool!r} is offered")
         self.findings.append(f"what came of a call of {call.tool} is not in the log")
         return None
+
+    def _is_offered(self, call: Call) -> bool:
+        spec = self._task.tools.get(call.tool)
+        return spec is not None and not spec.hidden
 
     def _repaired(self, message: Message, failure: ParseFailure) -> None:
         """Calls of a message that is no program, and that somebody ran all the same."""

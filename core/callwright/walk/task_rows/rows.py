@@ -70,10 +70,10 @@ def _row(task: Task, environment: Stated) -> dict[str, Any]:
         row["tells_costs"] = True
     if task.program is not None:
         row["program"] = program_row(task.program)
-    row["answer"] = _answer_row("the answer", task.answer)
+    row["answer"] = answer_row("the answer", task.answer)
     if task.instances:
         row["instances"] = [
-            {"scenario": one.scenario, "seed": one.seed, "answer": _answer_row("an instance", one.answer)}
+            {"scenario": one.scenario, "seed": one.seed, "answer": answer_row("an instance", one.answer)}
             for one in task.instances
         ]
     if task.facts:
@@ -81,8 +81,8 @@ def _row(task: Task, environment: Stated) -> dict[str, Any]:
     return {key: row[key] for key in KEYS if key in row}
 
 
-def _answer_row(what: str, answer: Answer) -> Any:
-    """The values; with ``others`` and ``open`` beside them where there are any."""
+def answer_row(what: str, answer: Answer) -> Any:
+    """The values; with ``others`` and ``open`` beside them where there are any. Raises for what is no JSON."""
     values = _json(what, list(answer.values))
     if not answer.others and not answer.open:
         return values
@@ -152,7 +152,7 @@ class TaskReader:
             id=_text(row, "id"),
             query=_text(row, "query", empty=True),
             tools=tools,
-            answer=_answer(row.get("answer"), "answer"),
+            answer=read_answer(row.get("answer"), "answer"),
             environment=environment,
             scenario=_text(row, "scenario", "", empty=True),
             seed=_number(row, "seed"),
@@ -207,11 +207,12 @@ def _instance(value: Any) -> Instance:
     if not isinstance(value, Mapping):
         raise DataError(f"an instance is an object, not {value!r:.80}")
     return Instance(
-        _text(value, "scenario", "", empty=True), _answer(value.get("answer"), "answer"), _number(value, "seed")
+        _text(value, "scenario", "", empty=True), read_answer(value.get("answer"), "answer"), _number(value, "seed")
     )
 
 
-def _answer(value: Any, name: str) -> Answer:
+def read_answer(value: Any, name: str) -> Answer:
+    """What :func:`answer_row` wrote. Raises :class:`callwright.errors.DataError`, which calls it ``name``."""
     if isinstance(value, list):
         return Answer(tuple(value))
     if not isinstance(value, Mapping) or not isinstance(value.get("values"), list):

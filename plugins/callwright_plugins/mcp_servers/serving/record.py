@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from typing import IO, Any, Final, Self, get_args
 
 from attrs import define, evolve, field, frozen
 
+from callwright.compression.packing import unpacked
 from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.errors import DataError, UsageError
 from callwright.language.program import Call, Program
@@ -133,8 +135,9 @@ def read_record(path: str | Path) -> list[RecordedSession]:
     :class:`callwright.errors.DataError` with the line of what is no row of a record.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with Path(path).open("rb") as file:
+            text = unpacked(file, str(path)).read().decode("utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the record cannot be read: {error}") from error
     found: list[RecordedSession] = []
     current: dict[str, int] = {}
@@ -161,7 +164,7 @@ def _take(row: Mapping[str, Any], found: list[RecordedSession], current: dict[st
 
 
 def _call(row: Mapping[str, Any], where: str) -> RecordedCall:
-    if row.get("kind") not in _KINDS:
+    if not isinstance(row.get("kind"), str) or row["kind"] not in _KINDS:
         raise DataError(f"{where}: {row.get('kind')!r} is no kind of outcome")
     if not isinstance(row.get("tool"), str) or not isinstance(row.get("arguments"), dict):
         raise DataError(f"{where}: a call needs a text 'tool' and an object 'arguments'")

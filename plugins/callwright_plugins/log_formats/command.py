@@ -1,0 +1,129 @@
+"""``callwright import``: logs of other stacks in our own format, as trajectories, as scores, as rows for training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from callwright.commands import options
+from callwright.commands.app import App
+from callwright.commands.jsonl import RowSink
+from callwright.commands.options import ComponentName
+from callwright.commands.row_files.logs import LogSource, read_logs
+from callwright.commands.safe_text import say
+from callwright.episodes.logs.log import Log
+from callwright.episodes.logs.writing import log_line
+from callwright.errors import UsageError
+from callwright.language.long_numbers import json_text
+from callwright.language.native import NATIVE_FORM
+from callwright.walk.reward import Reward, RewardRecipe
+from callwright_plugins.log_formats import outputs
+
+
+@click.command("import")
+@click.argument("source", metavar="LOG")
+@click.option("--format", "form", default="auto", show_default=True, metavar="NAME", help="The format of LOG.")
+@click.option("--tools", metavar="FILE.json", help="The tools that the agents of the log were offered.")
+@click.option("--truths", metavar="FILE.jsonl", help='What would have been right: rows {"id", "truth"}.')
+@click.option("--format-option", "format_options", metavar="K=V", multiple=True, help="An option of the log's format.")
+@click.option("--corpus", type=ComponentName("corpus"), metavar="NAME", help="The corpus whose tasks the logs name.")
+@options.data_option
+@options.corpus_settings
+@click.option("--atif", "kind", flag_value="atif", help="Write trajectories of ATIF.")
+@click.option("--otel", "kind", flag_value="otel", help="Write rewards as OTLP events on the spans they are about.")
+@click.option("--sft", "kind", flag_value="sft", help="Write rows for supervised training, of rewarded logs.")
+@click.option("--pairs", "kind", flag_value="pairs", help="Write preferences between logs of one beginning.")
+@click.option("--recipe", "reward", type=ComponentName("reward recipe"), metavar="NAME", help="The reward.")
+@options.recipe_settings
+@click.option("--at-least", type=float, metavar="X", help="With --sft: only logs with this reward, or more.")
+@click.option("--margin", type=float, default=0.0, show_default=True, help="With --pairs: by how much rewards differ.")
+@click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="'-': stdout; '.gz', '.zst': compressed.")
+@click.option("--overwrite", is_flag=True, help="Replace OUT.")
+@click.pass_obj
+def import_(
+    app: App,
+    source: str,
+    form: str,
+    tools: str | None,
+    truths: str | None,
+    format_options: tuple[str, ...],
+    corpus: str | None,
+    data: str | None,
+    corpus_options: tuple[str, ...],
+    kind: str | None,
+    reward: str | None,
+    recipe_options: tuple[str, ...],
+    at_least: float | None,
+    margin: float,
+    output: str,
+    overwrite: bool,
+) -> None:
+    """Read what agents of other stacks recorded, and write it as callwright logs.
+
+    LOG is a file of OpenAI rows, OpenTelemetry spans, trajectories, runs of tracers; without --format it is recognised.
+    OUT holds all of it, one line a log, and is read by callwright score --format callwright. What LOG does not say is
+    not guessed.
+
+    With --sft, --pairs and --otel the logs are scored by --recipe; logs whose reward is masked are left out of rows for
+    training, and counted.
+    """
+    if output != "-" and Path(output).exists() and not overwrite:
+        raise UsageError(f"{output} is there already: name another file, or replace it with --overwrite")
+    if kind in ("sft", "pairs", "otel") and reward is None:
+        raise click.UsageError(f"--{kind} is of scored logs: name the reward with --recipe")
+    keys = options.corpus_keys(data, corpus_options)
+    logs = read_logs(app.registry, LogSource(source, form, tools, truths, format_options, corpus, keys))
+    counts = {"logs": 0, "masked": 0, "written": 0}
+    recipe: RewardRecipe | None = None
+    if reward is not None:
+        recipe = app.registry.create("reward recipe", reward, **options.key_values(recipe_options, "--recipe-option"))
+    with RowSink(output) as sink:
+        for line in _lines(kind, logs, recipe, counts, at_least, margin):
+            sink.write(line)
+            counts["written"] += 1
+    masked = f", {counts['masked']:,} of them masked" if recipe is not None else ""
+    say(f"{counts['logs']:,} logs read{masked}; {counts['written']:,} rows written")
+
+
+def _lines(
+    kind: str | None,
+    logs: Iterator[Log],
+    recipe: RewardRecipe | None,
+    counts: dict[str, int],
+    at_least: float | None,
+    margin: float,
+) -> Iterator[str]:
+    if recipe is None:
+        for log in logs:
+            counts["logs"] += 1
+            yield log_line(log).decode("utf-8") if kind is None else _line(outputs.trajectory(log))
+        return
+    scored = _scored(logs, recipe, counts)
+    if kind == "otel":
+        yield _line(outputs.evaluations(scored, recipe.name, time.time_ns()))
+    elif kind == "pairs":
+        yield from map(_line, outputs.pairs(scored, margin))
+    else:
+        for log, reward in scored:
+            if kind == "sft":
+                if reward.total is not None and (at_least is None or reward.total >= at_least):
+                    yield _line(outputs.chat(log, reward))
+            else:
+                yield log_line(log).decode("utf-8") if kind is None else _line(outputs.trajectory(log, reward))
+
+
+def _scored(logs: Iterator[Log], recipe: RewardRecipe, counts: dict[str, int]) -> Iterator[tuple[Log, Reward]]:
+    with recipe:
+        for log in logs:
+            reward = recipe.score_attempt(log.episode(parser=NATIVE_FORM))
+            counts["logs"] += 1
+            counts["masked"] += reward.total is None
+            yield log, reward
+
+
+def _line(row: Any) -> str:
+    return json_text(row, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,184 @@
+"""Logs on the command line: scored, imported, compared, and written for others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import callwright as cw
+from callwright.cli.root import root as root_command
+from callwright.commands.app import App
+
+FILES = Path(__file__).parent / "files"
+TRUTH = {"answer": ["Washington"]}
+
+
+@pytest.fixture
+def run() -> Callable[..., tuple[int, str, str]]:
+    """Run a command: its status, what it printed, and what it said."""
+
+    def command(*words: object) -> tuple[int, str, str]:
+        app = App(registry=cw.default_registry())
+        done = CliRunner().invoke(root_command, [str(word) for word in words], obj=app, catch_exceptions=False)
+        return done.exit_code, done.stdout, done.stderr
+
+    return command
+
+
+def rows(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def truths(tmp_path: Path) -> Path:
+    path = tmp_path / "truths.jsonl"
+    path.write_text(json.dumps({"id": "ford", "truth": TRUTH}) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", ["otel", "auto"])
+def test_a_log_is_scored(form: str, run: Any, truths: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    status, _, said = run("score", FILES / "otel.jsonl", "--format", form, "--truths", truths, "-o", out)
+    assert status == 0, said
+    assert "1 rows scored, 0 of them masked, 0 bad, mean total 0.4000" in said
+    assert "ford: GetCapital, GetCapital ran in the order" in said
+    (row,) = rows(out)
+    assert (row["id"], row["total"], row["stage"]) == ("ford", 0.4, "execution")
+    status, _, said = run("score", FILES / "otel.jsonl", "--format", form, "-o", out)
+    assert status == 2
+    assert "--overwrite" in said
+
+
+def test_what_a_log_does_not_say_is_masked(run: Any, truths: Path) -> None:
+    status, out, _ = run("score", FILES / "openai.jsonl", "--format", "openai", "--truths", truths, "--json")
+    assert status == 0
+    assert (json.loads(out)["rows"], json.loads(out)["masked"]) == (1, 1)
+    words = ("score", FILES / "openai.jsonl", "--format", "openai", "--truths", truths, "--json")
+    _, out, _ = run(*words, "--format-option", "failed=^no country")
+    assert json.loads(out)["mean_total"] == pytest.approx(0.4)
+
+
+def test_rows_are_scored_against_calls_and_tools_that_are_stated(run: Any, tmp_path: Path) -> None:
+    (row,) = rows(FILES / "openai.jsonl")
+    (tmp_path / "tools.json").write_text(json.dumps(row.pop("tools")[:1]), encoding="utf-8")
+    row["truth"] = [{"name": "GetCountry", "arguments": {"make": "Ford"}}]
+    (tmp_path / "log.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    words = ("score", tmp_path / "log.jsonl", "--format", "openai", "--tools", tmp_path / "tools.json", "-o", out)
+    assert run(*words, "--format-option", "failed=^no country")[0] == 0
+    (scored,) = rows(out)
+    assert scored["scores"]["names"]["value"] == 0.0
+    assert "GetCapital" in scored["scores"]["names"]["evidence"][0]["reason"]
+    assert run(*words, "--recipe", "toolrl", "--overwrite")[0] == 0
+    assert -3 < rows(out)[0]["total"] < 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--format", "opnai"), "Did you mean 'openai'"),
+        (("--tools", "tools.json"), "name their format with --format"),
+        (("--format", "openai", "--workers", "2"), "scored by one worker"),
+        (("--format", "openai", "--format-option", "faild=x"), "faild"),
+        (("--format", "openai", "--tools", "absent.json"), "absent.json"),
+        (("--format", "atif"), "openai.jsonl:1"),
+    ],
+)
+def test_mistakes_are_named(words: tuple[str, ...], message: str, run: Any) -> None:
+    status, _, said = run("score", FILES / "openai.jsonl", *words)
+    assert status == 2
+    assert message in said
+
+
+def test_a_log_is_imported_and_scored_as_it_was(run: Any, truths: Path, tmp_path: Path) -> None:
+    ours = tmp_path / "ours.jsonl.gz"
+    status, _, said = run("import", FILES / "langsmith.jsonl", "-o", ours)
+    assert (status, "1 logs read; 1 rows written" in said) == (0, True)
+    (read,), (given,) = list(cw.read_log(ours)), list(cw.read_log(FILES / "langsmith.jsonl"))
+    assert read.calls == given.calls
+    assert read.messages == given.messages
+    assert read.task.tools == given.task.tools
+    assert run("import", FILES / "langsmith.jsonl", "-o", ours)[0] == 2
+    assert run("import", FILES / "langsmith.jsonl", "-o", ours, "--overwrite")[0] == 0
+    assert run("import", FILES / "langsmith.jsonl", "--sft", "-o", tmp_path / "x")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["openai.jsonl", "otel.jsonl", "langchain.jsonl", "inspect.eval", "responses.jsonl"])
+def test_trajectories_hold_the_conversation(name: str, run: Any, tmp_path: Path) -> None:
+    out = tmp_path / "atif.jsonl"
+    assert run("import", FILES / name, "--atif", "-o", out)[0] == 0
+    (read,), (given,) = list(cw.read_log(out)), list(cw.read_log(FILES / name))
+    assert [one.text for one in read.messages] == [one.text for one in given.messages]
+    assert [one.tool_calls for one in read.messages] == [one.tool_calls for one in given.messages]
+    assert [one.thought for one in read.messages] == [one.thought for one in given.messages]
+    assert read.task.tools == given.task.tools
+    atif = pytest.importorskip("atif", reason="pip install atif")
+    atif.Trajectory.model_validate(rows(out)[0])
+
+
+def test_scores_are_events_on_the_span_that_they_are_about(run: Any, truths: Path, tmp_path: Path) -> None:
+    out = tmp_path / "events.json"
+    words = ("import", FILES / "otel.jsonl", "--otel", "--recipe", "tier", "--truths", truths, "-o", out)
+    assert run(*words)[0] == 0
+    (scope,) = rows(out)[0]["resourceLogs"][0]["scopeLogs"]
+    records = scope["logRecords"]
+    assert {one["spanId"] for one in records} == {"eee19b7ec3c1b174"}
+    assert {one["eventName"] for one in records} == {"gen_ai.evaluation.result"}
+    told = [{pair["key"]: next(iter(pair["value"].values())) for pair in one["attributes"]} for one in records]
+    values = {one["gen_ai.evaluation.name"]: one["gen_ai.evaluation.score.value"] for one in told}
+    assert values["tier"] == pytest.approx(0.4)
+    assert values["tier.names"] == 1.0
+    assert "did not execute" in told[0]["gen_ai.evaluation.explanation"]
+
+
+def test_rows_for_training_leave_out_what_is_masked(run: Any, tmp_path: Path) -> None:
+    (row,) = rows(FILES / "openai.jsonl")
+    opening = row["messages"][:2]
+    good = {**row, "id": "good", "messages": [*opening, *row["messages"][2:4], row["messages"][-1]]}
+    good["truth"] = {"answer": [{"country": "USA"}]}
+    bad = {**row, "id": "bad", "truth": TRUTH}
+    unknown = {**row, "id": "unknown"}
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, (good, bad, unknown))), encoding="utf-8")
+    words = ("import", tmp_path / "log.jsonl", "--recipe", "tier-no-execution", "--format", "openai")
+    words = (*words, "--format-option", "failed=^no country")
+    sft = tmp_path / "sft.jsonl"
+    status, _, said = run(*words, "--sft", "-o", sft)
+    assert status == 0
+    assert "3 logs read, 1 of them masked; 2 rows written" in said
+    assert [one["id"] for one in rows(sft)] == ["good", "bad"]
+    assert rows(sft)[0]["messages"] == good["messages"]
+    assert rows(sft)[0]["tools"] == row["tools"]
+    assert run(*words, "--sft", "--at-least", "1", "-o", sft, "--overwrite")[0] == 0
+    assert [one["id"] for one in rows(sft)] == ["good"]
+    pairs = tmp_path / "pairs.jsonl"
+    assert run(*words, "--pairs", "-o", pairs)[0] == 0
+    (pair,) = rows(pairs)
+    assert pair["prompt"] == opening
+    assert pair["chosen"] == good["messages"][2:]
+    assert pair["rejected"] == bad["messages"][2:]
+    assert pair["chosen_reward"] == 1.0 > pair["rejected_reward"]
+    assert run(*words, "--pairs", "--margin", "0.9", "-o", pairs, "--overwrite")[0] == 0
+    assert rows(pairs) == []
+
+
+def test_rewards_are_compared_on_logs(run: Any, tmp_path: Path) -> None:
+    corpus = cw.corpus("toolworld-mini-v1")
+    path = tmp_path / "log.jsonl"
+    for name in ("evaluation-16", "evaluation-17"):
+        task = corpus.task(name)
+        assert task.program is not None
+        with cw.Log(task) as log:
+            call = task.program.calls[0]
+            log.call(call.tool, dict(call.arguments))
+        log.write(path, append=True)
+    words = ("lab", path, "--format", "auto", "--recipes", "tier,simple", "--probe-tasks", "1", "--json")
+    status, out, said = run(*words, "--corpus", "toolworld-mini-v1")
+    assert status == 0, said
+    assert json.loads(out)["attempts"] == 2
+    assert run(*words)[0] == 2
