@@ -37,9 +37,11 @@ from torch import Tensor
 
 from callwright.training.algorithm import Experience, TokenBatch, ValueBatch
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
+from callwright_plugins.policy_gradient.cispo import CISPO
 from callwright_plugins.policy_gradient.dapo import DAPO
 from callwright_plugins.policy_gradient.dr_grpo import DrGRPO
 from callwright_plugins.policy_gradient.grpo import GRPO
+from callwright_plugins.policy_gradient.gspo import GSPO
 from callwright_plugins.policy_gradient.ppo import PPO
 from callwright_plugins.policy_gradient.reinforce_plus_plus import ReinforcePlusPlus, ReinforcePlusPlusBaseline
 from callwright_plugins.policy_gradient.rloo import RLOO
@@ -131,6 +133,9 @@ def trl_cases(batches: int) -> Iterator[tuple[str, Differences]]:
     yield "dapo", trl_grpo(DAPO(), batches, loss_type="dapo", beta=0.0, epsilon_high=0.28)
     constant = DrGRPO(max_length=16)
     yield "dr-grpo", trl_grpo(constant, batches, loss_type="dr_grpo", beta=0.0, scale_rewards="none")
+    sequence = {"loss_type": "grpo", "importance_sampling_level": "sequence", "epsilon": 3e-4, "epsilon_high": 4e-4}
+    yield "gspo", trl_grpo(GSPO(), batches, beta=0.0, **sequence)
+    yield "cispo", trl_grpo(CISPO(), batches, loss_type="cispo", beta=0.0, epsilon_high=5.0)
     yield "rloo", trl_rloo(RLOO(), batches)
 
 

@@ -20,6 +20,7 @@ from callwright.environments.stateful.environment import StatefulEnvironment as 
 from callwright.environments.tool_names import offer as offer
 from callwright.environments.tool_names import openai_tools as openai_tools
 from callwright.environments.world import World as World
+from callwright.episodes.gateway.gateway import Gateway as Gateway
 from callwright.episodes.logs.log import Log as Log
 from callwright.episodes.logs.reading import read_log as read_log
 from callwright.episodes.logs.scoring import score_messages as score_messages

@@ -121,6 +121,12 @@ def callwright_model_checks() -> Iterable[Lazy]:
 
 
 @hookspec
+def callwright_trackers() -> Iterable[Lazy]:
+    """Register what shows runs elsewhere. Factories return a :class:`callwright.training.Tracker`."""
+    return ()
+
+
+@hookspec
 def callwright_frameworks() -> Iterable[Lazy]:
     """Register adapters to agent frameworks. Factories return a :class:`callwright.episodes.Framework`."""
     return ()

@@ -5,6 +5,7 @@ A :class:`Registry` is a plain object. Two of them live side by side in one proc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
 from attrs import evolve, frozen
@@ -35,6 +36,9 @@ from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
 from callwright.registration import Lazy as Lazy
 
+if TYPE_CHECKING:
+    from callwright.options import OptionTable
+
 GROUP: Final = "callwright"
 
 #: Kind of component (as people say it) and the hook that registers it.
@@ -53,6 +57,7 @@ KINDS: Final[Mapping[str, str]] = {
     "teacher": "callwright_teachers",
     "user": "callwright_users",
     "model check": "callwright_model_checks",
+    "tracker": "callwright_trackers",
     "framework": "callwright_frameworks",
     "log format": "callwright_log_formats",
     "command": "callwright_commands",
@@ -162,6 +167,18 @@ class Registry:
         """Whether any plugin implements this event hook. Checked before an event is fired, so silence is free."""
         implementations = getattr(self._manager.hook, event).get_hookimpls()
         return len(implementations) > (1 if event == "callwright_tool_call" else 0)
+
+    @contextlib.contextmanager
+    def hearing(self, listener: object) -> Iterator[None]:
+        """Let an object of this process hear events until the end of the block.
+
+        It is no plugin: it registers nothing, is in no list, and no other process is asked to have it.
+        """
+        self._manager.register(listener)
+        try:
+            yield
+        finally:
+            self._manager.unregister(listener)
 
     def trace(self, write: Callable[[str], object]) -> None:
         """Report every hook call and its result, one line each, to ``write``: registration from now on, and events."""
@@ -361,12 +378,22 @@ class Registry:
         key = (kind, name)
         if not options and key in self._made:
             return self._made[key]
+        if kind == "command":
+            return spec.load()
+        merged = {**spec.options, **options}
+        declared = None
+        if spec.takes is not None:
+            from callwright.option_listing import option_table
+
+            declared = option_table(spec)
+        theirs: Iterable[str] = ()
+        if declared is not None:  # read before the component's module is imported, which may be a heavy one
+            theirs = declared.model_fields
+            merged = _read(declared, kind, name, merged)
         factory = spec.load()
         made: Any
-        if kind == "command":
-            return factory
-        merged = {**spec.options, **options}
-        theirs = _parameters(factory) if kind in OF_THE_CORE else ()
+        if declared is None and kind in OF_THE_CORE:
+            theirs = _parameters(factory)
         own = {
             option: merged.pop(option)
             for option in OF_THE_CORE.get(kind, ())
@@ -379,7 +406,8 @@ class Registry:
         else:
             if kind == "environment":
                 merged = self._with_toolsets(merged)
-            _check_options(kind, name, factory, merged)
+            if declared is None:
+                _check_options(kind, name, factory, merged)
             if "registry" in _parameters(factory):
                 merged["registry"] = self
             try:
@@ -435,6 +463,16 @@ def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(factory).parameters
     except (TypeError, ValueError):
         return {}
+
+
+def _read(table: type[OptionTable], kind: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as their table reads them; the core's own stay as they are."""
+    from callwright.options import read_options
+
+    core = {key for key in OF_THE_CORE.get(kind, ()) if key not in table.model_fields}
+    theirs = {key: value for key, value in options.items() if key not in core}
+    read = read_options(table, theirs, f"the {kind} {name!r}")
+    return {key: getattr(read, key) if key in read.model_fields_set else value for key, value in options.items()}
 
 
 def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any]) -> None:

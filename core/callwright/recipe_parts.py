@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from callwright.errors import CallwrightError, RecipeError, SeveralMistakes, UsageError
@@ -17,29 +17,30 @@ def create_trainer(loaded: LoadedRecipe, registry: Registry) -> Any:
     return create_part(loaded, registry, "trainer", "trainer", loaded.recipe.trainer)
 
 
-def create_part(loaded: LoadedTable, registry: Registry, kind: str, key: str, choice: Choice) -> Any:
-    """What a recipe chooses. Errors name its file and line."""
+def create_part(loaded: LoadedTable, registry: Registry, kind: str, key: str | Sequence[str], choice: Choice) -> Any:
+    """What a recipe chooses under a key, or a path of keys. Errors name its file and line."""
+    at = (key,) if isinstance(key, str) else tuple(key)
     try:
         return registry.create(kind, choice.name, **choice.options)
     except RecipeError:
         raise
     except UsageError as error:
         each = error.each if isinstance(error, SeveralMistakes) else (error,)
-        raise RecipeError("\n".join(_located(loaded, key, choice, mistake) for mistake in each)) from error
+        raise RecipeError("\n".join(_located(loaded, at, choice, mistake) for mistake in each)) from error
     except CallwrightError:
         raise
     except (TypeError, ValueError) as error:
-        raise loaded.error(f"{kind} {choice.name!r}: {error}", key) from error
+        raise loaded.error(f"{kind} {choice.name!r}: {error}", *at) from error
 
 
-def _located(loaded: LoadedTable, key: str, choice: Choice, mistake: UsageError) -> str:
+def _located(loaded: LoadedTable, at: Sequence[str], choice: Choice, mistake: UsageError) -> str:
     """A mistake with the line of the option that it is about."""
     path = getattr(mistake, "path", ())
     if not path or path[0] not in choice.options:
         named = getattr(mistake, "name", None)  # what an UnknownName is about; its message also mentions known names
         mentioned = (name for name in choice.options if f"{name!r}" in str(mistake))
         path = (named if named in choice.options else next(mentioned, "name"),)
-    return str(loaded.error(str(mistake), key, *path))
+    return str(loaded.error(str(mistake), *at, *path))
 
 
 class Together:

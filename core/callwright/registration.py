@@ -6,11 +6,14 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import field, frozen
 
 from callwright.errors import CallwrightError, MissingExtra, PluginError
+
+if TYPE_CHECKING:
+    from callwright.options import OptionTable
 
 _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -19,13 +22,14 @@ _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)
 class Reach:
     """Something outside of this process that a component would use with certain options.
 
-    ``kind``: ``process`` (starts a program), ``secret`` (sends an environment variable to a host) or ``code`` (runs
-    code of a folder or a package that options name). ``what`` says it exactly, as the end of a sentence such as
-    ``"starts: sh -c ls"``. ``options`` are those that decide it: where the user gave all of them that are given, nobody
-    else asked for it (``name`` stands for the choice of the component). ``dry_run`` says that a dry run does it too.
+    ``kind``: ``process`` (starts a program), ``secret`` (sends an environment variable to a host), ``data`` (sends a
+    run's figures and rollouts to a host) or ``code`` (runs code of a folder or a package that options name). ``what``
+    says it exactly, as the end of a sentence such as ``"starts: sh -c ls"``. ``options`` are those that decide it:
+    where the user gave all of them that are given, nobody else asked for it (``name`` stands for the choice of the
+    component). ``dry_run`` says that a dry run does it too.
     """
 
-    kind: Literal["process", "secret", "code"]
+    kind: Literal["process", "secret", "data", "code"]
     what: str
     options: tuple[str, ...]
     dry_run: bool = False
@@ -50,11 +54,14 @@ class Lazy:
     #: Makes, without options, the component with a recording in place of the live service that it asks: what
     #: ``callwright plugins check`` looks at then. A function, or where it is.
     stand_in: str | Callable[[], Any] | None = field(default=None, repr=False)
+    #: The :class:`callwright.options.OptionTable` of its options, or where that class is. The registry reads
+    #: options by it before it imports the component. Left out, the parameters of the factory are the options.
+    takes: str | type[OptionTable] | None = field(default=None, repr=False)
     #: Filled in by the registry: the plugin that registered it.
     plugin: str = ""
 
     def __attrs_post_init__(self) -> None:
-        for what in (self.target, self.reaches, self.stand_in):
+        for what in (self.target, self.reaches, self.stand_in, self.takes):
             if isinstance(what, str) and not _TARGET.fullmatch(what):
                 raise PluginError(f"{self.name!r}: the target {what!r} is not of the form 'package.module:name'")
 
@@ -63,14 +70,14 @@ class Lazy:
 
         Raises :class:`callwright.errors.MissingExtra` or :class:`callwright.errors.PluginError`.
         """
-        return self._found(self.target)
+        return self.found(self.target)
 
     def make_stand_in(self) -> Any | None:
         """The component with a recording in place of its live service; ``None`` where the plugin names none.
 
         Raises as :meth:`load` does.
         """
-        return None if self.stand_in is None else self._found(self.stand_in)()
+        return None if self.stand_in is None else self.found(self.stand_in)()
 
     def reach(self, options: Mapping[str, Any]) -> tuple[Reach, ...]:
         """What the component would reach for with these options; nothing where its plugin declares nothing.
@@ -79,7 +86,7 @@ class Lazy:
         """
         if self.reaches is None:
             return ()
-        declare = self._found(self.reaches)
+        declare = self.found(self.reaches)
         try:
             return tuple(declare({**self.options, **options}))
         except CallwrightError:
@@ -90,7 +97,8 @@ class Lazy:
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def _found(self, target: str | Callable[..., Any]) -> Any:
+    def found(self, target: str | Callable[..., Any]) -> Any:
+        """What ``"package.module:attribute"`` names; anything else as it is. Raises as :meth:`load` does."""
         if not isinstance(target, str):
             return target
         module_name, _, attribute = target.partition(":")

@@ -72,6 +72,14 @@ def test_a_dry_run(invoke: Invoke, recipe: Path, made: Counter[str], more: tuple
     assert made == ONCE
 
 
+def test_a_trainer_that_was_written_before_it_has_no_strict_except(
+    invoke: Invoke, recipe: Path, made: Counter[str]
+) -> None:
+    result = invoke("run", recipe, *OPTIONS, "--strict-except", "trainer.pause", "--dry-run")
+    said = "error: the trainer 'careful' was written for --strict alone; it has no --strict-except\n"
+    assert (result.exit_code, result.stderr) == (2, said)
+
+
 def test_what_is_refused_trains_nothing(invoke: Invoke, recipe: Path, tmp_path: Path, made: Counter[str]) -> None:
     result = invoke("run", recipe, *OPTIONS, "--set", "trainer.pause=0.1", "--strict", "-o", tmp_path / "run")
     assert (result.exit_code, result.stderr) == (2, "error: pauses are not to the letter\n")

@@ -10,6 +10,7 @@ import random
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +30,7 @@ from callwright.testing.sample import SHOP, SampleForm, sample_tasks
 from callwright.testing.synthesis.shop import Prices
 from callwright.tools.spec import FunctionTool
 from callwright.training import Rejected, TeacherFailure, TeacherReply
+from callwright.training.reporter import SILENT
 from callwright.walk import answers_match
 
 #: ``(kind, check, message, component)``: the check must fail on it, saying this.
@@ -1689,6 +1691,89 @@ def trainer_without_training() -> Any:
     return SimpleNamespace(name="t")
 
 
+#: What the trainers below are tried with; they count and look at nothing of it.
+SHORT = {
+    "name": "short",
+    "corpus": "toolworld-mini-v1",
+    "ir": "json",
+    "reward": "tier",
+    "trainer": {"name": "local"},
+}
+
+
+class Counting:
+    """A sound trainer that counts to four, to be broken in one place at a time."""
+
+    name = "counting"
+    steps = 4
+
+    def figure(self, step: int, done: int) -> Any:
+        return step / 2
+
+    def train(self, pipeline: Any, run: Any, *, reporter: Any = SILENT) -> None:
+        done = len(run.rows("metrics.jsonl"))
+        reporter.start("counting", self.steps, done)
+        for step in range(done, self.steps):
+            run.append("metrics.jsonl", [{"step": step, "figure": self.figure(step, done)}])
+            reporter.advance(1)
+        reporter.finish()
+        run.write_json("evaluation.json", {"steps": self.steps})
+
+
+def test_a_sound_trainer_passes() -> None:
+    assert check_component("trainer", Counting(), recipe=SHORT) == ()
+    assert all("none was given" in why for why in check_component("trainer", Counting()))
+
+
+@case("trainer", "check_signature", r"train\(pipeline, run, reporter=…\) cannot be called")
+class TrainerWithoutReporter(Counting):
+    def train(self, pipeline: Any, run: Any) -> None:
+        pass
+
+
+@case("trainer", "check_group", "group must be a whole number, 1 or more, but is 0")
+class TrainerOfNoGroup(Counting):
+    group = 0
+
+
+@case("trainer", "check_mistakes", r"check\(loaded, None\) raised AttributeError")
+class TrainerThatNeedsAPipeline(Counting):
+    def check(self, loaded: Any, pipeline: Any) -> Any:
+        return pipeline.corpus.mistakes
+
+
+@case("trainer", "check_mistakes", "check\\(\\) gave 'no model', which is no UsageError")
+class TrainerThatTellsTexts(Counting):
+    def check(self, loaded: Any, pipeline: Any) -> Any:
+        return ["no model"]
+
+
+@case("trainer", "check_plan", r"dry_run\(\) is no JSON object: .*PosixPath", recipe=SHORT)
+class TrainerThatPlansPaths(Counting):
+    def dry_run(self, pipeline: Any, *, strict: bool = False) -> Any:
+        return {"folder": Path("x")}
+
+
+@case("trainer", "check_run", "row 1 of metrics.jsonl has figure = nan", recipe=SHORT)
+class TrainerOfNoNumbers(Counting):
+    def train(self, pipeline: Any, run: Any, *, reporter: Any = SILENT) -> None:
+        (run.path / "metrics.jsonl").write_text('{"step": 0, "figure": NaN}\n')
+
+
+@case("trainer", "check_run", "trained again, a finished run has another metrics.jsonl", recipe=SHORT)
+class TrainerThatNeverEnds(Counting):
+    @property
+    def steps(self) -> int:  # type: ignore[override]
+        self.asked = getattr(self, "asked", 0) + 1
+        return 4 if self.asked < 4 else 5
+
+
+@case("trainer", "check_goes_on", "the run that was stopped and went on has another metrics.jsonl", recipe=SHORT)
+class TrainerThatForgets(Counting):
+    def figure(self, step: int, done: int) -> Any:
+        return step - done
+
+
 @case("synthesizer", "check_synthesizer", "lacks plan of callwright.training.synthesis.Synthesizer")
 def synthesizer_without_a_plan() -> Any:
     return SimpleNamespace(name="t", make=print, compare=print)
@@ -1922,6 +2007,92 @@ def command_that_is_a_function() -> Any:
 @case("command", "check_command", "has no help")
 def command_without_help() -> Any:
     return click.Command("quiet")
+
+
+# Trackers -------------------------------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """A sound tracker, to be broken in one place at a time."""
+
+    name = "shelf"
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def follow(self, run: Any, known: str | None) -> Any:
+        self.made += 1
+        return SimpleNamespace(id=known or f"run-{self.made}", send=lambda step: None, close=lambda completed: None)
+
+
+@case("tracker", "check_tracker", "lacks follow")
+def tracker_that_lacks_a_member() -> Any:
+    return SimpleNamespace(name="nothing")
+
+
+@case("tracker", "check_follow", "id must be a text that is not empty")
+class NoId(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        return SimpleNamespace(id="", send=lambda step: None, close=lambda completed: None)
+
+
+@case("tracker", "check_follow", "raised UnicodeEncodeError")
+class AsciiOnly(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        made = super().follow(run, known)
+        made.send = lambda step: [str(cell).encode("ascii") for row in step.rollouts for cell in row.values()]
+        return made
+
+
+@case("tracker", "check_follow", "raised IndexError")
+class WantsRollouts(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        made = super().follow(run, known)
+        made.send = lambda step: step.rollouts[0]
+        return made
+
+
+@case("tracker", "check_goes_on", "it was to go on with 'run-1', and its id is 'run-2'")
+class BeginsAnew(Shelf):
+    def follow(self, run: Any, known: str | None) -> Any:
+        return super().follow(run, None)
+
+
+def test_a_sound_tracker_conforms() -> None:
+    assert check_component("tracker", Shelf()) == ()
+
+
+@case("command", "check_command", "the command 'many quiet' has no help")
+def command_with_a_subcommand_without_help() -> Any:
+    return click.Group("many", help="Many.", commands=[click.Command("quiet")])
+
+
+@case("command", "check_help", "show --help raised RuntimeError: not now")
+def command_that_fails_to_explain() -> Any:
+    class Late(click.Command):
+        def format_help_text(self, context: Any, formatter: Any) -> None:
+            raise RuntimeError("not now")
+
+    return Late("show", help="Show.")
+
+
+@case("command", "check_options", "show: the option --all has no help")
+def command_with_an_option_without_help() -> Any:
+    return click.Command("show", help="Show.", params=[click.Option(["--all"])])
+
+
+@case("command", "check_options", "spell the option --all_of in lower case, with dashes")
+def command_with_an_option_of_underscores() -> Any:
+    return click.Command("show", help="Show.", params=[click.Option(["--all_of"], help="All.")])
+
+
+@case("command", "check_unknown_option", "show takes --there-is-no-such-option")
+def command_that_takes_anything() -> Any:
+    class Any_(click.Command):
+        def parse_args(self, context: Any, args: Any) -> Any:
+            return []
+
+    return Any_("show", help="Show.")
 
 
 class Frame:
@@ -2242,7 +2413,7 @@ SOUND: list[tuple[str, Callable[[], Any]]] = [
     ("benchmark", Measure),
     ("sampler", Script),
     ("toolset", lambda: [TOOL]),
-    ("trainer", lambda: SimpleNamespace(name="t", train=lambda pipeline, run: None)),
+    ("trainer", Counting),
     ("synthesizer", Prices),
     ("teacher", Echo),
     ("user", Pollster),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -62,6 +62,11 @@ _STUCK_AFTER: Final = 3600.0
     help="What makes the completions. Default: the recipe's sampler.",
 )
 @click.option("--sampler-option", "sampler_options", multiple=True, metavar="K=V", help="An option of the sampler.")
+@click.option(
+    "--agent",
+    metavar="COMMAND",
+    help="An agent of yours does each task; --sampler is the model behind it (its OPENAI_BASE_URL).",
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only N tasks, evenly over depths.")
 @click.option(
     "--samples", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Attempts at each task."
@@ -120,6 +125,7 @@ def evaluate(
     split: str | None,
     sampler: str | None,
     sampler_options: tuple[str, ...],
+    agent: str | None,
     limit: int | None,
     samples: int,
     turns: int | None,
@@ -149,6 +155,7 @@ def evaluate(
     A sampler that asks a server is asked for a task when another one ends, as many at a time as its 'concurrency'.
     With --suite, every benchmark of a paper's tables is measured as the paper did, each in a folder of its own, and the
     tables are printed with the numbers of the paper beside. --data is then the folder of all data.
+    With --agent, a command of yours is run for each task, and the sampler is the model that it talks to.
     With --workers, batches are sampled and judged by several processes, threads or Ray actors; the result is the same.
     """
     from callwright.cli.benchmarks import draw_values
@@ -191,6 +198,8 @@ def evaluate(
         allow(loaded, app.registry, parts, yes=yes, given=stated)
     if recipe is None and reward == OWN:
         raise click.UsageError("--reward own is that of a recipe: give --recipe, or the name of a reward")
+    if agent is not None:
+        chosen, keys = _behind_an_agent(agent, chosen, keys)
     tables = [tuple(key.strip() for key in keys_of.split(",") if key.strip()) for keys_of in by]
     if not all(tables):
         raise click.UsageError("--by needs the name of a key, such as 'kind' or 'depth,structure'")
@@ -254,3 +263,16 @@ def evaluate(
             draw_values(result)
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")
+
+
+#: Options of the sampler ``agent`` itself; all others are those of the model behind it.
+_OF_AGENTS: Final = ("concurrency", "time_limit", "environment")
+
+
+def _behind_an_agent(agent: str, sampler: str | None, keys: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The sampler that runs an agent, with the one that was chosen behind it."""
+    if sampler is None:
+        raise click.UsageError("--agent needs --sampler, the model that the agent talks to")
+    own: dict[str, Any] = {name: keys[name] for name in _OF_AGENTS if name in keys}
+    behind = {name: value for name, value in keys.items() if name not in own}
+    return "agent", {"command": agent, "engine": sampler, "engine_options": behind, **own}

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 #: Kinds whose components say their own name, which must be the registered one.
 _NAMED: Final = frozenset(
-    {"parser", "environment", "sampler", "algorithm", "trainer", "corpus", "reward recipe", "model check", "user"}
+    {
+        *("parser", "environment", "sampler", "algorithm", "trainer", "tracker", "corpus", "reward recipe"),
+        *("model check", "user"),
+    }
 )
 
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,27 +161,23 @@ def _component(registry: Registry, kind: str, lazy: Lazy) -> dict[str, Any]:
         "extra": lazy.extra,
         "target": lazy.target if isinstance(lazy.target, str) else repr(lazy.target),
         "options": None,
+        "option_details": [],
         "capabilities": {},
         "description": "",
     }
     from callwright.errors import CallwrightError
+    from callwright.option_listing import options_of
 
-    try:
+    try:  # a table is listed even where the component cannot be loaded, because an extra is missing
+        listed = () if kind == "command" else options_of(lazy)
+        row["options"] = {option.name: option.default for option in listed}
+        row["option_details"] = [asdict(option) for option in listed]
         factory = lazy.load()
     except CallwrightError as error:
         say(f"warning: {error}")
         return row
     row["description"] = inspect.getdoc(factory) or ""
-    try:
-        parameters = inspect.signature(factory).parameters if callable(factory) else {}
-    except (TypeError, ValueError):
-        return row
     row["capabilities"] = _capabilities(registry, kind, lazy)
-    row["options"] = {
-        name: None if parameter.default is inspect.Parameter.empty else repr(parameter.default)
-        for name, parameter in parameters.items()
-        if name != "registry" and parameter.kind is not inspect.Parameter.VAR_KEYWORD and kind != "command"
-    }
     return row
 
 
@@ -207,6 +204,17 @@ def _prose(docstring: str) -> str:
     return re.sub(r"(?<=\S)\n(?=\S)", " ", unmarked)
 
 
+def _option_lines(details: list[dict[str, Any]], indent: str = "  ") -> Iterator[str]:
+    """An option a line, with its type and default; what its plugin says of it in the next, then what it holds."""
+    for option in details:
+        given = option["default"] is None
+        about = "; ".join(filter(None, ("must be given" if given else "", option["type"])))
+        yield f"{indent}{option['name']}" + ("" if given else f" = {option['default']}") + (about and f" ({about})")
+        if option["description"]:
+            yield f"{indent}    {option['description']}"
+        yield from _option_lines(option["inner"], f"{indent}    ")
+
+
 def _draw(found: dict[str, Any]) -> None:
     from callwright.commands.terminal import screen, table, text
 
@@ -230,8 +238,8 @@ def _draw(found: dict[str, Any]) -> None:
         console.print(text(f"{part['kind']} {part['name']}", "bold"))
         console.print(text(f"of the plugin {part['plugin']}, {part['target']}", "dim"))
         console.print(text(_prose(part["description"]) or part["summary"]))
-        for name, default in (part["options"] or {}).items():
-            console.print(text(f"  {name}" + (" (must be given)" if default is None else f" = {default}")))
+        for line in _option_lines(part["option_details"]):
+            console.print(text(line))
         for name, meaning in part["capabilities"].items():
             console.print(text(f"  has {name}: {_prose(meaning)}", "dim"))
         console.print()

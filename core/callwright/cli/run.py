@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     "--dry-run", is_flag=True, help="Check the recipe and its components; print it, or what the trainer would do."
 )
 @click.option("--strict", is_flag=True, help="Refuse a recipe that the trainer would not follow to the letter.")
+@click.option(
+    "--strict-except",
+    "strict_except",
+    metavar="KEY,...",
+    help="As --strict, but let the differences of these keys pass.",
+)
 @options.yes_option
 @options.accept_changes_option
 @options.json_option
@@ -41,6 +47,7 @@ def run(
     output: str | None,
     dry_run: bool,
     strict: bool,
+    strict_except: str | None,
     yes: bool,
     accept_changes: bool,
     as_json: bool,
@@ -66,7 +73,9 @@ def run(
     allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
     with _a_stop_loses_nothing(app, folder):
         pipeline, trainer = prepare(loaded, app.registry)
-        plan = _plan(pipeline, trainer, strict) if dry_run or strict else None
+        allowed = [key.strip() for key in (strict_except or "").split(",") if key.strip()]
+        strict = strict or bool(allowed)
+        plan = _plan(pipeline, trainer, strict, allowed) if dry_run or strict else None
         if dry_run:
             show_plan(plan, pipeline, trainer, as_json)
             return
@@ -104,16 +113,23 @@ def _a_stop_loses_nothing(app: App, folder: Path) -> Iterator[None]:
         raise Stopped(f"stopped; nothing is lost; go on with: {go_on}") from stop
 
 
-def _plan(pipeline: Pipeline, trainer: Trainer, strict: bool) -> Mapping[str, Any] | None:
+def _plan(pipeline: Pipeline, trainer: Trainer, strict: bool, allowed: Sequence[str]) -> Mapping[str, Any] | None:
     """What the trainer says that it would do; ``None`` if it says nothing of it.
 
-    Raises :class:`callwright.UsageError` with ``strict`` where the recipe would not be followed to the letter.
+    Raises :class:`callwright.UsageError` with ``strict`` where the recipe would not be followed to the letter, but for
+    the keys that are ``allowed``.
     """
+    from inspect import signature
+
     from callwright.errors import UsageError
     from callwright.training.trainer import Planning
 
     if isinstance(trainer, Planning):
-        return trainer.dry_run(pipeline, strict=strict)
+        if not allowed:
+            return trainer.dry_run(pipeline, strict=strict)
+        if "strict_except" not in signature(trainer.dry_run).parameters:
+            raise UsageError(f"the trainer {trainer.name!r} was written for --strict alone; it has no --strict-except")
+        return trainer.dry_run(pipeline, strict=strict, strict_except=allowed)
     if strict:
         raise UsageError(f"the trainer {trainer.name!r} follows every recipe to the letter; it has no --strict")
     return None

@@ -41,6 +41,10 @@ def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Train
             for row in value:
                 said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
                 click.echo(f"  {row.get('key', row.get('path', ''))}: {'; '.join(said)}")
+        elif isinstance(value, Mapping):
+            click.echo(f"{key}:")
+            for name, inner in value.items():
+                click.echo(f"  {name}: {inner}")
         else:
             click.echo(f"{key}: {value}")
 

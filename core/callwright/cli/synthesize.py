@@ -11,7 +11,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
-from callwright.commands.options import RecipeName
+from callwright.commands.options import ComponentName, RecipeName
 from callwright.commands.safe_text import say
 
 #: Where tasks go if nothing else is said.
@@ -29,6 +29,13 @@ _FOLDER: Final = "synthesized"
     help="What workers are, in place of the recipe's.",
 )
 @options.stuck_after_option(3600.0)
+@click.option(
+    "--teacher",
+    type=ComponentName("teacher"),
+    metavar="NAME",
+    help="Who has the words, in place of the recipe's: the same plans in other words.",
+)
+@click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of that teacher.")
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
@@ -49,6 +56,8 @@ def synthesize(
     workers: int | None,
     executor: str | None,
     stuck_after: float,
+    teacher: str | None,
+    teacher_options: tuple[str, ...],
     max_cost: float | None,
     replies: str | None,
     replay: bool,
@@ -68,6 +77,7 @@ def synthesize(
     from callwright.machines.executors import make_executor
     from callwright.machines.model_server.budget import BudgetSpent
     from callwright.plugins import PluginSource
+    from callwright.recipe_file.toml_text import toml_value
     from callwright.training.spending import in_words
     from callwright.training.synthesis.folder import REPLIES, Synthesis
     from callwright.training.synthesis.mixture import lines as mixture_lines
@@ -75,6 +85,11 @@ def synthesize(
     from callwright.training.synthesis.work import SynthesisRequest
     from callwright.training.synthesis.yields import lines
 
+    if teacher is None and teacher_options:
+        raise click.UsageError("--teacher-option is for a --teacher")
+    if teacher is not None:
+        stated = {"name": teacher, **options.key_values(teacher_options, "--teacher-option")}
+        overrides = (*overrides, f"synthesis.teacher={toml_value(stated)}")
     loaded = load_synthesis(recipe, overrides)
     table = loaded.table
     if table.teacher is None and (replay or replies or max_cost is not None):

@@ -35,7 +35,7 @@ SCORED: Final[Mapping[str, str]] = {
     "environment": "environment",
     "user": "user",
 }
-TRAINED: Final[Mapping[str, str]] = {**SCORED, "algorithm": "algorithm", "trainer": "trainer"}
+TRAINED: Final[Mapping[str, str]] = {**SCORED, "algorithm": "algorithm", "trainer": "trainer", "tracker": "tracker"}
 SAMPLED: Final[Mapping[str, str]] = {**SCORED, "sampler": "sampler"}
 
 
@@ -62,18 +62,16 @@ def wishes(
     said = {*loaded.overrides, *given}
     found = []
     for part, kind in parts.items():
-        choice = loaded.choice(part)
-        if choice is None or part in said:
-            continue
-        try:
-            spec = registry.spec(kind, choice.name)
-        except UnknownName:  # said when it is to be made
-            continue
-        stated = {"name": choice.name, **choice.options}
-        for reach in spec.reach(choice.options):
-            if any(option in stated and f"{part}.{option}" not in said for option in reach.options):
-                first = next((option for option in reach.options if option in choice.options), "name")
-                found.append(Wish(loaded.where(part, first), f"{part} {choice.name!r}", reach))
+        for path, choice in () if part in said else loaded.choices(part):
+            try:
+                spec = registry.spec(kind, choice.name)
+            except UnknownName:  # said when it is to be made
+                continue
+            stated = {"name": choice.name, **choice.options}
+            for reach in spec.reach(choice.options):
+                if any(option in stated and ".".join((*path, option)) not in said for option in reach.options):
+                    first = next((option for option in reach.options if option in choice.options), "name")
+                    found.append(Wish(loaded.where(*path, first), f"{part} {choice.name!r}", reach))
     return found
 
 

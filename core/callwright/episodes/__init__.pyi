@@ -5,6 +5,12 @@ from callwright.episodes.driving import drive as drive
 from callwright.episodes.driving import drive_batch as drive_batch
 from callwright.episodes.driving import drive_many as drive_many
 from callwright.episodes.driving import drive_one as drive_one
+from callwright.episodes.gateway.engines import BatchedEngine as BatchedEngine
+from callwright.episodes.gateway.engines import Upstream as Upstream
+from callwright.episodes.gateway.gateway import Gateway as Gateway
+from callwright.episodes.gateway.session import GatewaySession as GatewaySession
+from callwright.episodes.gateway.session import GatewayTrajectory as GatewayTrajectory
+from callwright.episodes.gateway.session import TrainedBranch as TrainedBranch
 from callwright.episodes.logs.kinds import Framework as Framework
 from callwright.episodes.logs.kinds import LogFormat as LogFormat
 from callwright.episodes.logs.log import Log as Log

@@ -195,6 +195,9 @@ class PipelineRecipe(BaseModel):
         default="auto",
         description="Where sessions live: in processes that can be killed, or here; auto: by whose it is.",
     )
+    tracker: list[Choice] = Field(
+        default_factory=list, description="What shows the run elsewhere while it grows: one component, or several."
+    )
     turns: Turns | None = Field(default=None, description="Limits of multi-turn episodes; without it, a single turn.")
     clock: Clock | None = Field(
         default=None, description="Lets time move in the sessions of tasks that name no clock; without it, as they say."
@@ -213,6 +216,11 @@ class PipelineRecipe(BaseModel):
                 "characters without '/', '\\' and ':' (where a run goes is said by --output)"
             )
         return name
+
+    @field_validator("tracker", mode="before")
+    @classmethod
+    def _one_tracker(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str | Mapping) else value
 
     @model_validator(mode="before")
     @classmethod
@@ -234,6 +242,11 @@ class LoadedTable:
     def choice(self, part: str) -> Choice | None:
         """The component that it chooses under a key."""
         raise NotImplementedError
+
+    def choices(self, part: str) -> list[tuple[tuple[str, ...], Choice]]:
+        """The components that it chooses under a key, each with the path to its table: none, one, or several."""
+        chosen = self.choice(part)
+        return [] if chosen is None else [((part,), chosen)]
 
     def effective_text(self) -> str:
         """A recipe file that says the same with the overrides applied; the file's own text if there are none."""
@@ -261,6 +274,14 @@ class LoadedRecipe(LoadedTable):
         """The component of a kind, ``None`` where it names none."""
         found: Choice | None = getattr(self.recipe, part)
         return found
+
+    def choices(self, part: str) -> list[tuple[tuple[str, ...], Choice]]:
+        """The components under a key, each with the path to its table; those of a list by their place in it."""
+        found = getattr(self.recipe, part)
+        if not isinstance(found, list):
+            return super().choices(part)
+        listed = isinstance(self.data.get(part), list)
+        return [((part, str(place)) if listed else (part,), choice) for place, choice in enumerate(found)]
 
 
 def load_recipe(recipe: Path | str | Mapping[str, Any] | LoadedRecipe, overrides: Sequence[str] = ()) -> LoadedRecipe:

@@ -30,7 +30,7 @@ def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
     """A recipe's data as TOML: plain values first, then a table for each mapping."""
     plain = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
     lines = [f"[{'.'.join(map(_toml_key, prefix))}]\n"] if prefix and (plain or not data) else []
-    lines += [f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in plain.items()]
+    lines += [f"{_toml_key(key)} = {toml_value(value)}\n" for key, value in plain.items()]
     for key, value in data.items():
         if isinstance(value, Mapping):
             lines.append(("\n" if lines else "") + write_toml(value, (*prefix, key)))
@@ -46,11 +46,12 @@ def _toml_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _toml_value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """One value as TOML, in one line."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml_key(key)} = {_toml_value(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml_key(key)} = {toml_value(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(_toml_value(inner) for inner in value) + "]"
+        return "[" + ", ".join(toml_value(inner) for inner in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

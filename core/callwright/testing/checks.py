@@ -27,16 +27,17 @@ _PLACES: Final[Mapping[str, str]] = {
     "reward recipe": "callwright.testing.rewards:REWARD_RECIPE_CHECKS",
     "sampler": "callwright.testing.samplers:SAMPLER_CHECKS",
     "algorithm": "callwright.testing.algorithms:ALGORITHM_CHECKS",
-    "trainer": "callwright.testing.others:TRAINER_CHECKS",
+    "trainer": "callwright.testing.trainers:TRAINER_CHECKS",
     "corpus": "callwright.testing.corpora:CORPUS_CHECKS",
     "benchmark": "callwright.testing.measuring.benchmarks:BENCHMARK_CHECKS",
     "synthesizer": "callwright.testing.synthesis.synthesizers:SYNTHESIZER_CHECKS",
     "teacher": "callwright.testing.services.teachers:TEACHER_CHECKS",
     "user": "callwright.testing.services.users:USER_CHECKS",
     "model check": "callwright.testing.others:MODEL_CHECK_CHECKS",
+    "tracker": "callwright.testing.services.trackers:TRACKER_CHECKS",
     "framework": "callwright.testing.services.logs:FRAMEWORK_CHECKS",
     "log format": "callwright.testing.services.logs:LOG_FORMAT_CHECKS",
-    "command": "callwright.testing.others:COMMAND_CHECKS",
+    "command": "callwright.testing.commands:COMMAND_CHECKS",
 }
 
 

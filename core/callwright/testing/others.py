@@ -1,16 +1,15 @@
-"""Checks of the kinds of which little can be said without running them: toolsets, trainers, commands, …"""
+"""Checks of the kinds of which little can be said without running them: toolsets and model checks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from callwright.testing.expectations import expect, expect_members, expect_name, never_raises
 from callwright.testing.pickling import elsewhere
 from callwright.tools.spec import FunctionTool
 from callwright.tools.validation import check_arguments
 from callwright.training.model_check import ModelCheck
-from callwright.training.trainer import Trainer
 
 
 def check_toolset(toolset: Sequence[FunctionTool]) -> None:
@@ -46,27 +45,11 @@ def check_pickles_after_use(toolset: Sequence[FunctionTool]) -> None:
     check_pickles_before_use(toolset)
 
 
-def check_trainer(trainer: Trainer) -> None:
-    """It has the members of :class:`callwright.Trainer` and a name."""
-    expect_members(trainer, Trainer)
-    expect_name(trainer)
-
-
 def check_model_check(check: ModelCheck) -> None:
     """It has the members of :class:`callwright.training.ModelCheck` and a name."""
     expect_members(check, ModelCheck)
     expect_name(check)
 
 
-def check_command(command: Any) -> None:
-    """It is a :class:`click.Command` with a help text."""
-    import click
-
-    expect(isinstance(command, click.Command), f"a command is a click.Command, not {type(command).__name__}")
-    expect(bool((command.help or command.short_help or "").strip()), f"the command {command.name!r} has no help")
-
-
 TOOLSET_CHECKS: Final = (check_toolset, check_pickles_before_use, check_pickles_after_use)
-TRAINER_CHECKS: Final = (check_trainer,)
 MODEL_CHECK_CHECKS: Final = (check_model_check,)
-COMMAND_CHECKS: Final = (check_command,)

@@ -33,4 +33,7 @@ from callwright.training.teaching.teacher import Teacher as Teacher
 from callwright.training.teaching.teacher import TeacherFailure as TeacherFailure
 from callwright.training.teaching.teacher import TeacherReply as TeacherReply
 from callwright.training.teaching.teacher import TeacherRequest as TeacherRequest
+from callwright.training.tracking.tracker import Step as Step
+from callwright.training.tracking.tracker import TrackedRun as TrackedRun
+from callwright.training.tracking.tracker import Tracker as Tracker
 from callwright.training.trainer import Trainer as Trainer

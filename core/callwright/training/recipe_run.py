@@ -24,6 +24,7 @@ from callwright.training.ledger.weights import weight_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
 from callwright.training.spending import Meter, in_words
+from callwright.training.tracking.following import create_trackers, followed
 from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
 from callwright.training.truncation import cut_off_terms
 from callwright.walk.components.capabilities import ChecksTasks
@@ -82,6 +83,7 @@ def run_pipeline(
     """
     loaded, registry = pipeline.recipe, pipeline.registry
     trainer = trainer or create_trainer(loaded, registry)
+    trackers = create_trackers(loaded, registry)
     check_group(pipeline, trainer)
     check_tasks(pipeline)
     if holds_marks(loaded.data):
@@ -110,12 +112,13 @@ def run_pipeline(
         if begun:
             settle(folder, made_of, begun=True, accept=accept_changes, say=reporter.say)
         run = evolve(run, accept_changes=accept_changes)
-        with pipeline:  # its reward may have something to set up and to close
-            meter = Meter(pipeline.reward)
-            trainer.train(pipeline, run, reporter=reporter)
-            if usage := meter.take():
-                reporter.say(f"rewards and evaluations asked: {in_words(usage)}")
-        registry.hook.callwright_run_finished(run=run)
+        with followed(run, trackers, registry):
+            with pipeline:  # its reward may have something to set up and to close
+                meter = Meter(pipeline.reward)
+                trainer.train(pipeline, run, reporter=reporter)
+                if usage := meter.take():
+                    reporter.say(f"rewards and evaluations asked: {in_words(usage)}")
+            registry.hook.callwright_run_finished(run=run)
     return run
 
 
@@ -138,6 +141,7 @@ def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer
     together = Together()
     pipeline = together.made(lambda: build_pipeline(loaded, registry))
     trainer: Trainer | None = together.made(lambda: create_trainer(loaded, registry))
+    together.made(lambda: create_trackers(loaded, registry))
     if pipeline is not None:
         made = pipeline
         together.made(lambda: check_tasks(made))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from callwright.training.reporter import SILENT, Reporter
@@ -46,11 +46,14 @@ class Planning(Protocol):
     ``callwright run RECIPE --dry-run`` prints it, and ``--strict`` refuses what is not exactly as the recipe says.
     """
 
-    def dry_run(self, pipeline: Pipeline, *, strict: bool = False) -> Mapping[str, Any]:
+    def dry_run(
+        self, pipeline: Pipeline, *, strict: bool = False, strict_except: Collection[str] = ()
+    ) -> Mapping[str, Any]:
         """What training would do, as JSON: ``argv`` of another program, say, and lists of differences and files.
 
         Nothing is written. Raises :class:`callwright.UsageError` with ``strict`` where the recipe is not followed
-        to the letter.
+        to the letter, but for the keys of ``strict_except``. A trainer without that argument has no
+        ``--strict-except``.
         """
 
 

@@ -43,6 +43,7 @@ def _options(texts: tuple[str, ...]) -> dict[str, object]:
     type=click.Choice(["jsonl", "official", "parquet", "openai"]),
     default="jsonl",
     show_default=True,
+    help="Tasks as lines, the released benchmark's files, a table, or chats of the references.",
 )
 @click.option("--split", "splits", multiple=True, metavar="NAME", help="Only these splits.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the corpus.")
@@ -73,7 +74,13 @@ def export(
 @click.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file of tasks to write.")
-@click.option("--format", "form", type=click.Choice(["jsonl", "official", "parquet"]), required=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "official", "parquet"]),
+    required=True,
+    help="What SOURCE is: tasks as lines, the released benchmark's files, or a table.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @click.pass_obj
 def import_(obj: object, source: Path, output: Path, form: str, as_json: bool) -> None:

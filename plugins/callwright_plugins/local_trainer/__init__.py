@@ -15,12 +15,14 @@ def callwright_trainers() -> Iterable[Lazy]:
         "local",
         "callwright_plugins.local_trainer.trainer:LocalTrainer",
         summary="warm start, group sampling and policy gradient in one process, on CPU or one GPU; resumes bit for bit",
+        takes="callwright_plugins.local_trainer.options:Options",
         extra="train",
     )
     yield Lazy(
         "sft",
         "callwright_plugins.local_trainer.supervised.trainer:SupervisedTrainer",
         summary="supervised fine-tuning on gold programs, texts or conversations, CPU or one GPU; resumes bit for bit",
+        takes="callwright_plugins.local_trainer.options:SupervisedOptions",
         extra="train",
     )
 

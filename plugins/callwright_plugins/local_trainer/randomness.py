@@ -6,7 +6,6 @@ generators of Python, numpy and torch, which the trainer never uses but a plugin
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,16 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-
-def seed_of(*purpose: int | str) -> int:
-    """63 bits that depend on every part of the purpose, such as ``(seed, "sampling", step)``."""
-    text = "\x1f".join(map(str, purpose)).encode("utf-8")
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
-
-
-def python_generator(*purpose: int | str) -> random.Random:
-    """A generator of the standard library for one purpose."""
-    return random.Random(seed_of(*purpose))
+from callwright.training.rollouts.draws import python_generator as python_generator
+from callwright.training.rollouts.draws import seed_of as seed_of
 
 
 def torch_generator(*purpose: int | str, device: str | torch.device = "cpu") -> torch.Generator:

@@ -19,6 +19,7 @@ def callwright_environments() -> Iterator[Lazy]:
         "any MCP server, isolated and reset (command=[…] or url=…)",
         extra="mcp",
         reaches=f"{_HERE}.wrapping.options:reaches",
+        takes=f"{_HERE}.wrapping.options:MCPOptions",
     )
 
 

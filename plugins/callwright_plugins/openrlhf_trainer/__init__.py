@@ -16,4 +16,5 @@ def callwright_trainers() -> Iterable[Lazy]:
         "callwright_plugins.openrlhf_trainer.trainer:OpenRLHFTrainer",
         summary="OpenRLHF (Ray, vLLM, DeepSpeed) in its own environment: many GPUs and nodes, exact token ids",
         reaches="callwright_plugins.openrlhf_trainer.options:reaches",
+        takes="callwright_plugins.openrlhf_trainer.options:Accepted",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 
 from callwright.options import OptionTable
 from callwright.registration import Reach
@@ -109,6 +109,7 @@ class Options(OptionTable):
     ray_address: str | None = Field(default=None, description="A running Ray cluster (RAY_ADDRESS); else a local one.")
     environment: dict[str, str] = Field(default_factory=dict, description="Further environment variables.")
     strict: bool = Field(default=False, description="Refuse what OpenRLHF cannot do exactly as the recipe says.")
+    strict_except: list[str] = Field(default_factory=list, description="Keys that strict lets pass all the same.")
     critic: CriticOptions = Field(default_factory=CriticOptions)
 
     @model_validator(mode="after")
@@ -156,6 +157,14 @@ class Model(OptionTable):
         if (self.path is None) == (self.tiny is None):
             raise ValueError('give path = "DIRECTORY", or a name that the trainer\'s environment resolves')
         return self
+
+
+_WITHOUT_EFFECT: Final[dict[str, Any]] = {
+    name: (Any, Field(default=None, description=f"Of the trainer local, and without effect: {why}."))
+    for name, why in LOCAL_ONLY.items()
+}
+#: The options with those of the trainer ``local``, which are taken and listed as unsupported.
+Accepted: Final[type[Options]] = create_model("Accepted", __base__=Options, **_WITHOUT_EFFECT)
 
 
 def split_local(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -91,16 +91,19 @@ class OpenRLHFTrainer:
         """Completions a prompt: :class:`callwright.training.trainer.SamplesGroups`."""
         return self.options.group
 
-    def dry_run(self, pipeline: Pipeline, *, strict: bool = False) -> Mapping[str, Any]:
+    def dry_run(
+        self, pipeline: Pipeline, *, strict: bool = False, strict_except: Collection[str] = ()
+    ) -> Mapping[str, Any]:
         """``argv``, ``approximated``, ``unsupported`` and ``files`` of a run in the folder ``RUN``; nothing is written.
 
         Where an interpreter with OpenRLHF is at hand, its parser has read the arguments. Raises
-        :class:`callwright.UsageError` where it refuses them, and with ``strict`` where anything is not exact.
+        :class:`callwright.UsageError` where it refuses them, and with ``strict`` where anything but the keys of
+        ``strict_except`` is not exact.
         """
         files = Files(Path("RUN"))
         translated = self._translate(pipeline, files)
         if strict or self.options.strict:
-            refuse_inexact(translated)
+            refuse_inexact(translated, {*strict_except, *self.options.strict_except})
         try:
             check(find_interpreter(self.options.python), translated.argv)
         except NoOpenRLHF as error:
@@ -127,7 +130,7 @@ class OpenRLHFTrainer:
             raise UsageError(f"OpenRLHF reads ',' and '@' in the name of a data file as its own; {run.path} has one")
         translated = self._translate(pipeline, files)
         if self.options.strict:
-            refuse_inexact(translated)
+            refuse_inexact(translated, self.options.strict_except)
         for one in translated.unsupported:
             if one.refused:
                 raise pipeline.recipe.error(f"{one.key} = {one.wanted!r}: {one.why}", *one.key.split("."))
@@ -247,16 +250,22 @@ class OpenRLHFTrainer:
         )
 
 
-def refuse_inexact(translated: Translation) -> None:
-    """Raises :class:`callwright.UsageError` naming everything that is not exactly as the recipe says."""
-    if translated.exact:
-        return
-    lines = [
-        f"  {kind}: {one.key}: {one.given!r} in place of {one.wanted!r}; {one.why}"
+def refuse_inexact(translated: Translation, allowed: Collection[str] = ()) -> None:
+    """Raises :class:`callwright.UsageError` naming all that is not as the recipe says, but for the ``allowed`` keys."""
+    left = [
+        (kind, one)
         for kind, differences in (("approximated", translated.approximated), ("unsupported", translated.unsupported))
         for one in differences
+        if one.key not in allowed
     ]
-    raise UsageError("strict: OpenRLHF cannot do exactly what the recipe says\n" + "\n".join(lines))
+    if not left:
+        return
+    lines = [f"  {kind}: {one.key}: {one.given!r} in place of {one.wanted!r}; {one.why}" for kind, one in left]
+    keys = ",".join(dict.fromkeys(one.key for _, one in left))
+    raise UsageError(
+        "strict: OpenRLHF cannot do exactly what the recipe says "
+        f"(--strict-except {keys} lets it pass)\n" + "\n".join(lines)
+    )
 
 
 class _Following:

@@ -21,13 +21,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from attrs.converters import optional as optional_conversion
-from attrs.validators import optional
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
-from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+from callwright_plugins.policy_gradient.option_tables import BatchNormalisedGRPOOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,17 +48,15 @@ class BatchNormalisedGRPO(PlacesKL):
     for those of the KL term that contradict one another.
     """
 
-    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
-    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
-    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
-    unbiased_kl: bool = field(default=False, validator=switch)
-    std: loss_terms.Std = field(default="group", validator=one_of("group", "population", "batch", "none"))
-    std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    epsilon: float = taken(BatchNormalisedGRPOOptions, "epsilon")
+    epsilon_high: float | None = taken(BatchNormalisedGRPOOptions, "epsilon_high")
+    kl_weight: float = taken(BatchNormalisedGRPOOptions, "kl_weight")
+    kl_in: KLIn = taken(BatchNormalisedGRPOOptions, "kl_in")
+    kl_estimator: loss_terms.KL | None = taken(BatchNormalisedGRPOOptions, "kl_estimator")
+    unbiased_kl: bool = taken(BatchNormalisedGRPOOptions, "unbiased_kl")
+    std: loss_terms.Std = taken(BatchNormalisedGRPOOptions, "std")
+    std_epsilon: float = taken(BatchNormalisedGRPOOptions, "std_epsilon")
+    entropy_weight: float = taken(BatchNormalisedGRPOOptions, "entropy_weight")
     name: str = field(default="bn-grpo", init=False)
 
     @property

@@ -24,13 +24,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from attrs.validators import optional
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
-from callwright_plugins.policy_gradient.options import count, number, one_of, real, switch
+from callwright_plugins.policy_gradient.option_tables import DAPOOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,18 +51,18 @@ class DAPO(PlacesKL):
     another.
     """
 
-    epsilon_low: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float = field(default=0.28, converter=real, validator=number(above=0))
-    kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
-    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
-    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
-    unbiased_kl: bool = field(default=False, validator=switch)
-    std: loss_terms.Std = field(default="group", validator=one_of("group", "population", "batch", "none"))
-    std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
-    dynamic_sampling: bool = field(default=True, validator=switch)
-    overlong_buffer: int | None = field(default=None, validator=optional(count))
-    overlong_penalty: float = field(default=1.0, converter=real, validator=number(at_least=0))
+    epsilon_low: float = taken(DAPOOptions, "epsilon_low")
+    epsilon_high: float = taken(DAPOOptions, "epsilon_high")
+    kl_weight: float = taken(DAPOOptions, "kl_weight")
+    kl_in: KLIn = taken(DAPOOptions, "kl_in")
+    kl_estimator: loss_terms.KL | None = taken(DAPOOptions, "kl_estimator")
+    unbiased_kl: bool = taken(DAPOOptions, "unbiased_kl")
+    std: loss_terms.Std = taken(DAPOOptions, "std")
+    std_epsilon: float = taken(DAPOOptions, "std_epsilon")
+    entropy_weight: float = taken(DAPOOptions, "entropy_weight")
+    dynamic_sampling: bool = taken(DAPOOptions, "dynamic_sampling")
+    overlong_buffer: int | None = taken(DAPOOptions, "overlong_buffer")
+    overlong_penalty: float = taken(DAPOOptions, "overlong_penalty")
     name: str = field(default="dapo", init=False)
 
     @property

@@ -18,13 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from attrs.converters import optional as optional_conversion
-from attrs.validators import optional
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
-from callwright_plugins.policy_gradient.options import count_from_one, number, one_of, real
+from callwright_plugins.policy_gradient.option_tables import DrGRPOOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,15 +42,13 @@ class DrGRPO(PlacesKL):
     for an option out of its range, or for those of the KL term that contradict one another.
     """
 
-    max_length: int | None = field(default=None, validator=optional(count_from_one))
-    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    kl_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
-    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
-    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    max_length: int | None = taken(DrGRPOOptions, "max_length")
+    epsilon: float = taken(DrGRPOOptions, "epsilon")
+    epsilon_high: float | None = taken(DrGRPOOptions, "epsilon_high")
+    kl_weight: float = taken(DrGRPOOptions, "kl_weight")
+    kl_in: KLIn = taken(DrGRPOOptions, "kl_in")
+    kl_estimator: loss_terms.KL | None = taken(DrGRPOOptions, "kl_estimator")
+    entropy_weight: float = taken(DrGRPOOptions, "entropy_weight")
     name: str = field(default="dr-grpo", init=False)
 
     @property

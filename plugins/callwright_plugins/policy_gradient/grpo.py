@@ -27,13 +27,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
-from attrs.converters import optional as optional_conversion
-from attrs.validators import optional
 
 from callwright.training.algorithm import LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.kl_placement import KLIn, KLInReward, PlacesKL, estimator, weight_in_loss
-from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+from callwright_plugins.policy_gradient.option_tables import GRPOOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,18 +57,16 @@ class GRPO(PlacesKL):
     for an option out of its range, or for those of the KL term that contradict one another.
     """
 
-    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    ratio: Literal["token", "response"] = field(default="token", validator=one_of("token", "response"))
-    kl_weight: float = field(default=0.04, converter=real, validator=number(at_least=0))
-    kl_in: KLIn = field(default="loss", validator=one_of("loss", "reward"))
-    kl_estimator: loss_terms.KL | None = field(default=None, validator=optional(one_of("k1", "k2", "k3")))
-    unbiased_kl: bool = field(default=False, validator=switch)
-    std: loss_terms.Std = field(default="group", validator=one_of("group", "population", "batch", "none"))
-    std_epsilon: float = field(default=1e-4, converter=real, validator=number(at_least=0))
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    epsilon: float = taken(GRPOOptions, "epsilon")
+    epsilon_high: float | None = taken(GRPOOptions, "epsilon_high")
+    ratio: Literal["token", "response"] = taken(GRPOOptions, "ratio")
+    kl_weight: float = taken(GRPOOptions, "kl_weight")
+    kl_in: KLIn = taken(GRPOOptions, "kl_in")
+    kl_estimator: loss_terms.KL | None = taken(GRPOOptions, "kl_estimator")
+    unbiased_kl: bool = taken(GRPOOptions, "unbiased_kl")
+    std: loss_terms.Std = taken(GRPOOptions, "std")
+    std_epsilon: float = taken(GRPOOptions, "std_epsilon")
+    entropy_weight: float = taken(GRPOOptions, "entropy_weight")
     name: str = field(default="grpo", init=False)
 
     @property
@@ -109,7 +106,7 @@ class GRPO(PlacesKL):
             kl_estimator=estimator(self),
             unbiased_kl=self.unbiased_kl,
             entropy_weight=self.entropy_weight,
-            whole_responses=self.ratio == "response",
+            ratio_of=self.ratio,
         )
         lengths = term.active.sum(1)  # |o_i|, [N]
         sequence_loss = term.loss.sum(1) / lengths.clamp(min=1)

@@ -6,7 +6,7 @@ nats. What stands in inactive positions is never read: it may be NaN or infinite
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from attrs import frozen
@@ -27,6 +27,12 @@ Std = Literal["group", "population", "batch", "none"]
 
 #: Estimators of the KL divergence of the policy from its reference, from one sampled token (Schulman 2020).
 KL = Literal["k1", "k2", "k3"]
+
+#: Of what the ratio is: of each token, of a whole response (the product over its tokens), or their geometric mean.
+RatioOf = Literal["token", "response", "mean"]
+
+#: A surrogate ``[N, L]`` of ratios, advantages, log-probabilities, and the bounds below and above.
+Surrogate = Callable[["Tensor", "Tensor", "Tensor", float, float], "Tensor"]
 
 #: Rewards of a group that lie within this of one another count as equal: they differ by rounding, and dividing the
 #: differences by their own deviation would make a gradient of it.
@@ -145,6 +151,14 @@ def clipped_surrogate(ratio: Tensor, advantages: Tensor, low: float, high: float
     return torch.minimum(ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages)
 
 
+def clipped_weight(ratio: Tensor, advantages: Tensor, logprobs: Tensor, low: float, high: float) -> Tensor:
+    """``sg(clip(rho, 1 - low, 1 + high)) A log pi``: the weight is clipped, and the gradient stays (CISPO).
+
+    ``[N, L]`` from ratios and log-probabilities ``[N, L]`` and advantages ``[N, 1]``, or ``[N, L]``.
+    """
+    return ratio.detach().clamp(1 - low, 1 + high) * advantages * logprobs
+
+
 def k3(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
     """``exp(r) - r - 1`` with ``r = log pi_ref - log pi_theta``: nats, never negative (Schulman 2017). ``[N, L]``."""
     r = ref_logprobs - logprobs
@@ -207,13 +221,16 @@ def policy_term(
     kl_estimator: KL = "k3",
     unbiased_kl: bool = False,
     entropy_weight: float,
-    whole_responses: bool = False,
+    ratio_of: RatioOf = "token",
+    surrogate: Surrogate | None = None,
 ) -> PolicyTerm:
     """The clipped surrogate of each token, turned into a loss, with a KL term and an entropy bonus where they weigh.
 
-    ``rho`` is clipped to ``[1 - low, 1 + high]``. With ``whole_responses`` it is that of the response, the product over
-    its active tokens, which then all have the same surrogate: their mean is that of the response. ``KL`` is an estimate
-    in nats; ``unbiased_kl`` multiplies it by the ``rho`` of the token. ``algorithm`` is named in errors. Raises
+    ``rho`` is clipped to ``[1 - low, 1 + high]``. It is that of each ``"token"``, of the ``"response"``, the product
+    over its active tokens, or their geometric ``"mean"``; of the last two all tokens of a response have the same
+    surrogate, so that their mean is that of the response. ``surrogate`` takes ratios, advantages, log-probabilities,
+    ``low`` and ``high``; without one it is PPO's (:func:`clipped_surrogate`). ``KL`` is an estimate in nats;
+    ``unbiased_kl`` multiplies it by the ``rho`` of the token. ``algorithm`` is named in errors. Raises
     :class:`callwright.UsageError` where the batch's shapes do not fit, or a weight needs what the batch has not.
     """
     active = active_tokens(batch)  # [N, L]
@@ -221,8 +238,15 @@ def policy_term(
     old_logprobs = inside(batch.old_logprobs.detach(), active)  # log pi_old
     advantages = token_advantages(batch, active)  # A, [N, 1] or [N, L]
     change = logprobs - old_logprobs
-    ratio = torch.exp(change.sum(1, keepdim=True)).expand_as(change) if whole_responses else torch.exp(change)  # rho
-    token_loss = -clipped_surrogate(ratio, advantages, low, high)
+    if ratio_of == "token":
+        ratio = torch.exp(change)  # rho
+    else:
+        lengths = active.sum(1, keepdim=True).clamp(min=1) if ratio_of == "mean" else 1
+        ratio = torch.exp(change.sum(1, keepdim=True) / lengths).expand_as(change)
+    if surrogate is None:
+        token_loss = -clipped_surrogate(ratio, advantages, low, high)
+    else:
+        token_loss = -surrogate(ratio, advantages, logprobs, low, high)
     if kl_weight > 0:
         ref_logprobs = inside(reference(batch, algorithm, kl_weight), active)
         divergence = kl_estimate(kl_estimator, logprobs, ref_logprobs)  # KL

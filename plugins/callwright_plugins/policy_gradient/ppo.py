@@ -26,24 +26,21 @@ T being the active tokens of the batch. The weight beta may follow the divergenc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from attrs.converters import optional as optional_conversion
-from attrs.validators import optional
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch, ValueBatch
 from callwright_plugins.policy_gradient import loss_terms
-from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+from callwright_plugins.policy_gradient.option_tables import PPOOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
     from callwright_plugins.policy_gradient.lazy_torch import torch
-
-_above_zero_or_none: Any = optional(number(above=0))  # attrs types it by the default, which is not None
 
 
 @frozen(kw_only=True)
@@ -59,22 +56,18 @@ class PPO:
     OpenRLHF does. Raises :class:`callwright.UsageError` for an option out of its range.
     """
 
-    gamma: float = field(default=1.0, converter=real, validator=number(at_least=0, at_most=1))
-    lam: float = field(default=1.0, converter=real, validator=number(at_least=0, at_most=1))
-    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    value_clip: float | None = field(default=0.5, converter=optional_conversion(real), validator=_above_zero_or_none)
-    kl_weight: float = field(default=0.001, converter=real, validator=number(at_least=0))
-    kl_estimator: loss_terms.KL = field(default="k1", validator=one_of("k1", "k2", "k3"))
-    kl_target: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    kl_horizon: float = field(default=10000.0, converter=real, validator=number(above=0))
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
-    whiten: bool = field(default=True, validator=switch)
-    unbiased_std: bool = field(default=True, validator=switch)
+    gamma: float = taken(PPOOptions, "gamma")
+    lam: float = taken(PPOOptions, "lam")
+    epsilon: float = taken(PPOOptions, "epsilon")
+    epsilon_high: float | None = taken(PPOOptions, "epsilon_high")
+    value_clip: float | None = taken(PPOOptions, "value_clip")
+    kl_weight: float = taken(PPOOptions, "kl_weight")
+    kl_estimator: loss_terms.KL = taken(PPOOptions, "kl_estimator")
+    kl_target: float | None = taken(PPOOptions, "kl_target")
+    kl_horizon: float = taken(PPOOptions, "kl_horizon")
+    entropy_weight: float = taken(PPOOptions, "entropy_weight")
+    whiten: bool = taken(PPOOptions, "whiten")
+    unbiased_std: bool = taken(PPOOptions, "unbiased_std")
     name: str = field(default="ppo", init=False)
 
     def shape_rewards(self, rewards: Tensor, lengths: Tensor, max_length: int) -> Tensor:

@@ -21,13 +21,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
-from attrs.converters import optional as optional_conversion
-from attrs.validators import optional
 
 from callwright.errors import UsageError
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
-from callwright_plugins.policy_gradient.options import number, one_of, real, switch
+from callwright_plugins.policy_gradient.option_tables import ReinforcePlusPlusBaselineOptions, ReinforcePlusPlusOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     import torch
@@ -48,16 +47,14 @@ class ReinforcePlusPlus:
     :class:`callwright.UsageError` for an option out of its range.
     """
 
-    kl_weight: float = field(default=0.01, converter=real, validator=number(at_least=0))
-    kl_estimator: loss_terms.KL = field(default="k1", validator=one_of("k1", "k2", "k3"))
-    kl_in: Literal["reward", "loss"] = field(default="reward", validator=one_of("reward", "loss"))
-    gamma: float = field(default=1.0, converter=real, validator=number(above=0, at_most=1))
-    unbiased_std: bool = field(default=False, validator=switch)
-    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    kl_weight: float = taken(ReinforcePlusPlusOptions, "kl_weight")
+    kl_estimator: loss_terms.KL = taken(ReinforcePlusPlusOptions, "kl_estimator")
+    kl_in: Literal["reward", "loss"] = taken(ReinforcePlusPlusOptions, "kl_in")
+    gamma: float = taken(ReinforcePlusPlusOptions, "gamma")
+    unbiased_std: bool = taken(ReinforcePlusPlusOptions, "unbiased_std")
+    epsilon: float = taken(ReinforcePlusPlusOptions, "epsilon")
+    epsilon_high: float | None = taken(ReinforcePlusPlusOptions, "epsilon_high")
+    entropy_weight: float = taken(ReinforcePlusPlusOptions, "entropy_weight")
     name: str = field(default="reinforce++", init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -120,8 +117,8 @@ class ReinforcePlusPlusBaseline(ReinforcePlusPlus):
     The options are those of :class:`ReinforcePlusPlus`; the divergence is weighed in the loss, by k2.
     """
 
-    kl_estimator: loss_terms.KL = field(default="k2", validator=one_of("k1", "k2", "k3"))
-    kl_in: Literal["reward", "loss"] = field(default="loss", validator=one_of("reward", "loss"))
+    kl_estimator: loss_terms.KL = taken(ReinforcePlusPlusBaselineOptions, "kl_estimator")
+    kl_in: Literal["reward", "loss"] = taken(ReinforcePlusPlusBaselineOptions, "kl_in")
     name: str = field(default="reinforce++-baseline", init=False)
 
     @property

@@ -21,12 +21,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
-from attrs.converters import optional as optional_conversion
-from attrs.validators import optional
 
 from callwright.training.algorithm import Experience, LossOutput, TokenBatch
 from callwright_plugins.policy_gradient import loss_terms
-from callwright_plugins.policy_gradient.options import number, one_of, real
+from callwright_plugins.policy_gradient.option_tables import RLOOOptions
+from callwright_plugins.policy_gradient.options import taken
 
 if TYPE_CHECKING:
     import torch
@@ -45,13 +44,11 @@ class RLOO:
     of its range.
     """
 
-    kl_weight: float = field(default=0.05, converter=real, validator=number(at_least=0))
-    ratio: Literal["sequence", "token"] = field(default="sequence", validator=one_of("sequence", "token"))
-    epsilon: float = field(default=0.2, converter=real, validator=number(above=0, below=1))
-    epsilon_high: float | None = field(
-        default=None, converter=optional_conversion(real), validator=optional(number(above=0))
-    )
-    entropy_weight: float = field(default=0.0, converter=real, validator=number(at_least=0))
+    kl_weight: float = taken(RLOOOptions, "kl_weight")
+    ratio: Literal["sequence", "token"] = taken(RLOOOptions, "ratio")
+    epsilon: float = taken(RLOOOptions, "epsilon")
+    epsilon_high: float | None = taken(RLOOOptions, "epsilon_high")
+    entropy_weight: float = taken(RLOOOptions, "entropy_weight")
     name: str = field(default="rloo", init=False)
 
     @property

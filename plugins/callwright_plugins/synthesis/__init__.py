@@ -19,6 +19,14 @@ def callwright_commands() -> Iterable[Lazy]:
     """The commands beside ``callwright synthesize RECIPE``."""
     yield Lazy("synthesize check", f"{_HERE}.check_command:check_", "all gates on the tasks of a file")
     yield Lazy(
+        "synthesize compare", f"{_HERE}.compare_command:compare_", "the same plans in the words of several teachers"
+    )
+    yield Lazy(
+        "synthesize difficulty",
+        f"{_HERE}.difficulty_command:difficulty_",
+        "how often a solver solves each task; harder ones in the place of those that are too easy",
+    )
+    yield Lazy(
         "synthesize explore", f"{_HERE}.explore_command:explore_", "what the tools of an environment can be made to do"
     )
     yield Lazy("synthesize graph", f"{_HERE}.graph_command:graph_", "which tools need one another, proven by calls")

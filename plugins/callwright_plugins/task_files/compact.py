@@ -51,8 +51,10 @@ class CompactTasksCorpus(TasksCorpus):
         any_version: bool = False,
         trust: bool = False,
         registry: Registry | None = None,
+        pass_from: float | None = None,
+        pass_to: float | None = None,
     ) -> None:
-        super().__init__(file, any_version, trust, registry)
+        super().__init__(file, any_version, trust, registry, pass_from, pass_to)
         if shown is not None and not isinstance(shown, str | Path):
             raise UsageError(f"option 'shown' of {COMPACT} is a path, not {shown!r:.80}")
         if not isinstance(form, str):
@@ -68,7 +70,7 @@ class CompactTasksCorpus(TasksCorpus):
 
     def __reduce__(self) -> Any:
         """As the files, which must be where it is unpickled."""
-        return made_by(self, CompactTasksCorpus, *self._compact, *self._options[1:])
+        return made_by(self, CompactTasksCorpus, *self._compact, *self._options[1:], None, *self._band)
 
     @property
     def name(self) -> str:

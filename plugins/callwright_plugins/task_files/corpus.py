@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError, DataError, UnknownName, UsageError
+from callwright.measuring.difficulty import Band
 from callwright.pickling import made_by
 from callwright.plugins import Registry, default_registry
 from callwright.registration import Reach
 from callwright.walk.limits import TurnLimits
 from callwright.walk.task_rows.head import Head
-from callwright.walk.task_rows.reading import read_head, read_tasks
+from callwright.walk.task_rows.reading import TaskFile, read_head, read_tasks
 from callwright.walk.task_rows.stated import reaches as reaches_of
 from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.task_files import NAME
@@ -30,6 +31,10 @@ class TasksCorpus(Corpus):
     versions will do, as long as their tools are the same. ``trust``: the environments of the file may start programs,
     send secrets and run code of a folder. Raises :class:`callwright.errors.DataError` for a file that cannot be read,
     that holds no tasks, or whose environments are not as they were.
+
+    ``pass_from`` and ``pass_to``: only tasks whose measured pass@1 (``facts.difficulty``) is at least, and at most,
+    that, in each split of which somebody measured tasks. There a task that nobody measured is left out; a file of which
+    no measured task is left is refused.
     """
 
     def __init__(
@@ -38,6 +43,8 @@ class TasksCorpus(Corpus):
         any_version: bool = False,
         trust: bool = False,
         registry: Registry | None = None,
+        pass_from: float | None = None,
+        pass_to: float | None = None,
     ) -> None:
         if not isinstance(file, str | Path):
             raise UsageError(f"option 'file' of {NAME} is a path, not {file!r:.80}")
@@ -48,10 +55,14 @@ class TasksCorpus(Corpus):
         self._file = read_tasks(file, any_version=any_version, trust=trust, registry=registry)
         if not self._file:
             raise DataError(f"{file} holds no tasks")
+        self._band = (pass_from, pass_to)
+        self._splits: Mapping[str, Sequence[Task]] = self._file.splits
+        if self._band != (None, None):
+            self._splits = _in_band(self._file, *self._band)
 
     def __reduce__(self) -> Any:
         """As the file, which must be where it is unpickled."""
-        return made_by(self, TasksCorpus, *self._options)
+        return made_by(self, TasksCorpus, *self._options, None, *self._band)
 
     @property
     def name(self) -> str:
@@ -75,13 +86,13 @@ class TasksCorpus(Corpus):
     @property
     def splits(self) -> Mapping[str, int]:
         """The splits of the file with their sizes, in the order in which they begin."""
-        return {name: len(tasks) for name, tasks in self._file.splits.items()}
+        return {name: len(tasks) for name, tasks in self._splits.items()}
 
     def __getitem__(self, split: str) -> Sequence[Task]:
         """The tasks of a split, in the order of the file. Raises :class:`callwright.errors.UnknownName`."""
-        if split not in self._file.splits:
-            raise UnknownName(f"split of {self._options[0].name}", split, self._file.splits)
-        return self._file.splits[split]
+        if split not in self._splits:
+            raise UnknownName(f"split of {self._options[0].name}", split, self._splits)
+        return self._splits[split]
 
     def task(self, task_id: str) -> Task:
         """The task with this id. Raises :class:`callwright.errors.UnknownName`."""
@@ -92,7 +103,28 @@ class TasksCorpus(Corpus):
         if len(self[split]) <= _EACH:
             return None
         with self._options[0].open("rb") as file:
-            return {"file": hashlib.file_digest(file, "sha256").hexdigest()}
+            digest = {"file": hashlib.file_digest(file, "sha256").hexdigest()}
+        return digest if self._band == (None, None) else {**digest, "pass": list(self._band)}
+
+
+def _in_band(file: TaskFile, low: float | None, high: float | None) -> Mapping[str, Sequence[Task]]:
+    """The splits of a file with the tasks of some difficulty. One that nobody measured stays as it is, and one of which
+    nothing is left is none.
+    """
+    band = Band(0.0 if low is None else low, 1.0 if high is None else high)
+    known = frozenset(Band().places(map(file.row, range(len(file)))))
+    chosen = frozenset(place for place in known if band.places([file.row(place)]))
+    found: dict[str, Sequence[Task]] = {}
+    for name, part in file.splits.items():
+        left = part.only(chosen) if len(part.only(known)) else part
+        if len(left):
+            found[name] = left
+    if not chosen:
+        raise DataError(
+            f"{file.path} holds no task with pass@1 from {band.low:g} to {band.high:g}; callwright synthesize "
+            "difficulty measures tasks, and the page of its folder says what was found"
+        )
+    return found
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:

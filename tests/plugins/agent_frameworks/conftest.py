@@ -1,8 +1,9 @@
-"""What the tests of adapters share: an errand."""
+"""What the tests of adapters share: an errand, and the scripted engine of the gateway."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent / "support"))
+HERE = Path(__file__).parent
+sys.path += [str(HERE / "support"), str(HERE.parents[1] / "core" / "episodes" / "gateway" / "support")]

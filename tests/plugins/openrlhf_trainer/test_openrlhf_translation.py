@@ -326,6 +326,11 @@ def test_a_dry_run_prints_arguments_and_lists(
     strict = run_dry(openrlhf_registry, "tier-cpu", "--set", "trainer=openrlhf", "--set", "model=m", "--strict")
     assert strict.exit_code == 2
     assert "strict: OpenRLHF cannot do exactly what the recipe says" in strict.stderr
+    keys = re.search(r"--strict-except (\S+) lets it pass", strict.stderr)
+    assert keys is not None
+    allowed = ["--strict-except", keys[1], "--dry-run"]
+    passed = run_dry(openrlhf_registry, "tier-cpu", "--set", "trainer=openrlhf", "--set", "model=m", *allowed)
+    assert passed.exit_code == 0
     assert list(tmp_path.iterdir()) == []
     local = run_dry(openrlhf_registry, "tier-cpu", "--strict", "--dry-run")
     assert local.exit_code == 2

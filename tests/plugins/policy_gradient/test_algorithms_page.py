@@ -39,7 +39,7 @@ def options_table(heading: str) -> dict[str, Any]:
     [
         ("Of `grpo` (`bn-grpo` has them but `ratio`):", "grpo"),
         ("Of `grpo` (`bn-grpo` has them but `ratio`):", "bn-grpo"),
-        *((f"Of `{name}`:", name) for name in ("dapo", "dr-grpo", "rloo", "ppo")),
+        *((f"Of `{name}`:", name) for name in ("dapo", "dr-grpo", "gspo", "cispo", "rloo", "ppo")),
         ('Of `reinforce++` (`reinforce++-baseline` has `kl_estimator = "k2"` and `kl_in = "loss"`):', "reinforce++"),
     ],
 )

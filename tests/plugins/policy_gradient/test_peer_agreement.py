@@ -22,7 +22,7 @@ specification.loader.exec_module(agreement)
 
 #: The algorithms that each peer has, and the least that is compared of each.
 EXPECTED = {
-    "TRL": {"grpo", "bn-grpo", "dapo", "dr-grpo", "rloo"},
+    "TRL": {"grpo", "bn-grpo", "dapo", "dr-grpo", "gspo", "cispo", "rloo"},
     "OpenRLHF": {"grpo", "bn-grpo", "dapo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "ppo"},
     "verl": {"grpo", "bn-grpo", "dapo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "ppo"},
 }

@@ -17,6 +17,7 @@ from callwright.commands.app import App
 from callwright.errors import DataError
 from callwright_plugins.synthesis.report.measuring import measure
 from callwright_plugins.synthesis.report.page import write_page
+from callwright_plugins.synthesis.report.picture import picture
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +115,18 @@ def test_the_command_writes_it_and_refuses_other_folders(folder: Path, tmp_path:
     assert out.is_file()
     refused = CliRunner().invoke(root, ["synthesize", "report", str(tmp_path)], obj=App(), standalone_mode=False)
     assert isinstance(refused.exception, DataError)
+
+
+def test_the_edges_are_drawn_with_every_tool_and_pair_and_the_same_each_time() -> None:
+    pairs = {("find", "open"): 3, ("open", "close"): 1, ("find", "close"): 2, ("<b>", "find"): 1}
+    names = {name: name.replace("<", "&lt;") for pair in pairs for name in pair}
+    drawn = picture(pairs, names)
+    assert drawn == picture(dict(reversed(pairs.items())), names)
+    assert (drawn.count("<path"), drawn.count("<circle"), drawn.count("<text")) == (4, 4, 4)
+    assert "<b>" not in drawn
+    assert 'aria-label="4 tools, 4 edges"' in drawn
+    widths = {float(one) for one in re.findall(r'stroke-width="([0-9.]+)"', drawn)}
+    assert len(widths) == 3
+    places = re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)"', drawn)
+    assert len(set(places)) == 4
+    assert picture({}, {}) == ""

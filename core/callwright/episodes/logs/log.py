@@ -25,6 +25,7 @@ from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
 from callwright.walk.attempt import Attempt
+from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.replaying import Replay, replay
 from callwright.walk.tasks import Answer, Task
@@ -202,10 +203,11 @@ class Log:
     def episode(self, messages: Any = None, parser: Parser | str = NATIVE_FORM, *, truncated: bool = False) -> Attempt:
         """What the agent did, as an attempt that every reward scores and none executes.
 
-        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, or what the framework of
-        :meth:`tools` returns from a run. Each message of the assistant is a turn; its calls get the outcomes that the
-        log recorded, by their ids, else by name and arguments, and the order in which they ran. Without messages (and
-        for a log without its own) every recorded call is a turn. ``truncated`` says that a limit cut the last message.
+        ``messages`` is the conversation: :class:`callwright.Message`, rows of OpenAI's format, completions of which the
+        sampled text is known, or what the framework of :meth:`tools` returns from a run. Each message of the
+        assistant is a turn; its calls get the outcomes that the log recorded, by their ids, else by name and
+        arguments, and the order in which they ran. Without messages (and for a log without its own) every recorded
+        call is a turn. ``truncated`` says that a limit cut the last message.
 
         A call of which the log knows nothing has the outcome ``unknown``, so that rewards that need it abstain. A call
         that ran although no message asks for it masks the attempt: something else than the model changed the world.
@@ -233,7 +235,7 @@ class Log:
         """
         from callwright.episodes.logs.writing import write_logs
 
-        said = self._said(messages)
+        said = [_message(one) for one in self._said(messages)]
         findings = self._findings
         read = Log.recorded(self.task, self._calls, said, findings=findings, truncated=self.truncated)
         write_logs(path, [read], append=append)
@@ -251,12 +253,12 @@ class Log:
 
         return match(self.task, form, self._said(messages), self._calls, truncated)
 
-    def _said(self, messages: Any) -> list[Message]:
+    def _said(self, messages: Any) -> list[Message | Completion]:
         if messages is None:
             messages = self.messages
         elif self._framework is not None and not _is_wire(messages):
             messages = self._framework.messages(messages)
-        return [Message.from_openai(one) for one in messages]
+        return [one if isinstance(one, Completion) else Message.from_openai(one) for one in messages]
 
     def _form(self, parser: Parser | str) -> Parser:
         if not isinstance(parser, str):
@@ -267,9 +269,17 @@ class Log:
         return made
 
 
+def _message(one: Message | Completion) -> Message:
+    if isinstance(one, Message):
+        return one
+    return one.message if one.message is not None else Message.assistant(one.text)
+
+
 def _is_wire(messages: Any) -> bool:
     """Whether these are messages that need no framework to be read."""
-    return isinstance(messages, list | tuple) and all(isinstance(one, Message | Mapping) for one in messages)
+    return isinstance(messages, list | tuple) and all(
+        isinstance(one, Message | Completion | Mapping) for one in messages
+    )
 
 
 def _task_of(given: Any, scenario: str, seed: int) -> Task:

@@ -33,12 +33,19 @@ class Matched:
 
 
 def match(
-    task: Task, parser: Parser, messages: Sequence[Message], calls: Sequence[Logged], truncated: bool = False
+    task: Task,
+    parser: Parser,
+    messages: Sequence[Message | Completion],
+    calls: Sequence[Logged],
+    truncated: bool = False,
 ) -> Matched:
-    """The turns of the assistant's messages; of no messages, a turn for each recorded call."""
+    """The turns of the assistant's messages; of no messages, a turn for each recorded call.
+
+    A completion stands for a message of which the sampled text is known.
+    """
     if not messages:
         return Matched(tuple(_alone(parser, one) for one in calls))
-    spoken = [message for message in messages if message.role == "assistant"]
+    spoken = [one for one in messages if isinstance(one, Completion) or one.role == "assistant"]
     matching = _Matching(task, parser, calls)
     turns = tuple(
         matching.turn(message, truncated and number == len(spoken) - 1) for number, message in enumerate(spoken)
@@ -68,10 +75,13 @@ class _Matching:
         self._with_ids = {one.call_id for one in calls if one.call_id}
         self.findings: list[str] = []
 
-    def turn(self, message: Message, truncated: bool) -> Turn:
+    def turn(self, said: Message | Completion, truncated: bool) -> Turn:
         """A message of the assistant with what its calls came to."""
-        text = turn_text(message, self._parser, native=True, truncated=truncated)
-        completion = Completion(text, message=message, truncated=truncated)
+        if isinstance(said, Completion):
+            completion, message = said, said.message or Message.assistant(said.text)
+        else:
+            text = turn_text(said, self._parser, native=True, truncated=truncated)
+            completion, message = Completion(text, message=said, truncated=truncated), said
         part = parsed(self._parser, completion, self._task)
         if isinstance(part, ParseFailure):
             self._repaired(message, part)
@@ -83,7 +93,8 @@ class _Matching:
         first = min(ran, key=lambda one: one.number, default=None)
         order = _order(found)
         if order != list(range(len(found))):
-            self.findings.append(f"{_named(part.calls)} ran in the order {_named([part.calls[at] for at in order])}")
+            written = f"{_named(part.calls)} were written in this order, and ran in the order"
+            self.findings.append(f"{written} {', '.join(str(at + 1) for at in order)}")
         return told_turn(
             part,
             [self._outcome(call, one) for call, one in pairs],

@@ -10,7 +10,7 @@ import functools
 import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, overload
 
@@ -103,9 +103,7 @@ class TaskFile(Sequence[Task]):
             self._check(one)
         self._reader = TaskReader(self._environment)
         self._task = functools.lru_cache(_KEPT)(self._read)
-        self.splits: Mapping[str, Sequence[Task]] = {
-            name: Part(self, name, places) for name, places in self._splits.items()
-        }
+        self.splits: Mapping[str, Part] = {name: Part(self, name, places) for name, places in self._splits.items()}
 
     def __reduce__(self) -> Any:
         """As the file, which must be where it is unpickled."""
@@ -212,13 +210,17 @@ class TaskFile(Sequence[Task]):
 
 
 class Part(Sequence[Task]):
-    """The tasks of a split."""
+    """The tasks of a split, or some of them."""
 
-    def __init__(self, file: TaskFile, name: str, places: Sequence[int]) -> None:
-        self.file, self.name, self._places = file, name, places
+    def __init__(self, file: TaskFile, name: str, places: Sequence[int], whole: bool = True) -> None:
+        self.file, self.name, self._places, self._whole = file, name, places, whole
 
     def __reduce__(self) -> Any:
-        return _part, (self.file, self.name)
+        return _part, (self.file, self.name, None if self._whole else list(self._places))
+
+    def only(self, places: Container[int]) -> Part:
+        """Those of the split that stand at some places of the file."""
+        return Part(self.file, self.name, array("q", (one for one in self._places if one in places)), whole=False)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -240,8 +242,8 @@ class Part(Sequence[Task]):
         return self.file[self._places[index]]
 
 
-def _part(file: TaskFile, name: str) -> Sequence[Task]:
-    return file.splits[name]
+def _part(file: TaskFile, name: str, places: Sequence[int] | None = None) -> Sequence[Task]:
+    return file.splits[name] if places is None else Part(file, name, array("q", places), whole=False)
 
 
 # Rows as they stand there ---------------------------------------------------------------------------------------------

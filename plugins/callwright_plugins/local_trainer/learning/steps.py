@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
-Schedule = Literal["constant", "linear", "cosine"]
+from callwright.training.rollouts.learning_rates import Schedule as Schedule
+from callwright.training.rollouts.learning_rates import learning_rate as learning_rate
 
 
 def adamw(model: Any, weight_decay: float, betas: tuple[float, float]) -> torch.optim.AdamW:
     """AdamW over all weights; its learning rate is set anew at every step."""
     return torch.optim.AdamW(model.parameters(), lr=0.0, betas=betas, weight_decay=weight_decay)
-
-
-def learning_rate(step: int, steps: int, peak: float, warm_up: int, schedule: Schedule, floor: float = 0.1) -> float:
-    """The rate of ``step`` (from 0) of ``steps``: rises for ``warm_up`` steps, then stays, or falls to the share
-    ``floor`` of its ``peak``, which it would reach one step after the last."""
-    if step < warm_up:
-        return peak * (step + 1) / warm_up
-    if schedule == "constant":
-        return peak
-    done = (step - warm_up) / max(1, steps - warm_up)
-    left = 1 - done if schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
-    return peak * (floor + (1 - floor) * left)
 
 
 def clipped_step(

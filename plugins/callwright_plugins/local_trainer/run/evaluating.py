@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from callwright.training.evaluation import Verdict, evaluate, summarise
 from callwright.training.reporter import Reporter
+from callwright.training.rollouts.task_stream import per_depth as per_depth
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
-from callwright.walk.tasks import Task, depths_of
+from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options, SupervisedOptions
 from callwright_plugins.local_trainer.sampling.local_model import PolicySampler
@@ -22,19 +23,6 @@ if TYPE_CHECKING:
 def evaluation_tasks(pipeline: Pipeline, options: Options | SupervisedOptions) -> list[Task]:
     """The tasks of an evaluation: ``options.evaluation_tasks`` of each depth."""
     return per_depth(pipeline.tasks(pipeline.evaluation), options.evaluation_tasks)
-
-
-def per_depth(tasks: Sequence[Task], count: int | None) -> list[Task]:
-    """The first ``count`` tasks of each depth, in their order; all of them without a count."""
-    if count is None:
-        return list(tasks)
-    seen: dict[int, int] = {}
-    chosen = []
-    for place, depth in enumerate(depths_of(tasks)):
-        seen[depth] = seen.get(depth, 0) + 1
-        if seen[depth] <= count:
-            chosen.append(tasks[place])
-    return chosen
 
 
 def evaluate_policy(

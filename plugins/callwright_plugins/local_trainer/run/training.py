@@ -20,6 +20,9 @@ from callwright.training.alarms import Watch, alarms_of, mostly_masked, stopped,
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
 from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
+from callwright.training.rollouts.collapse import collapse, undeclared
+from callwright.training.rollouts.description import zero_variance
+from callwright.training.rollouts.task_stream import TaskStream
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
@@ -34,7 +37,6 @@ from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 from callwright_plugins.local_trainer.options import Model, Options, SupervisedOptions
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
-from callwright_plugins.local_trainer.run.alarm import collapse, undeclared
 from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
@@ -45,7 +47,6 @@ from callwright_plugins.local_trainer.sampling.rollouts import (
     rewards_of,
     rollout_rows,
 )
-from callwright_plugins.local_trainer.sampling.task_stream import TaskStream
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -201,7 +202,7 @@ class Training:
                     "step": step + 1,
                     **told,
                     "groups": len(groups),
-                    "zero_variance": zero_variance(seen),
+                    "zero_variance": zero_variance([[one.reward.total for one in group.rollouts] for group in seen]),
                     "resampling_rounds": rounds,
                     **({"usage": usage} if (usage := meter.take()) else {}),
                     **row,
@@ -433,13 +434,3 @@ def frozen_copy(policy: Policy, path: Path) -> Policy:
     checkpoints.load_weights(model, path)
     model.requires_grad_(False)
     return evolve(policy, model=model)
-
-
-def zero_variance(groups: list[Group]) -> float | None:
-    """The share of groups whose valid rewards are all equal (to 1e-6); ``None`` if none has a valid sample."""
-    spreads = []
-    for group in groups:
-        totals = [rollout.reward.total for rollout in group.rollouts if rollout.reward.total is not None]
-        if totals:
-            spreads.append(max(totals) - min(totals) <= 1e-6)
-    return sum(spreads) / len(spreads) if spreads else None

@@ -11,7 +11,7 @@ import torch
 from callwright.capability import has
 from callwright.episodes.driving import drive
 from callwright.episodes.sampling import Start, draw_seed
-from callwright.episodes.token_episode import TokenEpisode
+from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import UsageError
 from callwright.plugins import Registry
 from callwright.walk.completion import Completion
@@ -145,6 +145,17 @@ class LocalModelSampler:
         """``[B][n]`` completions; ``temperature`` 0 is greedy decoding."""
         with steady(self._threads, seed):
             return self._loaded().sample(requests, n=n, seed=seed, temperature=temperature)
+
+    def batch_engine(self, temperature: float) -> tuple[Codec, Callable[[Sequence[Any]], Sequence[EngineOutput]]]:
+        """The model as what a gateway asks; each context is continued from the seed of its own conditions."""
+        policy = self._loaded().policy
+        engine = Engine(policy, temperature, None, self._rows, self._max_new_tokens)
+
+        def continued(asked: Sequence[Any]) -> Sequence[EngineOutput]:
+            with steady(self._threads, 0):
+                return engine(asked)
+
+        return policy.codec(), continued
 
     def converse(
         self,

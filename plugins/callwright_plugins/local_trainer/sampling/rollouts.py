@@ -10,11 +10,11 @@ from attrs import frozen
 
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.training.evaluation import Verdict
+from callwright.training.rollouts.description import described, observe
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
 from callwright.walk.trace import observations
-from callwright.walk.undeclared import ToolCalls
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.randomness import python_generator
@@ -62,54 +62,13 @@ def rewards_of(groups: Sequence[Group], *, with_environment: bool = False) -> tu
 
 def describe(groups: Sequence[Group]) -> dict[str, Any]:
     """The part of a metrics row that is about the rollouts. Masked ones are counted and left out of every mean."""
-    everything = [(group, rollout) for group in groups for rollout in group.rollouts]
-    known = [(group, rollout) for group, rollout in everything if rollout.reward.total is not None]
-    totals = [rollout.reward.total or 0.0 for _, rollout in known]
-    mean = _mean(totals)
-    scores: dict[str, list[float]] = {}
-    for _, rollout in known:
-        for name, weighted in rollout.reward.scores.items():
-            scores.setdefault(name, []).append(weighted.score.value)
-    cut = sum(rollout.reward.masked_cut for _, rollout in everything)
-    several = [(group, rollout) for group, rollout in known if group.task.depth > 1]
-    calls = ToolCalls()
-    for _, rollout in everything:
-        calls.add(rollout.attempt)
-    return {
-        "reward": mean,
-        "reward_std": _mean([(total - mean) ** 2 for total in totals]) ** 0.5 if mean is not None else None,
-        # A rollout without an entry, as most have none for being cut off, lost nothing there.
-        "scores": {name: sum(values) / len(known) for name, values in scores.items()},
-        **_shares(known),
-        "multi_call": _shares(several),
-        "length": _mean([rollout.sampled.length for _, rollout in everything]),
-        "thought_words": _mean([words for _, one in known if (words := one.verdict.thought_words) is not None]),
-        "truncated": _mean([float(rollout.sampled.truncated) for _, rollout in everything]),
-        "tokens": sum(rollout.sampled.length for _, rollout in everything),
-        "rollouts": len(everything),
-        "masked": len(everything) - len(known),
-        **({"masked_cut": cut} if cut else {}),
-        **({"undeclared": calls.to_json()} if calls.undeclared else {}),
-    }
-
-
-def _shares(rollouts: Sequence[tuple[Group, ScoredSample]]) -> dict[str, float | None]:
-    programs = [rollout.attempt.program for _, rollout in rollouts]
-    return {
-        "parsed": _mean([float(program is not None) for program in programs]),
-        "executed": _mean([float(_executed(rollout.attempt)) for _, rollout in rollouts]),
-        "answered": _mean([float(rollout.verdict.answer) for _, rollout in rollouts]),
-        "calls": _mean([float(len(program.calls)) for program in programs if program is not None]),
-        "calls_due": _mean([float(group.task.depth) for group, _ in rollouts]),
-    }
-
-
-def _executed(attempt: Attempt) -> bool:
-    return attempt.trace is not None and attempt.trace.executed
-
-
-def _mean(values: Sequence[float]) -> Any:
-    return sum(values) / len(values) if values else None
+    return described(
+        [
+            observe(one.attempt, one.reward, one.verdict, length=one.sampled.length, truncated=one.sampled.truncated)
+            for group in groups
+            for one in group.rollouts
+        ]
+    )
 
 
 def rollout_rows(

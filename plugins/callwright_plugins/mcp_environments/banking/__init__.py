@@ -16,38 +16,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.banking.card import BANK
-    from callwright_plugins.mcp_environments.banking.events import EVENTS
-    from callwright_plugins.mcp_environments.banking.knowledge import known
-    from callwright_plugins.mcp_environments.banking.people import named
-    from callwright_plugins.mcp_environments.banking.policy import POLICY
-    from callwright_plugins.mcp_environments.banking.rows import ROWS
-    from callwright_plugins.mcp_environments.banking.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.banking.tools import TOOLS
-
-    return StatefulEnvironment(
-        "banking",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        knowledge=known,
-        people=named,
-        bank=BANK,
-        events=EVENTS,
-    )
+environment = factory(__name__, "bank", "events")

@@ -13,36 +13,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.budget.events import EVENTS
-    from callwright_plugins.mcp_environments.budget.knowledge import known
-    from callwright_plugins.mcp_environments.budget.people import named
-    from callwright_plugins.mcp_environments.budget.policy import POLICY
-    from callwright_plugins.mcp_environments.budget.rows import ROWS
-    from callwright_plugins.mcp_environments.budget.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.budget.tools import TOOLS
-
-    return StatefulEnvironment(
-        "budget",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        knowledge=known,
-        people=named,
-        events=EVENTS,
-    )
+environment = factory(__name__, "events")

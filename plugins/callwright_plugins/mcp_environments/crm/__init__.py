@@ -17,35 +17,6 @@ The rules of this world:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.crm.knowledge import known
-    from callwright_plugins.mcp_environments.crm.people import named
-    from callwright_plugins.mcp_environments.crm.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.crm.rows import ROWS
-    from callwright_plugins.mcp_environments.crm.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.crm.tools import TOOLS
-
-    return StatefulEnvironment(
-        "crm",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-    )
+environment = factory(__name__, "person")

@@ -17,35 +17,6 @@ The rules of this world:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.email.knowledge import known
-    from callwright_plugins.mcp_environments.email.people import named
-    from callwright_plugins.mcp_environments.email.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.email.rows import ROWS
-    from callwright_plugins.mcp_environments.email.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.email.tools import TOOLS
-
-    return StatefulEnvironment(
-        "email",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-    )
+environment = factory(__name__, "person")

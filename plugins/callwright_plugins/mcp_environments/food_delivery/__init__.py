@@ -17,39 +17,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.food_delivery.charges import CHARGES
-    from callwright_plugins.mcp_environments.food_delivery.events import EVENTS
-    from callwright_plugins.mcp_environments.food_delivery.knowledge import known
-    from callwright_plugins.mcp_environments.food_delivery.people import named
-    from callwright_plugins.mcp_environments.food_delivery.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.food_delivery.rows import ROWS
-    from callwright_plugins.mcp_environments.food_delivery.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.food_delivery.tools import TOOLS
-
-    return StatefulEnvironment(
-        "food_delivery",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-        charges=CHARGES,
-        events=EVENTS,
-    )
+environment = factory(__name__, "person", "charges", "events")

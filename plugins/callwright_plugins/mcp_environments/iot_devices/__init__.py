@@ -16,37 +16,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.iot_devices.events import EVENTS
-    from callwright_plugins.mcp_environments.iot_devices.knowledge import known
-    from callwright_plugins.mcp_environments.iot_devices.people import named
-    from callwright_plugins.mcp_environments.iot_devices.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.iot_devices.rows import ROWS
-    from callwright_plugins.mcp_environments.iot_devices.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.iot_devices.tools import TOOLS
-
-    return StatefulEnvironment(
-        "iot_devices",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-        events=EVENTS,
-    )
+environment = factory(__name__, "person", "events")

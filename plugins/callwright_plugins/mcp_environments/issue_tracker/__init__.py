@@ -15,35 +15,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.issue_tracker.knowledge import known
-    from callwright_plugins.mcp_environments.issue_tracker.people import named
-    from callwright_plugins.mcp_environments.issue_tracker.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.issue_tracker.rows import ROWS
-    from callwright_plugins.mcp_environments.issue_tracker.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.issue_tracker.tools import TOOLS
-
-    return StatefulEnvironment(
-        "issue_tracker",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-    )
+environment = factory(__name__, "person")

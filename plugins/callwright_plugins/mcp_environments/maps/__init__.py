@@ -13,34 +13,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.maps.knowledge import known
-    from callwright_plugins.mcp_environments.maps.people import named
-    from callwright_plugins.mcp_environments.maps.policy import POLICY
-    from callwright_plugins.mcp_environments.maps.rows import ROWS
-    from callwright_plugins.mcp_environments.maps.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.maps.tools import TOOLS
-
-    return StatefulEnvironment(
-        "maps",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        knowledge=known,
-        people=named,
-    )
+environment = factory(__name__)

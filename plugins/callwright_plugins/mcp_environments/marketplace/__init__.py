@@ -15,39 +15,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.marketplace.charges import CHARGES
-    from callwright_plugins.mcp_environments.marketplace.events import EVENTS
-    from callwright_plugins.mcp_environments.marketplace.knowledge import known
-    from callwright_plugins.mcp_environments.marketplace.people import named
-    from callwright_plugins.mcp_environments.marketplace.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.marketplace.rows import ROWS
-    from callwright_plugins.mcp_environments.marketplace.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.marketplace.tools import TOOLS
-
-    return StatefulEnvironment(
-        "marketplace",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-        charges=CHARGES,
-        events=EVENTS,
-    )
+environment = factory(__name__, "person", "charges", "events")

@@ -15,38 +15,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.payments.charges import CHARGES
-    from callwright_plugins.mcp_environments.payments.events import EVENTS
-    from callwright_plugins.mcp_environments.payments.knowledge import known
-    from callwright_plugins.mcp_environments.payments.people import named
-    from callwright_plugins.mcp_environments.payments.policy import POLICY
-    from callwright_plugins.mcp_environments.payments.rows import ROWS
-    from callwright_plugins.mcp_environments.payments.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.payments.tools import TOOLS
-
-    return StatefulEnvironment(
-        "payments",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        knowledge=known,
-        people=named,
-        charges=CHARGES,
-        events=EVENTS,
-    )
+environment = factory(__name__, "charges", "events")

@@ -17,39 +17,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from callwright_plugins.mcp_environments.factory import factory
 
-if TYPE_CHECKING:
-    from callwright.environments.stateful import StatefulEnvironment, Toolsets
-
-
-def environment(
-    *,
-    toolsets: Toolsets = (),
-    scale: float = 1.0,
-) -> StatefulEnvironment:
-    """The environment; ``toolsets`` and ``scale`` as in :class:`callwright.StatefulEnvironment`."""
-    from callwright.environments.stateful import StatefulEnvironment
-    from callwright_plugins.mcp_environments.shopping.charges import CHARGES
-    from callwright_plugins.mcp_environments.shopping.events import EVENTS
-    from callwright_plugins.mcp_environments.shopping.knowledge import known
-    from callwright_plugins.mcp_environments.shopping.people import named
-    from callwright_plugins.mcp_environments.shopping.policy import POLICY, signed_in
-    from callwright_plugins.mcp_environments.shopping.rows import ROWS
-    from callwright_plugins.mcp_environments.shopping.scenarios import SCENARIOS
-    from callwright_plugins.mcp_environments.shopping.tools import TOOLS
-
-    return StatefulEnvironment(
-        "shopping",
-        rows=ROWS,
-        tools=TOOLS,
-        scenarios=SCENARIOS,
-        toolsets=toolsets,
-        scale=scale,
-        policy=POLICY,
-        person=signed_in,
-        knowledge=known,
-        people=named,
-        charges=CHARGES,
-        events=EVENTS,
-    )
+environment = factory(__name__, "person", "charges", "events")

@@ -93,7 +93,7 @@ class Offering:
         if about and self.rng.random() < self.knobs.confusable:
             wanted = [own[tool] for tool in dict.fromkeys(about)]
             found.sort(
-                key=lambda one: -max(_alike(spec, self.others[one.environment].tools[one.tool]) for spec in wanted)
+                key=lambda one: -max(alike(spec, self.others[one.environment].tools[one.tool]) for spec in wanted)
             )
         return tuple(found[:count])
 
@@ -142,7 +142,7 @@ def _closed_inside(schema: Mapping[str, Any]) -> bool:
     return any(isinstance(one, Mapping) and "enum" in one for one in inner)
 
 
-def _alike(one: ToolSpec, other: ToolSpec) -> float:
+def alike(one: ToolSpec, other: ToolSpec) -> float:
     """How easily two tools are taken for one another, by the words of their names and parameters: 0 to 1."""
     mine, theirs = set(words_of(one.name)), set(words_of(other.name))
     names = len(mine & theirs) / max(1, len(mine | theirs))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from callwright.language.program import Call, revive
+from callwright.measuring.difficulty import solved_share
 from callwright_plugins.synthesis.duplicates.elements import elements, shingles
 from callwright_plugins.synthesis.duplicates.jaccard import jaccard
 
@@ -125,10 +126,9 @@ def _count(found: Measured, task: Shown) -> None:
             text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
             found.values.setdefault((tool, key), Counter())[text] += 1
     found.codes.update(_failures(task))
-    difficulty = task.facts.get("difficulty")
-    rate = difficulty.get("pass@1") if isinstance(difficulty, Mapping) else None
-    if isinstance(rate, int | float) and not isinstance(rate, bool):
-        found.passed[task.id] = float(rate)
+    rate = solved_share(task.facts)
+    if rate is not None:
+        found.passed[task.id] = rate
 
 
 def _linked(task: Shown) -> Iterable[tuple[str, str]]:

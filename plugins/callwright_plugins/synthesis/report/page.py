@@ -14,6 +14,7 @@ from callwright.commands.safe_text import visible
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.synthesis.report.folders import Rejection, read_manifest, rejections, task_file
 from callwright_plugins.synthesis.report.measuring import Measured, Pair, Shown, measure
+from callwright_plugins.synthesis.report.picture import picture
 from callwright_plugins.synthesis.report.replaying import call_text
 
 REPORT: Final = "report.html"
@@ -176,8 +177,21 @@ def _pairs(found: Measured) -> str:
     if not drawn:
         return ""
     more = f"<p class='none'>and {len(drawn) - _MOST:,} more</p>" if len(drawn) > _MOST else ""
-    lead = f"{len(drawn):,} pairs of tools of which a task uses one for the other."
-    return _section("Edges", lead, _lines(drawn[:_MOST], drawn[0][1]) + more)
+    lead = f"{len(drawn):,} pairs of tools of which a task uses one for the other. Thicker: in more tasks."
+    return _section("Edges", lead, _graphs(found) + _lines(drawn[:_MOST], drawn[0][1]) + more)
+
+
+def _graphs(found: Measured) -> str:
+    """A picture for each environment; the one with the most edges is shown, the others are folded."""
+    ranked = sorted(found.pairs.items(), key=lambda one: (-len(one[1]), one[0]))
+    drawn = []
+    for place, (environment, pairs) in enumerate(ranked):
+        names = {tool: _safe(_cut(tool, 30)) for pair in pairs for tool in pair}
+        drawing = picture(pairs, names)
+        if drawing:
+            told = f"<summary><b>{_safe(environment)}</b>: {len(names)} tools, {len(pairs):,} edges</summary>"
+            drawn.append(f"<details{' open' if not place else ''}>{told}{drawing}</details>")
+    return "".join(drawn) + "<br>" if drawn else ""
 
 
 def _failures(found: Measured) -> str:
@@ -249,8 +263,8 @@ def _diversity(found: Measured) -> str:
 def _difficulty(found: Measured) -> str:
     if not found.passed:
         body = (
-            '<p class="none">Nobody has measured it yet. <code>callwright evaluate --samples 8</code> gives each task '
-            "the share of attempts that earn full reward.</p>"
+            '<p class="none">Nobody has measured it yet. <code>callwright synthesize difficulty</code> gives each task '
+            "the share of attempts that solve it.</p>"
         )
         return _section("Difficulty", "How often a policy solves a task.", body)
     bins: Counter[int] = Counter(min(9, int(10 * rate)) for rate in found.passed.values())

@@ -10,6 +10,7 @@ import pytest
 
 from callwright.errors import RecipeError, UsageError
 from callwright.pipeline import Pipeline, create_trainer
+from callwright.training.rollouts.task_stream import TaskStream
 from callwright.training.run_folder import Run
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Progress
@@ -17,7 +18,6 @@ from callwright.walk.reward import RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright_plugins import toolrl_rewards
 from callwright_plugins.local_trainer.options import Options
-from callwright_plugins.local_trainer.sampling.task_stream import TaskStream
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
 Pipelines = Callable[..., Pipeline]

@@ -18,10 +18,10 @@ from callwright.errors import RecipeError, UnknownName, UsageError
 from callwright.hookspecs import hookimpl
 from callwright.pipeline import Pipeline, create_trainer
 from callwright.plugins import Registry
+from callwright.training.rollouts.task_stream import TaskStream
 from callwright.training.run_folder import Run
 from callwright.walk.reward import RewardComponent
 from callwright.walk.tasks import Task
-from callwright_plugins.local_trainer.sampling.task_stream import TaskStream
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 from callwright_plugins.policy_gradient.dapo import DAPO
 

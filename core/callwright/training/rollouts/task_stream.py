@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callwright.errors import UsageError
+from callwright.training.rollouts.draws import python_generator
 from callwright.walk.tasks import Task, depths_of
-from callwright_plugins.local_trainer.randomness import python_generator
 
 
 class TaskStream:
@@ -61,3 +61,16 @@ class TaskStream:
         order = list(depths)
         python_generator(self._seed, "depths", *stage, cycle).shuffle(order)
         return order[place]
+
+
+def per_depth(tasks: Sequence[Task], count: int | None) -> list[Task]:
+    """The first ``count`` tasks of each depth, in their order; all of them without a count."""
+    if count is None:
+        return list(tasks)
+    seen: dict[int, int] = {}
+    chosen = []
+    for place, depth in enumerate(depths_of(tasks)):
+        seen[depth] = seen.get(depth, 0) + 1
+        if seen[depth] <= count:
+            chosen.append(tasks[place])
+    return chosen

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callwright_plugins.local_trainer.run.alarm import collapse
+from callwright.training.rollouts.collapse import collapse
 
 
 def series(**ranges: tuple[float, float]) -> list[dict[str, Any]]:

@@ -1,0 +1,1 @@
+"""The gateway: agents that nobody changed ask it for completions, and what they were given is recorded id for id."""

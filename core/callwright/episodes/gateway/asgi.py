@@ -1,0 +1,174 @@
+"""The gateway over HTTP, as a plain ASGI application.
+
+    POST /s/SESSION/v1/chat/completions              answers, whole or streamed
+    POST /s/SESSION/a/ROLE/v1/chat/completions       the same for one of several agents
+    GET  /s/SESSION/v1/models
+    GET  /s/SESSION/tools, POST /s/SESSION/tools/NAME     the tools of the session's world
+
+Headers are never kept or logged: they hold keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from callwright.environments.telling import tell
+from callwright.episodes.gateway.branches import GatewayTurn
+from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, read_request
+from callwright.episodes.gateway.session import GatewaySession
+
+if TYPE_CHECKING:
+    from callwright.episodes.gateway.gateway import Gateway
+
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+
+_PATH: Final = re.compile(r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/models|tools(?:/([\w.-]+))?)")
+#: Bytes of a request, beyond which it is refused.
+_LARGEST: Final = 64 * 1024 * 1024
+#: Seconds after which a client that waits for a streamed answer is told that it is under way.
+_HEARTBEAT: Final = 10.0
+
+
+def application(gateway: Gateway) -> Callable[[Mapping[str, Any], Receive, Send], Awaitable[None]]:
+    """The ASGI application of a gateway."""
+
+    async def app(scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            await _answered(gateway, scope, receive, send)
+        except Refusal as refused:
+            await _json(send, refused.status, refused.to_json())
+
+    return app
+
+
+async def _answered(gateway: Gateway, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    path = str(scope["path"])[len(str(scope.get("root_path") or "")) :]
+    match = _PATH.fullmatch(path)
+    if match is None:
+        raise Refusal(404, "there is nothing at this path; ask /s/SESSION/v1/chat/completions", code="no_such_path")
+    name, role, what, tool = match.groups()
+    session = gateway.session(name)
+    if session is None:
+        if gateway.is_gone(name):
+            raise Refusal(410, f"the session {name!r} is finished", code="session_finished")
+        raise Refusal(404, f"there is no session named {name!r}", code="no_such_session")
+    method = scope["method"]
+    if what == "v1/models" and method == "GET":
+        listed = [{"id": gateway.model, "object": "model", "created": 0, "owned_by": "callwright"}]
+        await _json(send, 200, {"object": "list", "data": listed})
+    elif what == "v1/chat/completions" and method == "POST":
+        await _complete(session, read_request(await _body(receive)), role or "", receive, send)
+    elif tool is None and what == "tools" and method == "GET":
+        await _json(send, 200, {"tools": [spec.to_openai() for spec in session.task.offered.values()]})
+    elif tool is not None and method == "POST":
+        await _json(send, 200, await _called(session, tool, await _body(receive), scope))
+    else:
+        raise Refusal(405, f"{method} is not for {path}", code="method")
+
+
+async def _called(session: GatewaySession, tool: str, arguments: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """A call of a tool. The id of the call, where the agent knows it, comes as the header ``x-call-id``."""
+    if not isinstance(arguments, Mapping):
+        raise Refusal(400, "the body must be a JSON object: the arguments of the call")
+    headers = dict(scope.get("headers") or ())
+    outcome = await session.log.acall(tool, arguments, call_id=headers.get(b"x-call-id", b"").decode("latin-1"))
+    return {"content": tell(outcome), "is_error": outcome.failed or outcome.kind == "infrastructure_error"}
+
+
+# Completions ----------------------------------------------------------------------------------------------------------
+
+
+async def _complete(session: GatewaySession, request: ChatRequest, role: str, receive: Receive, send: Send) -> None:
+    answering = asyncio.ensure_future(session.answer(request, role))
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        if request.stream:
+            turn, whole = await _stream(request, answering, gone, send)
+        else:
+            either: set[asyncio.Future[Any]] = {answering, gone}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            turn, whole = await answering, not gone.done()
+            if whole:
+                await _json(send, 200, turn.answer.to_json(logprobs=request.logprobs))
+        if turn is not None and whole and not gone.done():
+            turn.delivered = True
+    finally:
+        gone.cancel()
+
+
+async def _stream(
+    request: ChatRequest, answering: asyncio.Future[GatewayTurn], gone: asyncio.Future[None], send: Send
+) -> tuple[GatewayTurn | None, bool]:
+    """Send an answer in pieces; heartbeats until there is one. Returns whether the client took all of it."""
+    begun = False
+    while not answering.done():
+        either: set[asyncio.Future[Any]] = {answering, gone}
+        await asyncio.wait(either, timeout=_HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
+        if gone.done():
+            return await answering, False
+        if not answering.done():
+            await _begin(send, begun)
+            begun = True
+            await send({"type": "http.response.body", "body": b": under way\n\n", "more_body": True})
+    try:
+        turn = answering.result()
+    except Refusal as refused:
+        if not begun:
+            raise
+        await send({"type": "http.response.body", "body": _event(refused.to_json()), "more_body": False})
+        return None, False
+    await _begin(send, begun)
+    for chunk in turn.answer.chunks(include_usage=request.include_usage):
+        if gone.done():
+            return turn, False
+        await send({"type": "http.response.body", "body": _event(chunk), "more_body": True})
+        await asyncio.sleep(0)  # so that a client that has gone is heard of
+    await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": False})
+    return turn, True
+
+
+async def _begin(send: Send, begun: bool) -> None:
+    if not begun:
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+def _event(value: Any) -> bytes:
+    return b"data: " + json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n\n"
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(receive: Receive) -> Any:
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal(400, "the client went away", code="disconnected")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > _LARGEST:
+            raise Refusal(413, f"the request is larger than {_LARGEST:,} bytes", code="too_large")
+        if not message.get("more_body"):
+            break
+    try:
+        return json.loads(b"".join(parts) or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, f"the body is not JSON: {error}") from error
+
+
+async def _json(send: Send, status: int, value: Any) -> None:
+    body = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

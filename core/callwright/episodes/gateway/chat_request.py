@@ -1,0 +1,131 @@
+"""Requests for chat completions: what is read, what is refused, and what is set by the gateway and not by the client.
+
+An option that changes the distribution that answers are drawn from makes their log-probabilities untrue. Such a one is
+refused in words, but for the temperature, which nearly every agent sets: the gateway's own is used, and that is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from callwright.errors import DataError
+from callwright.language.messages import Message
+from callwright.tools.spec import ToolSpec
+
+#: Options without which nothing else would be sampled, each with the value that says so.
+_NEUTRAL: Final[Mapping[str, tuple[Any, ...]]] = {
+    "n": (1,),
+    "top_p": (1, 1.0),
+    "frequency_penalty": (0, 0.0),
+    "presence_penalty": (0, 0.0),
+    "logit_bias": ({},),
+    "response_format": ({"type": "text"},),
+    "tool_choice": ("auto",),
+    "top_k": (-1, 0),
+    "min_p": (0, 0.0),
+    "repetition_penalty": (1, 1.0),
+    "functions": ([],),
+    "prediction": (),
+    "modalities": (["text"],),
+    "audio": (),
+}
+#: Options that change nothing of what is sampled.
+_HARMLESS: Final = frozenset(
+    "messages model tools stream stream_options temperature max_tokens max_completion_tokens stop user metadata seed "
+    "store parallel_tool_calls logprobs top_logprobs service_tier reasoning_effort verbosity prompt_cache_key "
+    "safety_identifier extra_body".split()
+)
+
+
+class Refusal(Exception):
+    """A request that is not answered: the HTTP status, and why in words."""
+
+    def __init__(self, status: int, message: str, *, code: str = "invalid_request") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+    def to_json(self) -> dict[str, Any]:
+        """The body, as OpenAI's servers write errors."""
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
+
+
+@frozen
+class ChatRequest:
+    """A request as it is read. ``max_tokens`` and ``stop`` bound the answer; ``tools_key`` tells lists apart."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = field(repr=False)
+    tools_key: str = field(repr=False)
+    model: str = ""
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    temperature: float | None = None
+    logprobs: bool = False
+    body: Mapping[str, Any] = field(repr=False, factory=dict)
+
+
+def read_request(body: Any) -> ChatRequest:
+    """Read the JSON of a request. Raises :class:`Refusal` with status 400 and the reason."""
+    if not isinstance(body, Mapping):
+        raise Refusal(400, "the body is not a JSON object")
+    _check_options(body)
+    listed = body.get("messages")
+    if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+        raise Refusal(400, "'messages' must be a list of messages, and hold one at least")
+    try:
+        messages = tuple(Message.from_openai(one) for one in listed)
+        tools = tuple(ToolSpec.from_openai(one) for one in body.get("tools") or ())
+    except DataError as error:
+        raise Refusal(400, str(error)) from error
+    if messages[-1].role == "assistant":
+        raise Refusal(
+            400,
+            "the last message is the assistant's: a prefilled answer is not what the model would write, so it cannot "
+            "be trained on",
+            code="prefill",
+        )
+    options = body.get("stream_options") or {}
+    stop = body.get("stop") or ()
+    return ChatRequest(
+        messages,
+        tools,
+        json.dumps(body.get("tools") or [], sort_keys=True),
+        str(body.get("model") or ""),
+        bool(body.get("stream")),
+        bool(isinstance(options, Mapping) and options.get("include_usage")),
+        _most(body),
+        (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
+        body.get("temperature"),
+        bool(body.get("logprobs")),
+        body,
+    )
+
+
+def _check_options(body: Mapping[str, Any]) -> None:
+    for name, value in body.items():
+        if name in _HARMLESS or value is None:
+            continue
+        if name not in _NEUTRAL:
+            raise Refusal(400, f"the option {name!r} is not known to this gateway; leave it out", code="unknown_option")
+        if value not in _NEUTRAL[name]:
+            raise Refusal(
+                400,
+                f"the option {name!r} = {value!r:.60} changes what is sampled, so that recorded log-probabilities "
+                "would be untrue; leave it out",
+                code="changes_sampling",
+            )
+
+
+def _most(body: Mapping[str, Any]) -> int | None:
+    stated = [body[key] for key in ("max_tokens", "max_completion_tokens") if body.get(key) is not None]
+    for value in stated:
+        if type(value) is not int or value < 1:
+            raise Refusal(400, f"'max_tokens' is {value!r:.40}, expected a whole number of 1 or more")
+    return min(stated, default=None)

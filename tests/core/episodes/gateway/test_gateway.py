@@ -1,0 +1,378 @@
+"""The gateway: what an agent was given is recorded id for id, whatever its client does with the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_engine import SCRIPT, TASK, TOOLS, ScriptedEngine, agent, ask, block, codec
+
+import callwright as cw
+from callwright.episodes import EngineOutput, Gateway, TokenEpisode
+from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
+from callwright.walk.limits import TurnLimits
+
+openai = pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwright[openai]'")
+pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'callwright[gateway]'")
+
+Use = Callable[[GatewaySession, Any], Awaitable[Any]]
+
+
+def client_of(url: str, **options: Any) -> Any:
+    return openai.AsyncOpenAI(base_url=url, api_key="sk-secret-of-the-agent", max_retries=0, **options)
+
+
+def run(engine: Any, use: Use, **options: Any) -> GatewayTrajectory:
+    """What a session came to in which ``use`` was the agent."""
+
+    async def work() -> GatewayTrajectory:
+        async with Gateway(engine, **options).serve() as gateway:
+            session = gateway.open(TASK, seed=3)
+            async with client_of(session.url) as client:
+                await use(session, client)
+                return await session.finish()
+
+    return asyncio.run(asyncio.wait_for(work(), 30))
+
+
+def directly(script: list[str] = SCRIPT) -> TokenEpisode:
+    """The same answers in an episode that is driven here, with the prompt that an agent's messages make."""
+    form = cw.parser("hermes")
+    conditions = cw.Conditions(limits=TurnLimits(assistant_turns=10))
+    episode = TokenEpisode(TASK, form, codec(), [cw.Message.user(TASK.query)], conditions)
+    for text in script:
+        ids = (*codec().tokenizer.encode(text), 257)
+        episode.accept(EngineOutput(ids, (-0.5,) * len(ids)))
+    return episode
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_ids_are_those_that_were_sampled(stream: bool) -> None:
+    """Completions, masks and log-probabilities equal those of the same episode driven directly."""
+    made = run(ScriptedEngine(SCRIPT), lambda session, client: agent(session, client, stream=stream))
+    (branch,) = made.branches
+    there = directly()
+    assert sum(branch.mask) == sum(there.mask) == made.sampled
+    assert branch.prompt_ids == there.prompt_ids
+    sampled = [one for one, mask in zip(branch.response_ids, branch.mask, strict=True) if mask]
+    assert sampled == [one for one, mask in zip(there.response_ids, there.mask, strict=True) if mask]
+    assert len(branch.logprobs) == len(branch.response_ids)
+    assert made.without_loss == 0
+    assert [turn.completion.text for turn in made.attempt.turns] == SCRIPT
+    kinds = [[record.outcome.kind for record in turn.trace.records] for turn in made.attempt.turns if turn.trace]
+    assert kinds == [["ok", "ok"], ["execution_error"], ["ok"], []]
+    assert cw.reward("tier").score_attempt(made.attempt).total is not None
+
+
+def test_the_sampled_text_of_arguments_reaches_the_client() -> None:
+    seen: list[str] = []
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, [{"role": "user", "content": "hi"}])
+        seen.extend(call["function"]["arguments"] for call in said["tool_calls"])
+        assert said["reasoning_content"] == "Both."
+
+    run(ScriptedEngine(SCRIPT), use)
+    assert seen == ['{"text":  "a"}', '{"text":  "b"}']
+
+
+def test_clients_that_rewrite_their_echoes_change_nothing() -> None:
+    """One drops thoughts, one writes arguments compactly, one puts broken text in their place: the ids are the same."""
+
+    def compact(message: Any) -> Any:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]), separators=(",", ":"))
+        return message
+
+    def replaced(message: Any) -> Any:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = '{"INVALID_JSON": true}'
+        return message
+
+    def without_thought(message: Any) -> Any:
+        return {key: value for key, value in message.items() if key != "reasoning_content"}
+
+    plain = run(ScriptedEngine(SCRIPT), agent)
+    for drop, finding in (
+        (compact, "rewrites the arguments"),
+        (without_thought, "drops the model's thoughts"),
+        (replaced, "changed the arguments of call_"),
+    ):
+
+        async def use(session: GatewaySession, client: Any, drop: Any = drop) -> None:
+            await agent(session, client, drop=lambda message: drop(json.loads(json.dumps(message))))
+
+        made = run(ScriptedEngine(SCRIPT), use)
+        assert made.branches == plain.branches
+        assert any(finding in one for one in made.findings), made.findings
+
+
+# Traps ----------------------------------------------------------------------------------------------------------------
+
+HI = [{"role": "user", "content": "hi"}]
+
+
+def test_a_request_that_is_repeated_gets_the_same_answer_once() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        first, second = await asyncio.gather(ask(client, HI), ask(client, HI))
+        third = await ask(client, HI)
+        assert first == second == third
+
+    engine = ScriptedEngine(SCRIPT, wait=0.05)
+    made = run(engine, use)
+    assert len(engine.asked) == 1
+    assert made.sampled == len(SCRIPT[0]) + 1
+    assert any("repeats an earlier one" in one for one in made.findings)
+
+
+def test_an_answer_that_was_read_is_sampled_anew_if_it_is_asked_for_again() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, HI)
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in said["tool_calls"]]
+        await ask(client, [*HI, said, *results])
+        await ask(client, HI)
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert [branch.turns for branch in made.branches] == [(0, 1), (2,)]
+
+
+def test_results_may_come_in_any_order_and_in_two_requests() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, HI)
+        one, two = ({"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in said["tool_calls"])
+        await ask(client, [*HI, said, two])
+        await ask(client, [*HI, said, two, one])
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert made.without_loss == 0
+    assert [branch.parent for branch in made.branches] == [None, 0]
+
+
+def test_compaction_is_a_branch_of_its_own() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, HI)
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in said["tool_calls"]]
+        await ask(client, [*HI, said, *results])
+        await ask(client, [{"role": "user", "content": "Earlier: a and b were entered. Go on."}])
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert [branch.turns for branch in made.branches] == [(0, 1), (2,)]
+    assert any("the history was rewritten" in one for one in made.findings)
+    assert made.without_loss == 0
+
+
+def test_a_clock_in_the_system_prompt_is_found() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        messages: list[Any] = [{"role": "system", "content": "It is 10:00:01 now."}, *HI]
+        said = await ask(client, messages)
+        messages[0] = {"role": "system", "content": "It is 10:00:07 now."}
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in said["tool_calls"]]
+        await ask(client, [*messages, said, *results])
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert len(made.branches) == 2
+    (finding,) = [one for one in made.findings if "the system prompt changes" in one]
+    assert "10:00:01" in finding
+    assert "10:00:07" in finding
+
+
+def test_another_list_of_tools_is_a_branch_and_a_finding() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, HI)
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in said["tool_calls"]]
+        other = [{"type": "function", "function": {**TOOLS[0]["function"], "name": "enter_more"}}]
+        await ask(client, [*HI, said, *results], tools=[*TOOLS, *other])
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert [branch.parent for branch in made.branches] == [None, None]
+    assert any("the list of tools is another one" in one for one in made.findings)
+
+
+def test_agents_have_roles_by_their_url() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        async with client_of(session.url_for("researcher")) as other:
+            await asyncio.gather(ask(client, HI), ask(other, HI))
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert sorted(branch.role for branch in made.branches) == ["", "researcher"]
+
+
+def test_a_client_that_goes_away_in_the_middle_has_not_read_the_answer() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        host, port = session.url.removeprefix("http://").split("/")[0].split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        body = json.dumps({"model": "m", "messages": HI, "tools": TOOLS, "stream": True}).encode()
+        path = f"/s/{session.name}/v1/chat/completions"
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.close()
+        await asyncio.sleep(0.3)
+
+    made = run(ScriptedEngine(SCRIPT, wait=0.2), use)
+    assert made.sampled == made.without_loss > 0
+    assert set(made.branches[0].mask) == {0}
+    assert any("never read to its end" in one for one in made.findings)
+    assert any("carry no loss" in one for one in made.findings)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("n", 2),
+        ("top_p", 0.9),
+        ("logit_bias", {"5": 3}),
+        ("response_format", {"type": "json_object"}),
+        ("tool_choice", "required"),
+        ("frequency_penalty", 1.0),
+    ],
+)
+def test_options_that_would_make_log_probabilities_untrue_are_refused(option: str, value: Any) -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        with pytest.raises(openai.BadRequestError, match=f"{option}.*changes what is sampled"):
+            await ask(client, HI, **{option: value})
+
+    run(ScriptedEngine(SCRIPT), use)
+
+
+def test_a_prefilled_answer_is_refused_and_a_temperature_is_the_gateways() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        with pytest.raises(openai.BadRequestError, match="the last message is the assistant's"):
+            await ask(client, [*HI, {"role": "assistant", "content": "Sure,"}])
+        await ask(client, HI, temperature=0.2)
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert any("temperature 0.2, and gets 1.0" in one for one in made.findings)
+
+
+def test_a_stop_string_ends_the_ids_and_the_text_the_client_sees_ends_before_it() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, HI, stop=["STOP"])
+        assert said["content"] == "Thought: x"
+
+    made = run(ScriptedEngine(["Thought: x STOP and much more"]), use)
+    (branch,) = made.branches
+    assert codec().text(branch.response_ids) == "Thought: x STOP"
+    assert set(branch.mask) == {1}
+
+
+def test_a_limit_of_tokens_is_the_clients_too() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        made = await client.chat.completions.create(model="m", messages=HI, tools=TOOLS, max_tokens=5)
+        assert made.choices[0].finish_reason == "length"
+        assert made.usage.completion_tokens == 5
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    assert made.attempt.turns[0].completion.truncated
+
+
+def test_a_call_that_cannot_be_read_reaches_the_client_as_it_was_written() -> None:
+    broken = '<tool_call>\n{"name": "enter", "arguments": {"text": "a"}\n</tool_call>'
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        said = await ask(client, HI)
+        assert said["content"] == broken
+        assert "tool_calls" not in said
+
+    made = run(ScriptedEngine([broken]), use)
+    assert made.attempt.failure is not None
+
+
+def test_a_finished_session_is_gone_and_an_unknown_one_was_never_there() -> None:
+    async def work() -> None:
+        async with Gateway(ScriptedEngine(SCRIPT)).serve() as gateway:
+            session = gateway.open(TASK, name="mine")
+            with pytest.raises(cw.UsageError, match="a session 'mine' already"):
+                gateway.open(TASK, name="mine")
+            with pytest.raises(cw.UsageError, match="cannot stand in a URL"):
+                gateway.open(TASK, name="a/b")
+            async with client_of(session.url) as client:
+                await ask(client, HI)
+                assert await session.finish() is await session.finish()
+                with pytest.raises(openai.APIStatusError, match="is finished") as gone:
+                    await ask(client, HI)
+            assert gone.value.status_code == 410
+            async with client_of(f"{gateway.url}/s/nobody/v1") as client:
+                with pytest.raises(openai.NotFoundError, match="no session named 'nobody'"):
+                    await ask(client, HI)
+
+    asyncio.run(work())
+
+
+def test_a_session_that_nobody_uses_ends_by_itself_and_is_masked() -> None:
+    async def work() -> GatewayTrajectory:
+        async with Gateway(ScriptedEngine(SCRIPT), idle=0.1).serve() as gateway:
+            session = gateway.open(TASK)
+            deadline = time.monotonic() + 10
+            while session.finished is None and time.monotonic() < deadline:
+                await asyncio.sleep(0.05)
+            assert session.finished is not None
+            return session.finished
+
+    assert asyncio.run(work()).attempt.masked == "nobody used the session for 0.1 seconds"
+
+
+def test_tools_are_called_by_http_and_recorded() -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        found = await client.get(f"{session.tools_url}", cast_to=object)
+        assert [one["function"]["name"] for one in found["tools"]] == ["enter"]
+        told = await client.post(f"{session.tools_url}/enter", cast_to=object, body={"text": "bad"})
+        assert told["is_error"] is True
+        assert session.log.calls[0].outcome.code == "BAD"
+
+    run(ScriptedEngine(SCRIPT), use)
+
+
+def test_no_header_is_kept(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    made = run(ScriptedEngine(SCRIPT), agent)
+    out, err = capfd.readouterr()
+    assert "sk-secret" not in repr(made) + out + err + caplog.text
+
+
+def test_an_engine_that_fails_is_the_machinerys_fault_and_may_be_asked_again() -> None:
+    class Failing(ScriptedEngine):
+        async def continue_one(self, episode: Any, *, temperature: float = 1.0) -> EngineOutput:
+            if not self.asked:
+                self.asked.append("")
+                raise cw.InfrastructureFailure("out of memory")
+            return await super().continue_one(episode, temperature=temperature)
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        with pytest.raises(openai.InternalServerError, match="out of memory"):
+            await ask(client, HI)
+        assert (await ask(client, HI))["tool_calls"]
+
+    assert run(Failing(SCRIPT), use).without_loss == 0
+
+
+def test_many_sessions_at_once_mix_nothing() -> None:
+    """Each answers with its own name, and has its own world."""
+
+    def answer(context: str, number: int) -> str:
+        name = context.split("I am ")[1].split(".")[0]
+        return block(name) if number == 0 else f"done {name}"
+
+    async def one(gateway: Gateway, number: int) -> tuple[int, GatewayTrajectory]:
+        session = gateway.open(TASK, seed=number)
+        async with client_of(session.url) as client:
+            messages: list[Any] = [{"role": "user", "content": f"I am {number}."}]
+            said = await ask(client, messages)
+            (call,) = said["tool_calls"]
+            outcome = await session.log.acall("enter", json.loads(call["function"]["arguments"]), call_id=call["id"])
+            result = {"role": "tool", "tool_call_id": call["id"], "content": cw.environments.tell(outcome)}
+            assert (await ask(client, [*messages, said, result]))["content"] == f"done {number}"
+        return number, await session.finish()
+
+    async def work() -> list[tuple[int, GatewayTrajectory]]:
+        async with Gateway(ScriptedEngine(answer)).serve() as gateway:
+            return await asyncio.gather(*(one(gateway, number) for number in range(40)))
+
+    for number, made in asyncio.run(asyncio.wait_for(work(), 60)):
+        assert made.findings == ()
+        (record,) = [record for turn in made.attempt.turns if turn.trace for record in turn.trace.records]
+        assert (record.arguments, record.outcome.value) == ({"text": str(number)}, 1)

@@ -1,0 +1,135 @@
+"""Unchanged agents of every framework with their own clients: the gateway records the same ids and masks for all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+import bank_errand
+import pytest
+from scripted_engine import ScriptedEngine
+
+import callwright as cw
+from callwright.episodes import Gateway, GatewaySession, GatewayTrajectory
+
+pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'callwright[gateway]'")
+
+
+def script() -> list[str]:
+    """What the model writes: a thought and the errand's calls, each turn."""
+    written = [
+        "<think>\nNext.\n</think>\n\n"
+        + "\n".join(
+            f'<tool_call>\n{{"name": "{call.name}", "arguments": {call.arguments}}}\n</tool_call>' for call in calls
+        )
+        for calls in bank_errand.turns()
+    ]
+    return [*written, f"<think>\nDone.\n</think>\n\n{bank_errand.ANSWER}"]
+
+
+async def langchain(session: GatewaySession, stream: bool) -> Any:
+    pytest.importorskip("langchain_openai", reason="needs its client: pip install langchain-openai")
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(
+        base_url=session.url, api_key="k", model="m", max_retries=0, streaming=stream, use_responses_api=False
+    )
+    agent = create_agent(model, session.log.tools("langchain"))
+    return await agent.ainvoke({"messages": [("user", session.task.query)]})
+
+
+async def pydantic_ai(session: GatewaySession, stream: bool) -> Any:
+    pytest.importorskip("pydantic_ai", reason="needs Pydantic AI: pip install 'callwright[pydantic-ai]'")
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=session.url, api_key="k"))
+    agent = Agent(model, tools=session.log.tools("pydantic-ai"))
+    if not stream:
+        return await agent.run(session.task.query)
+    async with agent.run_stream(session.task.query) as run:
+        await run.get_output()
+        return run
+
+
+async def openai_agents(session: GatewaySession, stream: bool) -> Any:
+    pytest.importorskip("agents", reason="needs OpenAI's Agents SDK: pip install 'callwright[openai-agents]'")
+    from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+    from openai import AsyncOpenAI
+
+    set_tracing_disabled(True)
+    async with AsyncOpenAI(base_url=session.url, api_key="k", max_retries=0) as client:
+        agent = Agent(
+            "teller",
+            tools=session.log.tools("openai-agents"),
+            model=OpenAIChatCompletionsModel(model="m", openai_client=client),
+        )
+        if not stream:
+            return await Runner.run(agent, session.task.query)
+        run = Runner.run_streamed(agent, session.task.query)
+        async for _ in run.stream_events():
+            pass
+        return run
+
+
+Agent = Callable[[GatewaySession, bool], Awaitable[Any]]
+
+
+def run(agent: Agent, stream: bool) -> GatewayTrajectory:
+    async def work() -> GatewayTrajectory:
+        async with Gateway(ScriptedEngine(script())).serve() as gateway:
+            session = gateway.open(bank_errand.errand(), name="same")
+            await agent(session, stream)
+            return await session.finish()
+
+    return asyncio.run(asyncio.wait_for(work(), 60))
+
+
+async def own_loop(session: GatewaySession, stream: bool) -> Any:
+    from openai import AsyncOpenAI
+    from scripted_engine import agent
+
+    async with AsyncOpenAI(base_url=session.url, api_key="k", max_retries=0) as client:
+        return await agent(session, client, stream=stream)
+
+
+@cache
+def expected() -> GatewayTrajectory:
+    return run(own_loop, False)
+
+
+def sampled(made: GatewayTrajectory) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    (branch,) = made.branches
+    return branch.response_ids, branch.mask
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("agent", [langchain, pydantic_ai, openai_agents])
+def test_every_client_gives_the_same_ids_and_masks(agent: Agent, stream: bool) -> None:
+    made = run(agent, stream)
+    assert sampled(made) == sampled(expected())
+    assert made.without_loss == 0
+    bank_errand.same(made.attempt, expected().attempt)
+    assert [record.outcome.kind for turn in made.attempt.turns if turn.trace for record in turn.trace.records] == [
+        "ok",
+        "ok",
+        "ok",
+        "execution_error",
+        "ok",
+    ]
+
+
+def test_what_the_frameworks_did_to_the_conversation_is_told() -> None:
+    """None of them sends back what it was given; the ids are of what was sampled all the same."""
+    assert any("drops the model's thoughts" in one for one in run(openai_agents, False).findings)
+
+
+def test_the_reward_is_that_of_the_same_errand_without_a_gateway() -> None:
+    direct = bank_errand.expected()
+    for name in ("tier", "simple"):
+        reward = cw.reward(name)
+        assert reward.score_attempt(expected().attempt).total == reward.score_attempt(direct).total
