@@ -47,7 +47,7 @@ def test_a_log_is_scored(form: str, run: Any, truths: Path, tmp_path: Path) -> N
     status, _, said = run("score", FILES / "otel.jsonl", "--format", form, "--truths", truths, "-o", out)
     assert status == 0, said
     assert "1 rows scored, 0 of them masked, 0 bad, mean total 0.4000" in said
-    assert "ford: GetCapital, GetCapital ran in the order" in said
+    assert "ford: GetCapital, GetCapital were written in this order, and ran in the order 2, 1" in said
     (row,) = rows(out)
     assert (row["id"], row["total"], row["stage"]) == ("ford", 0.4, "execution")
     status, _, said = run("score", FILES / "otel.jsonl", "--format", form, "-o", out)

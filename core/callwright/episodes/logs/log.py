@@ -235,10 +235,7 @@ class Log:
         """
         from callwright.episodes.logs.writing import write_logs
 
-        said = [
-            one.message or Message.assistant(one.text) if isinstance(one, Completion) else one
-            for one in self._said(messages)
-        ]
+        said = [_message(one) for one in self._said(messages)]
         findings = self._findings
         read = Log.recorded(self.task, self._calls, said, findings=findings, truncated=self.truncated)
         write_logs(path, [read], append=append)
@@ -256,8 +253,7 @@ class Log:
 
         return match(self.task, form, self._said(messages), self._calls, truncated)
 
-    def _said(self, messages: Any) -> list[Any]:
-        """The messages of a conversation; completions, where the sampled text is known, as they are."""
+    def _said(self, messages: Any) -> list[Message | Completion]:
         if messages is None:
             messages = self.messages
         elif self._framework is not None and not _is_wire(messages):
@@ -271,6 +267,12 @@ class Log:
 
         made: Parser = (self.registry or default_registry()).create("parser", parser)
         return made
+
+
+def _message(one: Message | Completion) -> Message:
+    if isinstance(one, Message):
+        return one
+    return one.message if one.message is not None else Message.assistant(one.text)
 
 
 def _is_wire(messages: Any) -> bool:
