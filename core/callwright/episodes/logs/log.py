@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.logs.line import PATIENCE, Line, Ticket
 from callwright.episodes.logs.logged import Logged
+from callwright.episodes.logs.unstated import UNSTATED_ANSWER
 from callwright.errors import UsageError
 from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM
@@ -28,7 +29,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.replaying import Replay, replay
-from callwright.walk.tasks import Answer, Task
+from callwright.walk.tasks import Task
 from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
 if TYPE_CHECKING:
@@ -289,4 +290,4 @@ def _task_of(given: Any, scenario: str, seed: int) -> Task:
         return given
     if not isinstance(given, Environment):
         raise UsageError(f"a log is of a task or an environment, not of {given!r:.60}")
-    return Task("log", "", given.tools, Answer(), given, scenario=scenario, seed=seed)
+    return Task("log", "", given.tools, UNSTATED_ANSWER, given, scenario=scenario, seed=seed)
