@@ -65,9 +65,9 @@ async def pydantic_ai(session: GatewaySession, stream: bool) -> Any:
             return run
 
 
-async def openai_agents(session: GatewaySession, stream: bool) -> Any:
+async def openai_agents(session: GatewaySession, stream: bool, *, responses: bool = False) -> Any:
     pytest.importorskip("agents", reason="needs OpenAI's Agents SDK: pip install 'callwright[openai-agents]'")
-    from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+    from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, set_tracing_disabled
     from openai import AsyncOpenAI
 
     set_tracing_disabled(True)
@@ -75,7 +75,7 @@ async def openai_agents(session: GatewaySession, stream: bool) -> Any:
         agent = Agent(
             "teller",
             tools=session.log.tools("openai-agents"),
-            model=OpenAIChatCompletionsModel(model="m", openai_client=client),
+            model=(OpenAIResponsesModel if responses else OpenAIChatCompletionsModel)(model="m", openai_client=client),
         )
         if not stream:
             return await Runner.run(agent, session.task.query)
@@ -83,6 +83,11 @@ async def openai_agents(session: GatewaySession, stream: bool) -> Any:
         async for _ in run.stream_events():
             pass
         return run
+
+
+async def openai_responses(session: GatewaySession, stream: bool) -> Any:
+    """The SDK's own default: the Responses API."""
+    return await openai_agents(session, stream, responses=True)
 
 
 Agent = Callable[[GatewaySession, bool], Awaitable[Any]]
@@ -117,7 +122,7 @@ def sampled(made: GatewayTrajectory) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("agent", [langchain, pydantic_ai, openai_agents])
+@pytest.mark.parametrize("agent", [langchain, pydantic_ai, openai_agents, openai_responses])
 def test_every_client_gives_the_same_ids_and_masks(agent: Agent, stream: bool) -> None:
     made = run(agent, stream)
     assert sampled(made) == sampled(expected())

@@ -1,6 +1,7 @@
 """The gateway over HTTP, as a plain ASGI application.
 
     POST /s/SESSION/v1/chat/completions              answers, whole or streamed
+    POST /s/SESSION/v1/responses                     the same in the Responses API
     POST /s/SESSION/a/ROLE/v1/chat/completions       the same for one of several agents
     GET  /s/SESSION/v1/models
     GET  /s/SESSION/tools, POST /s/SESSION/tools/NAME     the tools of the session's world
@@ -13,12 +14,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
 
 from callwright.environments.telling import tell
 from callwright.episodes.gateway.branches import GatewayTurn
 from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, read_request
+from callwright.episodes.gateway.responses_protocol import as_event, events_of, read_responses_request, response_of
 from callwright.episodes.gateway.session import GatewaySession
 
 if TYPE_CHECKING:
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
-_PATH: Final = re.compile(r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/models|tools(?:/([\w.-]+))?)")
+_PATH: Final = re.compile(
+    r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/responses|v1/models|tools(?:/([\w.-]+))?)"
+)
 #: Bytes of a request, beyond which it is refused.
 _LARGEST: Final = 64 * 1024 * 1024
 #: Seconds after which a client that waits for a streamed answer is told that it is under way.
@@ -64,7 +70,17 @@ async def _answered(gateway: Gateway, scope: Mapping[str, Any], receive: Receive
         listed = [{"id": gateway.model, "object": "model", "created": 0, "owned_by": "callwright"}]
         await _json(send, 200, {"object": "list", "data": listed})
     elif what == "v1/chat/completions" and method == "POST":
-        await _complete(session, read_request(await _body(receive)), role or "", receive, send)
+        await _complete(session, read_request(await _body(receive)), role or "", receive, send, None)
+    elif what == "v1/responses" and method == "POST":
+        body = await _body(receive)
+        request = read_responses_request(body, session.said_up_to)
+        listed = body.get("tools") or []
+        shape = Shape(
+            lambda turn: response_of(turn.answer, listed),
+            lambda turn: (as_event(one) for one in events_of(turn.answer, listed)),
+            b"",
+        )
+        await _complete(session, request, role or "", receive, send, shape)
     elif tool is None and what == "tools" and method == "GET":
         await _json(send, 200, {"tools": [spec.to_openai() for spec in session.task.offered.values()]})
     elif tool is not None and method == "POST":
@@ -85,18 +101,34 @@ async def _called(session: GatewaySession, tool: str, arguments: Any, scope: Map
 # Completions ----------------------------------------------------------------------------------------------------------
 
 
-async def _complete(session: GatewaySession, request: ChatRequest, role: str, receive: Receive, send: Send) -> None:
+@frozen
+class Shape:
+    """How a protocol writes an answer: whole, in pieces, and what ends the pieces."""
+
+    whole: Callable[[GatewayTurn], Any]
+    pieces: Callable[[GatewayTurn], Iterator[bytes]]
+    end: bytes
+
+
+async def _complete(
+    session: GatewaySession, request: ChatRequest, role: str, receive: Receive, send: Send, shape: Shape | None
+) -> None:
+    shape = shape or Shape(
+        lambda turn: turn.answer.to_json(logprobs=request.logprobs),
+        lambda turn: (_event(one) for one in turn.answer.chunks(include_usage=request.include_usage)),
+        b"data: [DONE]\n\n",
+    )
     answering = asyncio.ensure_future(session.answer(request, role))
     gone = asyncio.ensure_future(_disconnected(receive))
     try:
         if request.stream:
-            turn, whole = await _stream(request, answering, gone, send)
+            turn, whole = await _stream(shape, answering, gone, send)
         else:
             either: set[asyncio.Future[Any]] = {answering, gone}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             turn, whole = await answering, not gone.done()
             if whole:
-                await _json(send, 200, turn.answer.to_json(logprobs=request.logprobs))
+                await _json(send, 200, shape.whole(turn))
         if turn is not None and whole and not gone.done():
             turn.delivered = True
     finally:
@@ -104,7 +136,7 @@ async def _complete(session: GatewaySession, request: ChatRequest, role: str, re
 
 
 async def _stream(
-    request: ChatRequest, answering: asyncio.Future[GatewayTurn], gone: asyncio.Future[None], send: Send
+    shape: Shape, answering: asyncio.Future[GatewayTurn], gone: asyncio.Future[None], send: Send
 ) -> tuple[GatewayTurn | None, bool]:
     """Send an answer in pieces; heartbeats until there is one. Returns whether the client took all of it."""
     begun = False
@@ -125,12 +157,12 @@ async def _stream(
         await send({"type": "http.response.body", "body": _event(refused.to_json()), "more_body": False})
         return None, False
     await _begin(send, begun)
-    for chunk in turn.answer.chunks(include_usage=request.include_usage):
+    for piece in shape.pieces(turn):
         if gone.done():
             return turn, False
-        await send({"type": "http.response.body", "body": _event(chunk), "more_body": True})
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
         await asyncio.sleep(0)  # so that a client that has gone is heard of
-    await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": False})
+    await send({"type": "http.response.body", "body": shape.end, "more_body": False})
     return turn, True
 
 

@@ -75,12 +75,25 @@ def read_request(body: Any) -> ChatRequest:
     """Read the JSON of a request. Raises :class:`Refusal` with status 400 and the reason."""
     if not isinstance(body, Mapping):
         raise Refusal(400, "the body is not a JSON object")
-    _check_options(body)
     listed = body.get("messages")
-    if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+    if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise Refusal(400, "'messages' must be a list of messages, and hold one at least")
     try:
-        messages = tuple(Message.from_openai(one) for one in listed)
+        messages = [Message.from_openai(one) for one in listed]
+    except DataError as error:
+        raise Refusal(400, str(error)) from error
+    return checked_request(messages, body)
+
+
+def checked_request(messages: Sequence[Message], body: Mapping[str, Any]) -> ChatRequest:
+    """A request with these messages; ``body`` holds its options by the names of chat completions.
+
+    Raises :class:`Refusal` with status 400 and the reason.
+    """
+    _check_options(body)
+    if not messages:
+        raise Refusal(400, "'messages' must be a list of messages, and hold one at least")
+    try:
         tools = tuple(ToolSpec.from_openai(one) for one in body.get("tools") or ())
     except DataError as error:
         raise Refusal(400, str(error)) from error
@@ -94,7 +107,7 @@ def read_request(body: Any) -> ChatRequest:
     options = body.get("stream_options") or {}
     stop = body.get("stop") or ()
     return ChatRequest(
-        messages,
+        tuple(messages),
         tools,
         json.dumps(body.get("tools") or [], sort_keys=True),
         str(body.get("model") or ""),

@@ -97,6 +97,15 @@ class GatewaySession:
         entries = self._branches[-1].entries if self._branches else ()
         return tuple(entry.message if isinstance(entry, GatewayTurn) else entry for entry in entries)
 
+    def said_up_to(self, answer: str) -> tuple[Message, ...] | None:
+        """The conversation up to an answer, by its id; ``None`` if it is not of this session."""
+        for branch in self._branches:
+            for place, entry in enumerate(branch.entries):
+                if isinstance(entry, GatewayTurn) and entry.answer.id == answer:
+                    before = branch.entries[: place + 1]
+                    return tuple(one.message if isinstance(one, GatewayTurn) else one for one in before)
+        return None
+
     # Where it is -------------------------------------------------------------------------------------------------
 
     @property

@@ -376,3 +376,45 @@ def test_many_sessions_at_once_mix_nothing() -> None:
         assert made.findings == ()
         (record,) = [record for turn in made.attempt.turns if turn.trace for record in turn.trace.records]
         assert (record.arguments, record.outcome.value) == ({"text": str(number)}, 1)
+
+
+# The Responses API ----------------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_goes_on_from_an_answer_that_is_named() -> None:
+    """The client sends results alone; the ids are those of one line."""
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        flat = [{"type": "function", **TOOLS[0]["function"]}]
+        said = await client.responses.create(model="m", input="hi", tools=flat)
+        calls = [item for item in said.output if item.type == "function_call"]
+        assert [call.arguments for call in calls] == ['{"text":  "a"}', '{"text":  "b"}']
+        assert said.output[0].summary[0].text == "Both."
+        results = [{"type": "function_call_output", "call_id": call.call_id, "output": "1"} for call in calls]
+        again = await client.responses.create(model="m", input=results, tools=flat, previous_response_id=said.id)
+        assert again.output[-1].name == "enter"
+        assert again.usage.input_tokens > said.usage.input_tokens
+
+    made = run(ScriptedEngine(SCRIPT), use)
+    (branch,) = made.branches
+    assert branch.turns == (0, 1)
+    assert made.without_loss == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tools": [{"type": "web_search"}]}, "a tool of the type 'web_search' is the server's own"),
+        ({"text": {"format": {"type": "json_object"}}}, "changes what is sampled"),
+        ({"previous_response_id": "resp_1"}, "no answer of this session has the id"),
+        ({"background": True}, "'background' = True is not served"),
+        ({"top_p": 0.5}, "'top_p' = 0.5 changes what is sampled"),
+    ],
+)
+def test_what_the_responses_api_has_and_the_gateway_has_not_is_refused(options: Any, said: str) -> None:
+    async def use(session: GatewaySession, client: Any) -> None:
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.responses.create(model="m", input="hi", **options)
+        assert said in str(refused.value)
+
+    run(ScriptedEngine(SCRIPT), use)
