@@ -17,7 +17,7 @@ from callwright.language.messages import Message
 from callwright.language.responses import messages_of_items
 
 #: What is called otherwise in chat completions; other names are the same.
-_RENAMED: Final = {"max_output_tokens": "max_tokens"}
+_RENAMED: Final[Mapping[str, str]] = {"max_output_tokens": "max_tokens"}
 #: Options that change nothing of what is sampled.
 _HARMLESS: Final = frozenset(
     "input instructions include previous_response_id reasoning text truncation background prompt conversation".split()
@@ -62,7 +62,9 @@ def read_responses_request(body: Any, before: Callable[[str], Sequence[Message] 
     except (DataError, TypeError) as error:
         raise Refusal(400, f"'input': {error}") from error
     chat: dict[str, Any] = {
-        _RENAMED.get(name, name): value for name, value in body.items() if name not in _HARMLESS | _NEUTRAL.keys()
+        _RENAMED.get(str(name), str(name)): value
+        for name, value in body.items()
+        if name not in _HARMLESS | _NEUTRAL.keys()
     }
     chat["tools"] = [_function(one) for one in body.get("tools") or ()]
     return checked_request(messages, chat)
