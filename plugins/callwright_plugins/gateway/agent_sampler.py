@@ -14,6 +14,7 @@ from callwright.episodes.gateway.session import GatewayTrajectory
 from callwright.episodes.sampling import Start, draw_seed
 from callwright.errors import UsageError
 from callwright.language.messages import Message
+from callwright.machines.model_server import run_to_end
 from callwright.plugins import Registry, default_registry
 from callwright.registration import Reach
 from callwright.walk.attempt import Attempt
@@ -125,7 +126,7 @@ class AgentSampler:
         retries: int = 0,
     ) -> Sequence[Sequence[Episode]]:
         """``[B][n]`` finished episodes, each of a process of its own."""
-        return asyncio.run(self._all(requests, start, n, seed, temperature, retries))
+        return run_to_end(self._all(requests, start, n, seed, temperature, retries))
 
     async def _all(
         self, requests: Sequence[SamplingRequest], start: Start, n: int, seed: int, temperature: float, retries: int

@@ -77,10 +77,10 @@ def test_an_agent_is_evaluated_and_goes_on_where_it_was(server: list[str], tmp_p
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     found = json.loads(made.stdout)
-    assert found["tasks"] == 3
+    assert found["n"] == 3
     assert "sk-secret" not in made.stdout + made.stderr
     again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert json.loads(again.stdout)["tasks"] == 3
+    assert json.loads(again.stdout)["overall"] == found["overall"]
     rows = [json.loads(line) for line in (tmp_path / "e" / "verdicts.jsonl").read_text().splitlines()]
     assert len(rows) == 3
 
