@@ -57,6 +57,7 @@ def environment_of(session: GatewaySession, given: Mapping[str, str]) -> dict[st
         "OPENAI_BASE_URL": session.url,
         "OPENAI_API_KEY": session.name,
         "CALLWRIGHT_TOOLS_URL": session.tools_url,
+        "CALLWRIGHT_MCP_URL": session.mcp_url,
         "CALLWRIGHT_QUERY": session.task.query,
         "CALLWRIGHT_TASK": session.task.id,
         "CALLWRIGHT_SEED": str(session.seed),

@@ -147,3 +147,43 @@ def test_the_reward_is_that_of_the_same_errand_without_a_gateway() -> None:
     for name in ("tier", "simple"):
         reward = cw.reward(name)
         assert reward.score_attempt(expected().attempt).total == reward.score_attempt(direct).total
+
+
+@pytest.mark.parametrize("client", ["agents-sdk", "mcp"])
+def test_tools_over_mcp_are_those_of_the_same_session(client: str) -> None:
+    """One name for the model and the tools: the agent has both by their URLs, and nothing of ours in its process."""
+    pytest.importorskip("mcp", reason="needs mcp: pip install 'callwright[mcp]'")
+
+    async def sdk(session: GatewaySession) -> None:
+        from agents import Agent, OpenAIResponsesModel, Runner, set_tracing_disabled
+        from agents.mcp import MCPServerStreamableHttp
+        from openai import AsyncOpenAI
+
+        set_tracing_disabled(True)
+        async with (
+            AsyncOpenAI(base_url=session.url, api_key="k", max_retries=0) as model,
+            MCPServerStreamableHttp({"url": session.mcp_url}) as tools,
+        ):
+            agent = Agent("teller", mcp_servers=[tools], model=OpenAIResponsesModel(model="m", openai_client=model))
+            await Runner.run(agent, session.task.query)
+
+    async def plain(session: GatewaySession) -> None:
+        from mcp import Client
+
+        async with Client(session.mcp_url) as tools:
+            listed = await tools.list_tools()
+            assert [tool.name for tool in listed.tools] == list(session.task.offered)
+            made = await tools.call_tool("deposit_cash", {})
+            assert made.is_error
+            assert session.log.calls[0].outcome.kind == "schema_error"
+
+    async def work() -> GatewayTrajectory:
+        async with Gateway(ScriptedEngine(script())).serve() as gateway:
+            session = gateway.open(bank_errand.errand(), name="same")
+            await (sdk if client == "agents-sdk" else plain)(session)
+            return await session.finish()
+
+    made = asyncio.run(asyncio.wait_for(work(), 60))
+    if client == "agents-sdk":
+        bank_errand.same(made.attempt, expected().attempt)
+        assert made.without_loss == 0

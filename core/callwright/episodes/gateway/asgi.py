@@ -4,6 +4,7 @@
     POST /s/SESSION/v1/responses                     the same in the Responses API
     POST /s/SESSION/a/ROLE/v1/chat/completions       the same for one of several agents
     GET  /s/SESSION/v1/models
+    /s/SESSION/mcp                                   the tools of the session's world over MCP
     GET  /s/SESSION/tools, POST /s/SESSION/tools/NAME     the tools of the session's world
 
 Headers are never kept or logged: they hold keys.
@@ -32,7 +33,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _PATH: Final = re.compile(
-    r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/responses|v1/models|tools(?:/([\w.-]+))?)"
+    r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/responses|v1/models|mcp|tools(?:/([\w.-]+))?)"
 )
 #: Bytes of a request, beyond which it is refused.
 _LARGEST: Final = 64 * 1024 * 1024
@@ -66,6 +67,11 @@ async def _answered(gateway: Gateway, scope: Mapping[str, Any], receive: Receive
             raise Refusal(410, f"the session {name!r} is finished", code="session_finished")
         raise Refusal(404, f"there is no session named {name!r}", code="no_such_session")
     method = scope["method"]
+    if what == "mcp":
+        if gateway.mcp is None:
+            raise Refusal(501, "the package mcp is not installed: pip install 'callwright[mcp]'", code="no_mcp")
+        await gateway.mcp.handle_request(scope, receive, send)
+        return
     if what == "v1/models" and method == "GET":
         listed = [{"id": gateway.model, "object": "model", "created": 0, "owned_by": "callwright"}]
         await _json(send, 200, {"object": "list", "data": listed})

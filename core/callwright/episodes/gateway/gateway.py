@@ -19,6 +19,7 @@ import structlog
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.gateway.engines import Upstream, engine_of
+from callwright.episodes.gateway.mcp_endpoint import has_mcp, mcp_manager, running
 from callwright.episodes.gateway.session import WORTH_A_WARNING, GatewaySession
 from callwright.episodes.logs.log import Log
 from callwright.episodes.token_episode import EngineOutput
@@ -72,6 +73,8 @@ class Gateway:
         self.url = ""
         #: ``None`` where a server answers in words.
         self.codec: ChatCodec | None = None
+        #: What answers requests of MCP, while it is connected; ``None`` without the package ``mcp``.
+        self.mcp: Any = None
         self._given = engine_of(engine, temperature)
         self._engine: Any = None
         self._sessions: dict[str, GatewaySession] = {}
@@ -152,6 +155,8 @@ class Gateway:
                     "one has a prompt of its corpus alone"
                 )
             self.codec = codec
+            if has_mcp():
+                self.mcp = await stack.enter_async_context(running(mcp_manager(self)))
             watch = asyncio.create_task(self._watch())
             try:
                 yield self

@@ -123,6 +123,11 @@ class GatewaySession:
         return f"{self._gateway.url}/s/{self.name}/tools"
 
     @property
+    def mcp_url(self) -> str:
+        """Where the tools of the session's world are for a client of MCP (streamable HTTP)."""
+        return f"{self._gateway.url}/s/{self.name}/mcp"
+
+    @property
     def finished(self) -> GatewayTrajectory | None:
         """What it came to, once it is finished: later requests are refused with status 410."""
         return self._finished
