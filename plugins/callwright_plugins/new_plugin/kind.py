@@ -130,6 +130,26 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             _one("users", "user"),
             ('cw.UserSpec("zebra", {"question": "Really?"})    # in a task, in Python',),
         ),
+        "tracker": Kind(
+            "the tracker",
+            "the figures of a run as a CSV file",
+            _one("trackers", "tracker"),
+            ("callwright run tier-mini --set tracker=zebra",),
+            ("from pathlib import Path", "from callwright.training import Run, Step"),
+        ),
+        "framework": Kind(
+            "the adapter",
+            "agents that take tools as Python functions",
+            _one("frameworks", "framework"),
+            ('log.tools("zebra")    # in Python: log = cw.Log(task)',),
+        ),
+        "traces": Kind(
+            "the format",
+            "conversations as ShareGPT has them",
+            _one("log_formats", "log format"),
+            ("callwright score conversations.jsonl --format zebra -o scored.jsonl",),
+            ("import json", "from pathlib import Path"),
+        ),
         "command": Kind(
             "the command",
             "counts the tasks of a corpus by their structure",
