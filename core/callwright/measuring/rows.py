@@ -6,16 +6,14 @@ stopped ends in the same bytes.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, fields
 
 from callwright.errors import DataError
-from callwright.language.program import plain
-from callwright.language.shortening import shortened
+from callwright.training.rollouts.written import calls_of, jsonable
 from callwright.training.spending import used_by
 from callwright.training.verdicts import Verdict, difference_of, groups_of
 from callwright.walk.attempt import Attempt
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from callwright.walk.tasks import Task
 
 Row = dict[str, Any]
-#: Characters that are kept of a value that JSON cannot hold.
-_LONGEST: Final = 200
 
 
 def kept_row(
@@ -47,19 +43,19 @@ def kept_row(
     if len(attempt.completions) > 1 or attempt.said:
         row["completions"] = [completion.text for completion in attempt.completions]
     if attempt.said:
-        row["said"] = [None if one is None else _json(one.to_json()) for one in attempt.said]
+        row["said"] = [None if one is None else jsonable(one.to_json()) for one in attempt.said]
     if _has_user(attempt):
         row["user_turns"] = [len(turns) for turns in attempt.user_turns]
     if messages:
-        row["messages"] = [_json(message.to_openai()) for message in _own(messages, verdict.sample)]
+        row["messages"] = [jsonable(message.to_openai()) for message in _own(messages, verdict.sample)]
     calls = ToolCalls()
     calls.add(attempt)
     row |= calls.to_row()
-    if trace := list(_trace(attempt)):
+    if trace := list(calls_of(attempt)):
         row["trace"] = trace
     if not verdict.answer and not verdict.masked and (difference := difference_of(attempt)) is not None:
         at, expected, found = difference
-        row |= {"at": at, "expected": _json(expected), "found": _json(found)}
+        row |= {"at": at, "expected": jsonable(expected), "found": jsonable(found)}
     if attempt.stop is not None:
         row["stop"] = attempt.stop
     if attempt.truncated:
@@ -90,39 +86,6 @@ def _own(messages: Sequence[Message], sample: int) -> Sequence[Message]:
 
 def _has_user(attempt: Attempt) -> bool:
     return attempt.task.user is not None or bool(attempt.said)
-
-
-def _trace(attempt: Attempt) -> Iterator[dict[str, Any]]:
-    """Every call that ran, in the order of writing, with its outcome and value."""
-    place, grouped = 0, _has_user(attempt)
-    for number, turn in enumerate(attempt.turns):
-        user_turn, place = place, place + (not turn.calls)
-        if turn.trace is None:
-            continue
-        for record in turn.trace.records:
-            outcome = record.outcome
-            step = {"turn": number, "call": record.call, "tool": record.tool, "arguments": _json(record.arguments)}
-            step |= {"user_turn": user_turn} if grouped else {}
-            step["kind"] = outcome.kind
-            if outcome.value is not None:
-                step["value"] = _json(outcome.value)
-            if outcome.code or outcome.message:
-                step |= {"code": _json(outcome.code), "message": _json(outcome.message)}
-            yield step
-
-
-def _json(value: Any) -> Any:
-    """A value as JSON; where it is none (NaN, half of a surrogate pair, an object), an object that says so."""
-    try:
-        made = plain(value)
-        json.dumps(made, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError, UnicodeError) as error:
-        try:
-            shown = shortened(ascii(value), _LONGEST)
-        except Exception:  # whatever a foreign object does when it is shown
-            shown = type(value).__name__
-        return {"not_json": shown, "why": type(error).__name__}
-    return made
 
 
 # Reading --------------------------------------------------------------------------------------------------------------

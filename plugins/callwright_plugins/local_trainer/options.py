@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from callwright.options import OptionTable
+from callwright.training.rollouts.written import Keeping
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]
@@ -162,6 +163,17 @@ class Options(Workers):
     )
     keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept, beside the final one.")
     rollouts_per_step: int = Field(default=4, ge=0, description="Rollouts a step that are written to rollouts.jsonl.")
+    whole_step_every: int = Field(
+        default=0,
+        ge=0,
+        description="Steps between those whose rollouts are all written, step 1 among them; 0: none.",
+    )
+    rollout_values: int = Field(
+        default=2000, ge=0, description="Characters of a value up to which rollouts.jsonl holds it, not its size."
+    )
+    rollout_logprobs: bool = Field(
+        default=False, description="Write each token of a rollout with its log-probability to rollouts.jsonl."
+    )
     alarm_window: int = Field(default=15, ge=2, description="Steps over which the alarm looks.")
     threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
@@ -191,6 +203,11 @@ class Options(Workers):
         if isinstance(value, dict) and type(value.get("warm_start")) is int:
             return {**value, "warm_start": {"steps": value["warm_start"]}}
         return value
+
+    @property
+    def keeping(self) -> Keeping:
+        """What is written of each step."""
+        return Keeping(self.rollouts_per_step, self.whole_step_every, self.rollout_values, self.rollout_logprobs)
 
 
 class SupervisedOptions(Workers):

@@ -24,6 +24,9 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
     "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",
     "alarm_window": "there is no alarm about safe calls; metrics.jsonl has what it looks at",
+    "whole_step_every": "rewards are found rollout by rollout: a step is not in one place; raise rollouts_per_step",
+    "rollout_values": "its rows keep no values of calls",
+    "rollout_logprobs": "OpenRLHF's executor does not hand them to rewards",
     "threads": "nothing is computed on the CPU; results do not depend on it",
     "device": "OpenRLHF runs on CUDA",
 }

@@ -15,8 +15,8 @@ from callwright.commands.app import App
 from callwright.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from callwright.walk.task_rows.decisions import Verdict
     from callwright.walk.task_rows.reading import TaskFile
-    from callwright_plugins.synthesis.report.decisions import Verdict
     from callwright_plugins.synthesis.report.gating import Told
 
 _KEYS: Final = "k keep   d drop   u take back   n next   p previous   q end"
@@ -54,9 +54,9 @@ def inspect_(
     A task is shown with its conversation, made again now, its plan, what it changes in its world, and what the gates
     say of it. Decisions are kept in FILE.decisions.jsonl, a line each; the last one about a task counts.
     """
+    from callwright.walk.task_rows.decisions import Decision, decisions_file, read_decisions
+    from callwright.walk.task_rows.decisions import decide as write_down
     from callwright.walk.task_rows.reading import read_tasks
-    from callwright_plugins.synthesis.report.decisions import Decision, decisions_file, read_decisions
-    from callwright_plugins.synthesis.report.decisions import decide as write_down
     from callwright_plugins.synthesis.report.folders import task_file
 
     if (decide or note) and (task_id is None or decide is None):
@@ -112,8 +112,8 @@ class _Shower:
 
 
 def _by_keys(show: _Shower, places: Sequence[int], tasks: TaskFile, kept_in: Path) -> None:
-    from callwright_plugins.synthesis.report.decisions import Decision, read_decisions
-    from callwright_plugins.synthesis.report.decisions import decide as write_down
+    from callwright.walk.task_rows.decisions import Decision, read_decisions
+    from callwright.walk.task_rows.decisions import decide as write_down
 
     verdicts: dict[str, Verdict] = {"k": "keep", "d": "drop", "u": "undecided"}
     at = 0

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from callwright.options import OptionTable, WrongOption
 from callwright.registration import Reach
+from callwright.training.rollouts.written import Keeping
 
 #: Options of the trainer ``local`` that mean something which TRL's trainer has no place for, and why.
 REFUSED: Final[Mapping[str, str]] = {
@@ -129,6 +130,17 @@ class Options(OptionTable):
     checkpoint_every: int = Field(default=25, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept, beside the final one.")
     rollouts_per_step: int = Field(default=4, ge=0, description="Rollouts a step that are written to rollouts.jsonl.")
+    whole_step_every: int = Field(
+        default=0,
+        ge=0,
+        description="Steps between those whose rollouts are all written, step 1 among them; 0: none.",
+    )
+    rollout_values: int = Field(
+        default=2000, ge=0, description="Characters of a value up to which rollouts.jsonl holds it, not its size."
+    )
+    rollout_logprobs: bool = Field(
+        default=False, description="Write each token of a rollout with its log-probability to rollouts.jsonl."
+    )
     alarm_window: int = Field(default=15, ge=2, description="Steps over which the alarm looks.")
     executor: Literal["serial", "thread", "process", "ray"] = Field(
         default="serial", description="Where each process executes calls and finds rewards."
@@ -217,6 +229,11 @@ class Options(OptionTable):
         if self.device == "cpu" and (self.vllm is not None or self.quantization == "4bit"):
             raise ValueError("device = 'cpu' has neither vLLM nor 4-bit weights; leave 'vllm' and 'quantization' out")
         return self
+
+    @property
+    def keeping(self) -> Keeping:
+        """What is written of each step."""
+        return Keeping(self.rollouts_per_step, self.whole_step_every, self.rollout_values, self.rollout_logprobs)
 
     @property
     def part(self) -> int:

@@ -20,7 +20,6 @@ from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.limits import TurnLimits
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
-from callwright.walk.trace import observations
 from callwright_plugins.trl_trainer.generating import TrainerEngine
 from callwright_plugins.trl_trainer.options import Options
 from callwright_plugins.trl_trainer.settings import longest
@@ -219,53 +218,34 @@ class Rollouts:
 
     def rows(self, collected: Collected, step: int) -> list[dict[str, Any]]:
         """Rows of ``rollouts.jsonl`` of step number ``step`` (from 1), of those that this process sampled."""
-        groups = collected.groups
-        places = [(row, column) for row, group in enumerate(groups) for column in range(len(group.rollouts))]
+        groups, keeping = collected.groups, self._options.keeping
         rng = python_generator(self._seed, "rollout sample", step)
         rows = []
-        for row, column in sorted(rng.sample(places, min(self._options.rollouts_per_step, len(places)))):
+        for row, column in keeping.places(step, [len(group.rollouts) for group in groups], rng):
             known = self._mine.get((groups[row].round, groups[row].place, column))
             if known is not None:
-                rows.append(self._row(known, step, float(collected.advantages[row, column])))
+                rows.append(
+                    keeping.row(
+                        known.attempt,
+                        known.episode,
+                        known.reward,
+                        known.verdict,
+                        step=step,
+                        place=(row, column),
+                        advantage=float(collected.advantages[row, column]),
+                        prompt=self._codec.text(known.episode.prompt_ids),
+                        truncated=known.attempt.truncated,
+                        text=self._written,
+                    )
+                )
         return rows
 
-    def _row(self, known: Scored, step: int, advantage: float) -> dict[str, Any]:
-        task, attempt, episode = known.attempt.task, known.attempt, known.episode
-        return {
-            "step": step,
-            "task": task.id,
-            "depth": task.depth,
-            "structure": task.structure,
-            "query": task.query,
-            "prompt": self._codec.text(episode.prompt_ids),
-            "completion": attempt.completion.text,
-            "truncated": attempt.truncated,
-            "advantage": round(advantage, 6),
-            "answered": known.verdict.answer,
-            "failure": known.verdict.failure,
-            "thought_words": known.verdict.thought_words,
-            **known.reward.to_json(),
-            "observations": observations(attempt.trace),
-            **self._turns(episode),
-        }
-
-    def _turns(self, episode: TokenEpisode) -> dict[str, Any]:
-        """What only an episode of several turns has: why it stopped, and each turn with what the model read next."""
-        if episode.conditions.limits.single:
-            return {}
-        response, ranges = episode.response_ids, episode.ranges
-        following = [*(start for start, _ in ranges[1:]), len(response)][: len(ranges)]
-        turns = [
-            {
-                "completion": turn.completion.text,
-                "calls": len(turn.calls),
-                "tokens": end - start,
-                "observation": self._codec.text(response[end:after]),
-                **({} if turn.user is None else {"user": turn.user.to_json()}),
-            }
-            for turn, (start, end), after in zip(episode.attempt.turns, ranges, following, strict=True)
-        ]
-        return {"stop": episode.stop, "turns": turns}
+    def _written(self, ids: Sequence[int]) -> str:
+        """The text of any ids, special tokens included."""
+        decoded: str = self._codec.tokenizer.decode(
+            list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return decoded
 
 
 def _rollout(episode: TokenEpisode, known: Scored) -> Rollout:

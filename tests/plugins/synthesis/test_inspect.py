@@ -13,8 +13,8 @@ import callwright as cw
 from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.errors import DataError, UsageError
+from callwright.walk.task_rows.decisions import Decision, decide, decisions_file, read_decisions
 from callwright_plugins.synthesis import inspect_command
-from callwright_plugins.synthesis.report.decisions import Decision, decide, decisions_file, read_decisions
 from callwright_plugins.synthesis.report.replaying import replayed, state_lines
 
 

@@ -296,7 +296,7 @@ class Training:
             else:
                 self.kl_weight = prepared.kl_weight
         clock.lap("training")
-        logged = rollout_rows(groups, advantages, self.policy, step + 1, self.seed, options.rollouts_per_step)
+        logged = rollout_rows(groups, advantages, self.policy, step + 1, self.seed, options.keeping)
         return written(trained), [written(one) for one in logged], {"phase": "train", "step": step + 1, **clock.read()}
 
     def _collect(self, stream: TaskStream, step: int, clock: _Clock) -> tuple[list[Group], list[Group], int]:

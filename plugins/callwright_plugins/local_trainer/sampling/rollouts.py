@@ -11,10 +11,10 @@ from attrs import frozen
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.training.evaluation import Verdict
 from callwright.training.rollouts.description import described, observe
+from callwright.training.rollouts.written import Keeping
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
-from callwright.walk.trace import observations
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.randomness import python_generator
@@ -72,50 +72,25 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def rollout_rows(
-    groups: Sequence[Group], advantages: Tensor, policy: Policy, step: int, seed: int, count: int
+    groups: Sequence[Group], advantages: Tensor, policy: Policy, step: int, seed: int, keeping: Keeping
 ) -> list[Mapping[str, Any]]:
-    """Rows of ``rollouts.jsonl``: ``count`` of the step's rollouts, drawn for this step."""
-    places = [(row, column) for row, group in enumerate(groups) for column in range(len(group.rollouts))]
+    """Rows of ``rollouts.jsonl`` of step number ``step`` (from 1), drawn for this step."""
     rng = python_generator(seed, "rollout sample", step)
     rows: list[Mapping[str, Any]] = []
-    for row, column in sorted(rng.sample(places, min(count, len(places)))):
+    for row, column in keeping.places(step, [len(group.rollouts) for group in groups], rng):
         group, rollout = groups[row], groups[row].rollouts[column]
         rows.append(
-            {
-                "step": step,
-                "task": group.task.id,
-                "depth": group.task.depth,
-                "structure": group.task.structure,
-                "query": group.task.query,
-                "prompt": policy.text(group.prompt),
-                "completion": rollout.attempt.completion.text,
-                "truncated": rollout.sampled.truncated,
-                "advantage": round(float(advantages[row, column]), 6),
-                "answered": rollout.verdict.answer,
-                "failure": rollout.verdict.failure,
-                "thought_words": rollout.verdict.thought_words,
-                **rollout.reward.to_json(),
-                "observations": observations(rollout.attempt.trace),
-                **_turns(policy, rollout.episode),
-            }
+            keeping.row(
+                rollout.attempt,
+                rollout.episode,
+                rollout.reward,
+                rollout.verdict,
+                step=step,
+                place=(row, column),
+                advantage=float(advantages[row, column]),
+                prompt=policy.text(group.prompt),
+                truncated=rollout.sampled.truncated,
+                text=policy.written,
+            )
         )
     return rows
-
-
-def _turns(policy: Policy, episode: TokenEpisode) -> dict[str, Any]:
-    """What only an episode of several turns has: why it stopped, and each turn with what the model read next."""
-    if episode.conditions.limits.single:
-        return {}
-    response, ranges = episode.response_ids, episode.ranges
-    following = [*(start for start, _ in ranges[1:]), len(response)][: len(ranges)]  # none before the first completion
-    turns = [
-        {
-            "completion": turn.completion.text,
-            "calls": len(turn.calls),
-            "tokens": end - start,
-            "observation": policy.written(response[end:after]),
-            **({} if turn.user is None else {"user": turn.user.to_json()}),
-        }
-        for turn, (start, end), after in zip(episode.attempt.turns, ranges, following, strict=True)
-    ]
-    return {"stop": episode.stop, "turns": turns}

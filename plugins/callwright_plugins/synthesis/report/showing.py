@@ -18,8 +18,8 @@ from callwright_plugins.synthesis.report.replaying import (
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from callwright.walk.task_rows.decisions import Decision
     from callwright.walk.tasks import Task
-    from callwright_plugins.synthesis.report.decisions import Decision
     from callwright_plugins.synthesis.report.gating import Told
 
 #: Facts that are told in the heading where a task has them.

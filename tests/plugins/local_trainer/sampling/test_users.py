@@ -12,6 +12,7 @@ from attrs import evolve
 import callwright as cw
 from callwright.commands.row_files.episodes import episode_of
 from callwright.pipeline import Pipeline
+from callwright.training.rollouts.written import Keeping
 from callwright.walk.conditions import Conditions, Progress
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.lab.replay import Replay
@@ -104,7 +105,7 @@ def test_what_a_user_says_is_read_and_carries_no_loss(played: Callable[[int], tu
             assert all(not p for p, ours in zip(episode.logprobs, episode.mask, strict=True) if not ours)
     import torch
 
-    rows = rollout_rows(groups, torch.zeros(2, 6), policy, 1, 0, 12)
+    rows = rollout_rows(groups, torch.zeros(2, 6), policy, 1, 0, Keeping(12))
     turns = [row["turns"][0] for row in rows]
     assert {turn["user"]["text"] for turn in turns} == {text for (text,) in heard(groups)}
 
@@ -117,7 +118,7 @@ def test_what_a_run_keeps_of_them_is_confirmed_when_it_is_executed_again(
     policy, groups = played(0)
     tasks = {group.task.id: group.task for group in groups}
     replay = Replay()
-    for row in map(_as_kept, rollout_rows(groups, torch.zeros(2, 6), policy, 1, 0, 12)):
+    for row in map(_as_kept, rollout_rows(groups, torch.zeros(2, 6), policy, 1, 0, Keeping(12))):
         read = episode_of(row)
         assert read is not None
         pipeline = Pipeline("toolworld-mini-v1", conditions=Conditions())
