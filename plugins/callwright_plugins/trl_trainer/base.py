@@ -11,7 +11,6 @@ from attrs import frozen
 
 from callwright.capability import has
 from callwright.episodes.codec import ChatCodec, PlainCodec
-from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
 from callwright.training.reporter import Reporter
 from callwright.training.run_folder import Run
@@ -38,7 +37,7 @@ class Base:
     compact: bool
     template_options: Mapping[str, Any]
 
-    def codec(self, tokenizer: Any, pipeline: Pipeline, ends: frozenset[int]) -> Codec:
+    def codec(self, tokenizer: Any, pipeline: Pipeline, ends: frozenset[int]) -> ChatCodec | PlainCodec:
         """Prompts and turns as token ids: the same ones that the trainer ``local`` gives this model."""
         if not self.compact:
             return ChatCodec(tokenizer, template_options=self.template_options, ends=ends)

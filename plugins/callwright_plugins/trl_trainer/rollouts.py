@@ -9,8 +9,9 @@ import torch
 from attrs import evolve, field, frozen
 from torch import Tensor
 
+from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.pool import EpisodePool
-from callwright.episodes.token_episode import Codec, TokenEpisode
+from callwright.episodes.token_episode import TokenEpisode
 from callwright.training.evaluation import Verdict, judge
 from callwright.training.rollouts.description import Observed, observe
 from callwright.training.rollouts.draws import python_generator, seed_of
@@ -92,7 +93,7 @@ class Rollouts:
         pipeline: Pipeline,
         options: Options,
         limits: TurnLimits,
-        codec: Codec,
+        codec: ChatCodec | PlainCodec,
         *,
         compact: bool,
         accelerator: Any,

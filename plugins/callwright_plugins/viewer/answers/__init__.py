@@ -1,0 +1,1 @@
+"""What the pages ask for: each function answers one question as JSON."""

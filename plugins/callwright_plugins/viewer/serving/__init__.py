@@ -1,0 +1,1 @@
+"""How the pages get it: from a server of this machine, or from files."""
