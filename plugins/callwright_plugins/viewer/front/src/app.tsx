@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { isExported, send, useAnswer } from "./api";
+import { useKeys } from "./keys";
 import { ComparePage, CurvesPage, LabPage, SynthesisPage } from "./pages";
 import { type Place, type Route, go, href, useRoute } from "./route";
 import { Table } from "./table";
@@ -58,28 +59,23 @@ function App() {
   useEffect(() => {
     document.title = source ? `${source.name} – callwright view` : "callwright view";
   }, [source?.name]);
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
-      const number = Number(event.key);
-      const here = sources.findIndex((one) => one.key === route.source);
-      const next = (by: number) => {
-        const one = sources[(here + by + sources.length) % sources.length];
-        if (one) go({ source: one.key, place: placesOf(one, sources).some(([name]) => name === route.place) ? route.place : "rows", asked: {} });
-      };
-      if (event.key === "/") {
-        event.preventDefault();
-        if (route.place !== "rows" && source) go({ source: source.key, place: "rows", asked: {} });
-        setTimeout(() => document.getElementById("search")?.focus(), 30);
-      } else if (event.key === "?") setHelp(!help);
-      else if (event.key === "Escape" && help) setHelp(false);
-      else if (event.key === "d") setTheme(theme === "" ? "dark" : theme === "dark" ? "light" : "");
-      else if (event.key === "[") next(-1);
-      else if (event.key === "]") next(1);
-      else if (number >= 1 && number <= places.length && source) go({ source: source.key, place: places[number - 1]![0], asked: {} });
+  useKeys((event) => {
+    const number = Number(event.key);
+    const here = sources.findIndex((one) => one.key === route.source);
+    const next = (by: number) => {
+      const one = sources[(here + by + sources.length) % sources.length];
+      if (one) go({ source: one.key, place: placesOf(one, sources).some(([name]) => name === route.place) ? route.place : "rows", asked: {} });
     };
-    window.addEventListener("keydown", pressed);
-    return () => window.removeEventListener("keydown", pressed);
+    if (event.key === "/") {
+      event.preventDefault();
+      if (route.place !== "rows" && source) go({ source: source.key, place: "rows", asked: {} });
+      setTimeout(() => document.getElementById("search")?.focus(), 30);
+    } else if (event.key === "?") setHelp(!help);
+    else if (event.key === "Escape" && help) setHelp(false);
+    else if (event.key === "d") setTheme(theme === "" ? "dark" : theme === "dark" ? "light" : "");
+    else if (event.key === "[") next(-1);
+    else if (event.key === "]") next(1);
+    else if (number >= 1 && number <= places.length && source) go({ source: source.key, place: places[number - 1]![0], asked: {} });
   });
 
   return (

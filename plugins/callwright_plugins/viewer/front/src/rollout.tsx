@@ -13,18 +13,22 @@ export function RolloutView({
   source,
   n,
   note,
-  again,
+  onRow,
   onNote,
 }: {
   source: string;
   n: number;
   note: Note | null;
-  again: unknown;
+  /** Told of the row once it is there: it may be none of those that the table has loaded. */
+  onRow: (row: Row) => void;
   onNote: ((note: Note) => void) | null;
 }) {
-  const { value, error } = useAnswer<Rollout>("rollout", { source, n }, again);
+  const { value, error } = useAnswer<Rollout>("rollout", { source, n });
   const [picked, setPicked] = useState<string>("");
   useEffect(() => setPicked(""), [source, n]);
+  useEffect(() => {
+    if (value?.n === n) onRow(value);
+  }, [value, n]);
   if (error) return <p class="error">{error}</p>;
   if (!value || value.n !== n) return <p class="soft pad">…</p>;
   const told = value.document;

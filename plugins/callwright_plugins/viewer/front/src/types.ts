@@ -73,7 +73,6 @@ export interface Said {
   loss: boolean | null;
   calls: number[];
   marks: Mark[];
-  spans?: ([number, number] | null)[];
   name?: string;
   cut?: number;
   asked?: { id: string; name: string; arguments: string }[];
