@@ -30,6 +30,11 @@ class ValueModel(nn.Module):
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
+    @property
+    def base_model(self) -> Any:
+        """The trunk, under the name that language models have for theirs."""
+        return self.trunk
+
     def forward(self, **inputs: Any) -> Values:
         """Values ``[n, L, 1]`` for the arguments of the trunk; the head computes in float32."""
         hidden = self.trunk(**inputs).last_hidden_state
