@@ -1,8 +1,8 @@
 """Log-probabilities of given tokens over a large vocabulary, a slice of the tokens at a time.
 
-A table of logits is the largest tensor of a step: 600 MB in float32 for 1,024 tokens and 151,936 entries, of which plain
-autograd holds five at once. Here a slice is turned into log-probabilities and let go; going back, it is made again. What
-the tokens of one slice need is kept instead, so that a small model pays for nothing twice.
+A table of logits is the largest tensor of a step: 600 MB in float32 for 1,024 tokens and 151,936 entries, of which
+plain autograd holds five at once. Here a slice is turned into log-probabilities and let go; going back, it is made
+again. A table of one slice is kept instead, so that a small model pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _OfHidden(torch.autograd.Function):
         return tables
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, of_logprobs: Tensor | None, of_entropy: Tensor | None) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, entropy = ctx.saved_tensors
         to_hidden, to_weight, to_bias = ctx.needs_input_grad[:3]
@@ -106,7 +106,8 @@ class _OfHidden(torch.autograd.Function):
         for part in ctx.slices:
             some = hidden[part].to(ctx.dtype)
             shifted = _shifted(_product(some, *head), ctx.temperature) if kept is None else kept
-            gradient = _gradient(shifted, targets[part], _part(of_logprobs, part), _part(of_entropy, part), entropy[part])
+            told = _part(of_logprobs, part), _part(of_entropy, part)
+            gradient = _gradient(shifted, targets[part], *told, entropy[part])
             gradient = gradient.div_(ctx.temperature) if ctx.temperature != 1 else gradient
             if into_bias is not None:
                 into_bias += gradient.sum(0)
@@ -123,11 +124,9 @@ class _OfHidden(torch.autograd.Function):
 
 class _OfLogits(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, targets: Tensor, temperature: float, entropy: bool
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, logits: Tensor, targets: Tensor, temperature: float, entropy: bool) -> tuple[Tensor, Tensor]:
         tables = _tables(len(targets), logits.device)
-        for part in _slices(*logits.shape, logits.device):
+        for part in _slices(len(logits), logits.shape[1], logits.device):
             _tell(_shifted(logits[part], temperature), targets[part], entropy, tables, part)
         ctx.set_materialize_grads(False)
         ctx.logits, ctx.temperature = logits, temperature
@@ -135,15 +134,16 @@ class _OfLogits(torch.autograd.Function):
         return tables
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, of_logprobs: Tensor | None, of_entropy: Tensor | None) -> tuple[Tensor | None, ...]:
         if ctx.logits is None:
             raise RuntimeError("the logits of this loss have made way for their gradient; it can go back once")
         targets, entropy = ctx.saved_tensors
         logits, ctx.logits = ctx.logits, None
-        for part in _slices(*logits.shape, logits.device):
+        for part in _slices(len(logits), logits.shape[1], logits.device):
             shifted = _shifted(logits[part], ctx.temperature)
-            gradient = _gradient(shifted, targets[part], _part(of_logprobs, part), _part(of_entropy, part), entropy[part])
+            told = _part(of_logprobs, part), _part(of_entropy, part)
+            gradient = _gradient(shifted, targets[part], *told, entropy[part])
             logits[part] = gradient.div_(ctx.temperature) if ctx.temperature != 1 else gradient
         return logits, None, None, None
 
