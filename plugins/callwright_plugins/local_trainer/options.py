@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,12 @@ from callwright.options import OptionTable
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]
+_TOKENS_PER_MICRO_BATCH: Final = (
+    "Most tokens of a part, prompts and padding included, in place of `micro_batches`; a longer row is one alone."
+)
+_GRADIENT_CHECKPOINTING: Final = (
+    "Keep no activations of a layer for the way back but compute them again: less memory, a third more time."
+)
 
 
 def _check_adamw(learning_rate: float, weight_decay: float, betas: tuple[float, float] | None = None) -> None:
@@ -144,6 +150,8 @@ class Options(Workers):
     micro_batches: int = Field(
         default=2, ge=1, description="Parts, sorted by length, in which the gradient of a step is accumulated."
     )
+    tokens_per_micro_batch: int | None = Field(default=None, ge=1, description=_TOKENS_PER_MICRO_BATCH)
+    gradient_checkpointing: bool = Field(default=False, description=_GRADIENT_CHECKPOINTING)
     sampling_rows: int = Field(default=256, ge=1, description="Completions sampled at a time.")
     shared_prefix: bool = Field(default=True, description="Compute a prompt once for its group where the model allows.")
     resampling_rounds: int = Field(
@@ -204,6 +212,8 @@ class SupervisedOptions(Workers):
     micro_batches: int = Field(
         default=1, ge=1, description="Parts, sorted by length, in which the gradient of a step is accumulated."
     )
+    tokens_per_micro_batch: int | None = Field(default=None, ge=1, description=_TOKENS_PER_MICRO_BATCH)
+    gradient_checkpointing: bool = Field(default=False, description=_GRADIENT_CHECKPOINTING)
     source: Literal["auto", "demonstrations", "references"] = Field(
         default="auto",
         description="What is shown: the corpus's own demonstrations, the references of the train split, or (auto) the "

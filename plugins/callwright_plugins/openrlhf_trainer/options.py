@@ -20,6 +20,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "warm_start": "OpenRLHF's trainer only does reinforcement learning; name a model that was warmed up elsewhere",
     "resampling_rounds": "OpenRLHF draws other prompts until its data is used up",
     "micro_batches": "micro_batch says how many completions a GPU holds at a time",
+    "tokens_per_micro_batch": "micro_batch says how many completions a GPU holds at a time",
     "sampling_rows": "vLLM batches by itself; results do not depend on it",
     "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
     "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",

@@ -15,6 +15,7 @@ from callwright.registration import Reach
 
 #: Options of the trainer ``local`` that mean something which TRL's trainer has no place for, and why.
 REFUSED: Final[Mapping[str, str]] = {
+    "tokens_per_micro_batch": "TRL has micro-batches of equally many completions: set 'micro_batches'",
     "critic": "TRL's GRPO has no critic; an algorithm with one (ppo) runs by the trainers 'local' and 'openrlhf'",
 }
 

@@ -17,6 +17,8 @@ from transformers.cache_utils import DynamicLayer
 
 from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, pad_right, positions
 from callwright_plugins.local_trainer.forward.generation import last_logits_only
+from callwright_plugins.local_trainer.forward.prompt_cache import GroupLayer, PromptLayer
+from callwright_plugins.local_trainer.forward.recomputing import recomputed
 from callwright_plugins.local_trainer.forward.token_logprobs import head_of, of_hidden, of_logits
 from callwright_plugins.local_trainer.models.policy import Policy
 
@@ -41,7 +43,8 @@ class Prefix:
         self._prompts = prompts
         ids, self._mask = pad_left([prompt[:-1] for prompt in prompts], policy.pad, policy.device)
         cache = DynamicCache(config=policy.model.config)
-        with policy.arithmetic():
+        cache.layers = [PromptLayer() for _ in cache.layers]
+        with policy.arithmetic(), recomputed(policy):
             policy.model.base_model(
                 input_ids=ids,
                 attention_mask=self._mask,
@@ -67,16 +70,14 @@ class Prefix:
         policy, device = self._policy, self._policy.device
         index = torch.tensor(list(owners), device=device)
         cache = DynamicCache(config=policy.model.config)
-        for layer in range(len(self._leaves) // 2):
-            keys, values = self._leaves[2 * layer : 2 * layer + 2]
-            filled = cache.layers[layer]
-            filled.lazy_initialization(keys, values)
-            filled.keys, filled.values = keys.index_select(0, index), values.index_select(0, index)
+        cache.layers = [
+            GroupLayer(keys, values, index) for keys, values in zip(self._leaves[::2], self._leaves[1::2], strict=True)
+        ]
         targets, mask = pad_right(completions, policy.pad, device)
         last = torch.tensor([[self._prompts[owner][-1]] for owner in owners], device=device)
         inputs = torch.cat([last, targets[:, :-1]], 1)
         before = self._mask.index_select(0, index)
-        with policy.arithmetic():
+        with policy.arithmetic(), recomputed(policy):
             output = model(
                 input_ids=inputs,
                 attention_mask=torch.cat([before, torch.ones_like(mask)], 1),
@@ -118,7 +119,7 @@ class FullSequences:
         prompts, before = pad_left([self._prompts[owner] for owner in owners], policy.pad, device)
         targets, mask = pad_right(completions, policy.pad, device)
         seen = torch.cat([before, torch.ones_like(mask)], 1)[:, :-1]
-        with policy.arithmetic():
+        with policy.arithmetic(), recomputed(policy):
             output = model(
                 input_ids=torch.cat([prompts, targets[:, :-1]], 1),
                 attention_mask=seen,

@@ -33,7 +33,10 @@ PromptForm = Literal["chat", "compact"]
 
 @frozen(eq=False)
 class Policy:
-    """A model on a device. ``compact`` is the corpus's short prompt, where the model was trained with it."""
+    """A model on a device. ``compact`` is the corpus's short prompt, where the model was trained with it.
+
+    ``recompute``: no activations are kept for the way back (gradient checkpointing).
+    """
 
     model: Any
     tokenizer: Any
@@ -43,6 +46,7 @@ class Policy:
     compact: Callable[[Task], str] | None = None
     corpus: str = ""
     template_options: Mapping[str, Any] = field(factory=dict)
+    recompute: bool = False
 
     @property
     def ends(self) -> frozenset[int]:

@@ -27,6 +27,7 @@ from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
 from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
+from callwright_plugins.local_trainer.forward.recomputing import layers_of
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
@@ -153,7 +154,9 @@ class Training:
         for step in range(done, options.steps):
             began = time.perf_counter()
             with self.last.changing():
-                row = {"step": step + 1, **warm_start_step(self.policy, optimiser, shown, options, self.seed, step)}
+                tokens = self.options.tokens_per_micro_batch
+                figures = warm_start_step(self.policy, optimiser, shown, options, self.seed, step, tokens)
+                row = {"step": step + 1, **figures}
                 found = watch.look(row)
                 self._unwritten.append(row if found.text is None else {**row, "alarm": found.text})
                 self.last.reached("warm", step + 1)
@@ -396,6 +399,18 @@ def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Pol
 
     Raises :class:`callwright.errors.RecipeError` naming file and line.
     """
+    policy = evolve(_make_policy(pipeline, options), recompute=options.gradient_checkpointing)
+    if policy.recompute and not layers_of(policy.model):
+        raise pipeline.recipe.error(
+            f"the layers of a {type(policy.model).__name__} cannot be computed again; "
+            "leave 'gradient_checkpointing' out",
+            "trainer",
+            "gradient_checkpointing",
+        )
+    return policy
+
+
+def _make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Policy:
     loaded, corpus = pipeline.recipe, pipeline.corpus
     given = loaded.recipe.model
     try:

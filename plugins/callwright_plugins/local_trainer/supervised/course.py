@@ -116,7 +116,15 @@ class SupervisedTraining:
                 step, epochs.steps, options.learning_rate, epochs.warm_up, options.schedule, options.schedule_floor
             )
             with self.last.changing():
-                figures = supervised_step(self.policy, optimiser, batch, options.micro_batches, rate, options.clip_norm)
+                figures = supervised_step(
+                    self.policy,
+                    optimiser,
+                    batch,
+                    options.micro_batches,
+                    rate,
+                    options.clip_norm,
+                    options.tokens_per_micro_batch,
+                )
                 row = {
                     "step": step + 1,
                     "reward": None,
@@ -187,7 +195,7 @@ class SupervisedTraining:
         score()
         result["reward"] = sum(totals) / len(totals) if totals else None
         at_once = -(-self.options.batch // self.options.micro_batches)
-        result["loss"] = mean_loss(self.policy, self._held_out, at_once)
+        result["loss"] = mean_loss(self.policy, self._held_out, at_once, self.options.tokens_per_micro_batch)
         with postponed():
             best = self._is_best(result)
             if stage is None:
