@@ -129,6 +129,11 @@ class Options(Workers):
     max_new_tokens: int = Field(
         default=256, ge=1, description="Longest completion; without an end by then it is truncated."
     )
+    max_prompt_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tasks with longer prompts are left out and counted; if left out, those that leave no room.",
+    )
     learning_rate: float = Field(default=3e-4, gt=0, le=1, description="Of AdamW, after the warm-up.")
     warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
@@ -165,6 +170,12 @@ class Options(Workers):
         default=None, ge=1, description="Tasks per depth; all of the split if left out."
     )
     evaluation_batch: int = Field(default=128, ge=1, description="Tasks evaluated at a time.")
+    best: Literal["none", "accuracy"] = Field(
+        default="none", description="By what the best evaluation is chosen whose weights stay in checkpoints/best."
+    )
+    patience: int | None = Field(
+        default=None, ge=1, description="Evaluations in a row without a better accuracy after which training ends."
+    )
     checkpoint_every: int = Field(
         default=25, ge=1, description="Steps between checkpoints, of the warm start 4 times that."
     )
@@ -184,6 +195,10 @@ class Options(Workers):
         _check_adamw(self.learning_rate, self.weight_decay, self.betas)
         if self.depths == []:
             raise ValueError("'depths' is empty, so there would be no task to draw; leave it out for all of them")
+        if self.patience is not None and not self.evaluate_every:
+            raise ValueError(
+                "'patience' counts evaluations during training, of which there are none; set 'evaluate_every'"
+            )
         return self
 
     @model_validator(mode="after")

@@ -25,6 +25,8 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
     "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",
     "alarm_window": "there is no alarm about safe calls; metrics.jsonl has what it looks at",
+    "best": "the checkpoint that is kept is the last",
+    "patience": "OpenRLHF trains as many steps as it is told",
     "threads": "nothing is computed on the CPU; results do not depend on it",
     "device": "OpenRLHF runs on CUDA",
 }
