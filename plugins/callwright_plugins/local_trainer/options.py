@@ -13,6 +13,7 @@ Precision = Literal["float32", "bfloat16"]
 _TOKENS_PER_MICRO_BATCH: Final = (
     "Most tokens of a part, prompts and padding included, in place of `micro_batches`; a longer row is one alone."
 )
+_WEIGHTS: Final = "Of the model; bfloat16 (with dtype = bfloat16) has float32 masters, which the optimiser steps."
 _GRADIENT_CHECKPOINTING: Final = (
     "Keep no activations of a layer for the way back but compute them again: less memory, a third more time."
 )
@@ -27,6 +28,12 @@ def _check_adamw(learning_rate: float, weight_decay: float, betas: tuple[float, 
         )
     if betas is not None and not all(0 <= beta < 1 for beta in betas):
         raise ValueError(f"'betas' are {list(betas)}; each is at least 0 and below 1")
+
+
+def _check_weights(weights: Precision, dtype: Precision) -> None:
+    """Raises :class:`ValueError` for an arithmetic that is finer than the weights."""
+    if weights == "bfloat16" and dtype == "float32":
+        raise ValueError("weights = 'bfloat16' are computed with in bfloat16; set dtype = 'bfloat16', too")
 
 
 class Workers(OptionTable):
@@ -184,15 +191,15 @@ class Options(Workers):
     alarm_window: int = Field(default=15, ge=2, description="Steps over which the alarm looks.")
     threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
-    dtype: Precision = Field(
-        default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
-    )
+    dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
+    weights: Precision = Field(default="float32", description=_WEIGHTS)
     warm_start: WarmStart = Field(default_factory=WarmStart)
     critic: CriticOptions = Field(default_factory=CriticOptions)
 
     @model_validator(mode="after")
     def _consistent(self) -> Options:
         _check_adamw(self.learning_rate, self.weight_decay, self.betas)
+        _check_weights(self.weights, self.dtype)
         if self.depths == []:
             raise ValueError("'depths' is empty, so there would be no task to draw; leave it out for all of them")
         if self.patience is not None and not self.evaluate_every:
@@ -282,9 +289,8 @@ class SupervisedOptions(Workers):
     keep_checkpoints: int = Field(default=1, ge=1, description="How many checkpoints are kept, beside the final one.")
     threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
-    dtype: Precision = Field(
-        default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
-    )
+    dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
+    weights: Precision = Field(default="float32", description=_WEIGHTS)
 
     @model_validator(mode="after")
     def _consistent(self) -> SupervisedOptions:
@@ -293,6 +299,7 @@ class SupervisedOptions(Workers):
         if isinstance(self.warm_up, float) and self.warm_up >= 1:
             raise ValueError(f"'warm_up' is {self.warm_up}; give a whole number of steps, or a share below 1.0")
         _check_adamw(self.learning_rate, self.weight_decay, self.betas)
+        _check_weights(self.weights, self.dtype)
         if self.demonstrations and self.source == "references":
             raise ValueError("'demonstrations' are options of the corpus's own, and source = 'references' shows none")
         return self

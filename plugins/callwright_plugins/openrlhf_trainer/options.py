@@ -27,6 +27,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "alarm_window": "there is no alarm about safe calls; metrics.jsonl has what it looks at",
     "best": "the checkpoint that is kept is the last",
     "patience": "OpenRLHF trains as many steps as it is told",
+    "weights": "they are bfloat16 with float32 masters, by DeepSpeed",
     "threads": "nothing is computed on the CPU; results do not depend on it",
     "device": "OpenRLHF runs on CUDA",
 }

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from torch import Tensor, nn
 
 from callwright_plugins.local_trainer.learning.steps import adamw
+from callwright_plugins.local_trainer.models.masters import to_bfloat16
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options
 
@@ -67,4 +68,6 @@ def make_critic(policy: Policy, options: Options) -> Critic:
     """A critic of the policy as it is now."""
     model = ValueModel(policy.model).eval()
     model.requires_grad_(True)
+    if options.weights == "bfloat16":
+        to_bfloat16(model, but="head.")
     return Critic(evolve(policy, model=model), adamw(model, options.critic.weight_decay, options.betas))

@@ -33,6 +33,7 @@ from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
 from callwright_plugins.local_trainer.learning.warm_start import examples, warm_start_step
+from callwright_plugins.local_trainer.models.masters import to_bfloat16
 from callwright_plugins.local_trainer.models.policy import FINAL, Policy, load_policy, model_folder, pick_device
 from callwright_plugins.local_trainer.models.tiny import build_tiny
 from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
@@ -435,6 +436,8 @@ def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Pol
             "trainer",
             "gradient_checkpointing",
         )
+    if options.weights == "bfloat16":
+        to_bfloat16(policy.model)
     return policy
 
 
