@@ -20,6 +20,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "warm_start": "OpenRLHF's trainer only does reinforcement learning; name a model that was warmed up elsewhere",
     "resampling_rounds": "OpenRLHF draws other prompts until its data is used up",
     "micro_batches": "micro_batch says how many completions a GPU holds at a time",
+    "tokens_per_micro_batch": "micro_batch says how many completions a GPU holds at a time",
     "sampling_rows": "vLLM batches by itself; results do not depend on it",
     "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
     "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",
@@ -27,6 +28,9 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "whole_step_every": "rewards are found rollout by rollout: a step is not in one place; raise rollouts_per_step",
     "rollout_values": "its rows keep no values of calls",
     "rollout_logprobs": "OpenRLHF's executor does not hand them to rewards",
+    "best": "the checkpoint that is kept is the last",
+    "patience": "OpenRLHF trains as many steps as it is told",
+    "weights": "they are bfloat16 with float32 masters, by DeepSpeed",
     "threads": "nothing is computed on the CPU; results do not depend on it",
     "device": "OpenRLHF runs on CUDA",
 }
