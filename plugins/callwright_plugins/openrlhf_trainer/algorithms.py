@@ -337,8 +337,8 @@ def _ppo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
         argument("--critic.max_norm", options.clip_norm),
         # The policy is trained in steps after this one, counted from 0; -1 for all.
         argument("--critic.freezing_steps", critic.head_start - 1),
-        argument("--critic.num_nodes", options.nodes),
-        argument("--critic.num_gpus_per_node", options.gpus_per_node),
+        argument("--critic.num_nodes", critic.nodes or options.nodes),
+        argument("--critic.num_gpus_per_node", critic.gpus_per_node or options.gpus_per_node),
     ]
     return (
         translation(*arguments, approximated=approximated, unsupported=unsupported)

@@ -24,6 +24,7 @@ from callwright.machines.interrupts import postponed
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, not_finite, stopped, written
 from callwright.training.evaluation import evaluate, summarise
 from callwright.training.ledger.seals import SEAL, Lengths
+from callwright.training.memory_plan import prompt_tokens, too_much
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import described, zero_variance
@@ -36,7 +37,7 @@ from callwright_plugins.trl_trainer.export import export
 from callwright_plugins.trl_trainer.generating import TrainerEngine, TrainerSampler, positions_of
 from callwright_plugins.trl_trainer.grpo import RecipeGRPOTrainer
 from callwright_plugins.trl_trainer.last_step import LastStep
-from callwright_plugins.trl_trainer.memory import plan, prompt_tokens, too_much
+from callwright_plugins.trl_trainer.memory import plan
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.rollouts import Collected, Group, Rollouts, turns_of
 from callwright_plugins.trl_trainer.settings import translate
