@@ -17,6 +17,8 @@ from tests.plugins.viewer.conftest import board_of, make_run, metrics, rollouts,
 from tests.plugins.viewer.test_view_filtering import MEANT
 
 from callwright.testing.texts import NASTY
+from callwright_plugins.viewer.answers.notes import write_note
+from callwright_plugins.viewer.serving import server
 from callwright_plugins.viewer.serving.api import Board
 from callwright_plugins.viewer.serving.exporting import export
 from callwright_plugins.viewer.serving.server import Viewer
@@ -55,17 +57,17 @@ def serve() -> Iterator[Callable[..., str]]:
     def begin(*paths: Path) -> str:
         board = board_of(*paths)
         board.start()
-        server = Viewer(board)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        viewer = Viewer(board)
+        thread = threading.Thread(target=viewer.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        running.append((server, thread, board))
-        return server.url
+        running.append((viewer, thread, board))
+        return viewer.url
 
     yield begin
-    for server, thread, board in running:
-        server.shutdown()
+    for viewer, thread, board in running:
+        viewer.shutdown()
         thread.join()
-        server.server_close()
+        viewer.server_close()
         board.close()
 
 
@@ -143,6 +145,58 @@ def test_a_run_is_followed_while_it_grows(browser: Any, serve: Callable[..., str
     browser.until("(document.querySelector('.chart path.line').getAttribute('d').match(/[ML]/g) || []).length === 5")
 
 
+def notes_of(browser: Any, folder: Path, count: int) -> list[dict[str, Any]]:
+    """The notes of a folder, once there are so many."""
+    held: list[dict[str, Any]] = []
+    for _ in range(1500):
+        if (folder / "notes.jsonl").exists():
+            held = [json.loads(line) for line in (folder / "notes.jsonl").read_text("utf-8").splitlines()]
+        if len(held) >= count:
+            break
+        browser.ask("new Promise((done) => setTimeout(done, 20))")
+    return held
+
+
+def test_words_typed_while_a_mark_is_on_its_way_are_kept(
+    browser: Any, serve: Callable[..., str], own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is slow: notes stand in the order of the keys, and an answer overwrites nothing that is newer."""
+    go_on = threading.Event()
+
+    def late(*given: Any) -> Any:
+        go_on.wait(30)
+        return write_note(*given)
+
+    monkeypatch.setattr(server, "write_note", late)
+    to(browser, serve(own) + "#/own/rows?n=3")
+    browser.until("document.querySelector('.rollout[data-n=\"3\"]') !== null")
+    browser.press("m")
+    browser.press("c")
+    browser.until("document.activeElement.id === 'comment'")
+    browser.command("Input.insertText", text="typed")
+    go_on.set()
+    assert [one["mark"] for one in notes_of(browser, own, 1)] == ["good"]
+    browser.ask("new Promise((done) => setTimeout(done, 200))")
+    assert browser.ask("document.getElementById('comment').value") == "typed"
+    go_on.clear()
+    browser.press("Enter")
+    browser.until("document.activeElement.id !== 'comment'")
+    browser.press("x")
+    browser.until("document.querySelector('tr[data-n=\"3\"] .dot.bad') !== null")
+    go_on.set()
+    held = notes_of(browser, own, 3)
+    assert [(one["mark"], one["comment"]) for one in held] == [("good", ""), ("good", "typed"), ("bad", "typed")]
+    # What is dropped with Escape is not written.
+    browser.press("c")
+    browser.until("document.activeElement.id === 'comment'")
+    browser.command("Input.insertText", text=" more")
+    browser.press("Escape")
+    browser.until("document.getElementById('comment').value === 'typed'")
+    browser.press("l")
+    held = notes_of(browser, own, 4)
+    assert [(one["mark"], one["comment"]) for one in held[3:]] == [("look", "typed")]
+
+
 def test_a_mark_is_written_down_and_exported(browser: Any, serve: Callable[..., str], own: Path) -> None:
     to(browser, serve(own) + "#/own/rows?n=3")
     browser.until("document.querySelector('.rollout[data-n=\"3\"]') !== null")
@@ -155,12 +209,8 @@ def test_a_mark_is_written_down_and_exported(browser: Any, serve: Callable[..., 
     browser.until("document.querySelector('tr[data-n=\"3\"] .dot.good') !== null")
     browser.until("document.querySelector('.export') !== null")
     browser.until("document.activeElement.id !== 'comment'")
-    for _ in range(200):
-        held = [json.loads(line) for line in (own / "notes.jsonl").read_text("utf-8").splitlines()]
-        if held[-1]["comment"]:
-            break
-        browser.ask("new Promise((done) => setTimeout(done, 20))")
-    assert (held[-1]["n"], held[-1]["mark"], held[-1]["comment"]) == (3, "good", "well <b>done</b>")
+    held = notes_of(browser, own, 2)[-1]
+    assert (held["n"], held["mark"], held["comment"]) == (3, "good", "well <b>done</b>")
     browser.write("#search", "mark:good")
     browser.until(f"{ROW} === 1")
     browser.ask(

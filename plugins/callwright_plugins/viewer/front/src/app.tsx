@@ -1,7 +1,7 @@
 /** The frame: what there is to look at, its pages, and the keys. */
 
 import { render } from "preact";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { isExported, send, useAnswer } from "./api";
 import { useKeys } from "./keys";
 import { ComparePage, CurvesPage, LabPage, SynthesisPage } from "./pages";
@@ -165,14 +165,22 @@ function useNotes(source: string): { all: Map<number, Note>; version: number; wr
   const [problem, setProblem] = useState("");
   const { value } = useAnswer<Note[]>("notes", source ? { source } : null, version);
   const [all, setAll] = useState(new Map<number, Note>());
-  useEffect(() => setAll(new Map((value ?? []).map((one) => [one.n, one]))), [value]);
+  // One after another: the last note about a row is the one that counts. What the server said before is older than what is on its way.
+  const queue = useRef({ waiting: 0, last: Promise.resolve() });
+  useEffect(() => {
+    if (!queue.current.waiting) setAll(new Map((value ?? []).map((one) => [one.n, one])));
+  }, [value]);
   const write = useCallback(
     (note: Note) => {
       setAll((last) => new Map(last).set(note.n, note));
-      send("note", { source, ...note }).then(
-        () => setVersion((one) => one + 1),
-        (error: Error) => setProblem(error.message),
-      );
+      const line = queue.current;
+      line.waiting++;
+      line.last = line.last
+        .then(() => send("note", { source, ...note }))
+        .catch((error: Error) => setProblem(error.message))
+        .then(() => {
+          if (!--line.waiting) setVersion((one) => one + 1);
+        });
     },
     [source],
   );

@@ -1,7 +1,7 @@
 /** A rollout: its conversation, what its calls came to, and what it was worth, with evidence at its place. */
 
 import { Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./api";
 import { Json } from "./json";
 import type { Call, Document, Mark, Note, Rollout, Row, Said, Score } from "./types";
@@ -89,8 +89,11 @@ function Head({ row }: { row: Row }) {
 }
 
 function Notes({ note, n, onNote }: { note: Note | null; n: number; onNote: ((note: Note) => void) | null }) {
-  const [comment, setComment] = useState(note?.comment ?? "");
-  useEffect(() => setComment(note?.comment ?? ""), [n, note?.comment]);
+  const written = note?.comment ?? "";
+  const [comment, setComment] = useState(written);
+  const dropped = useRef(false);
+  // Of a note with a mark alone and of no note the words are the same: what is being typed stays.
+  useEffect(() => setComment(written), [n, written]);
   if (!onNote) return note?.comment || note?.mark ? <p class="notice">{`${note.mark} ${plain(note.comment)}`}</p> : null;
   const mark = note?.mark ?? "";
   return (
@@ -112,13 +115,15 @@ function Notes({ note, n, onNote }: { note: Note | null; n: number; onNote: ((no
         aria-label="comment"
         value={comment}
         onInput={(event) => setComment(event.currentTarget.value)}
-        onBlur={() => comment !== (note?.comment ?? "") && onNote({ n, mark, comment })}
+        onBlur={(event) => {
+          const typed = event.currentTarget.value;
+          if (dropped.current) setComment(written);
+          else if (typed !== written) onNote({ n, mark, comment: typed });
+          dropped.current = false;
+        }}
         onKeyDown={(event) => {
-          if (event.key === "Enter") event.currentTarget.blur();
-          if (event.key === "Escape") {
-            setComment(note?.comment ?? "");
-            event.currentTarget.blur();
-          }
+          dropped.current = event.key === "Escape";
+          if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
           event.stopPropagation();
         }}
       />
