@@ -26,7 +26,7 @@ def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Train
     followed, and as comments below it the memory that it would take. A plan that does not fit is warned of.
     """
     from callwright.machines.redaction import redacted_value
-    from callwright.training.memory_plan import too_much
+    from callwright.training.dry_runs.memory_plan import too_much
     from callwright.training.recipe_run import kept_text
     from callwright.training.trainer import PlansMemory
 

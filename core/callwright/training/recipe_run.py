@@ -18,11 +18,11 @@ from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, LoadedTable, load_recipe, write_toml
 from callwright.recipe_parts import Together, create_trainer
 from callwright.training.algorithm import GroupBaseline
+from callwright.training.dry_runs.absence import AbsentCorpus, about_more_than_absence, absent_model, corpus_of
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import owned
 from callwright.training.ledger.weights import weight_digests
-from callwright.training.planning import AbsentCorpus, about_more_than_absence, absent_model, corpus_of
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import Run, describe_process
 from callwright.training.spending import Meter, in_words
@@ -141,7 +141,7 @@ def prepare(loaded: LoadedRecipe, registry: Registry, *, planning: bool = False)
     """The pipeline and the trainer of a recipe, checked as far as can be without training.
 
     Where that is only ``planning``, files of the corpus and a model's folder need not be there, which is said; the
-    corpus is then an :class:`callwright.training.planning.AbsentCorpus`. Raises
+    corpus is then an :class:`callwright.training.dry_runs.absence.AbsentCorpus`. Raises
     :class:`callwright.errors.RecipeError` with a line for every mistake.
     """
     together = Together()

@@ -66,7 +66,7 @@ class PlansMemory(Protocol):
     """
 
     def memory_plan(self, pipeline: Pipeline) -> list[dict[str, Any]]:
-        """The rows of a :class:`callwright.training.memory_plan.MemoryPlan`, without torch; empty for no plan."""
+        """Its :class:`callwright.training.dry_runs.memory_plan.MemoryPlan`, as rows, without torch; empty for none."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from callwright.capability import has
 from callwright.errors import UsageError
 from callwright.options import read_options
 from callwright.training.algorithm import ActorCritic
-from callwright.training.memory_plan import MemoryPlan, Part, prompt_tokens, room_here, shape_of, unknown_sizes
+from callwright.training.dry_runs.memory_plan import MemoryPlan, Part, prompt_tokens, room_here, shape_of, unknown_sizes
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.local_trainer.options import Model, Options
 

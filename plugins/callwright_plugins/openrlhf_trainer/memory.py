@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from callwright.training.memory_plan import GIB, MemoryPlan, Part, Room, Shape, shape_of, unknown_sizes
+from callwright.training.dry_runs.memory_plan import GIB, MemoryPlan, Part, Room, Shape, shape_of, unknown_sizes
 from callwright.walk.limits import TurnLimits
-from callwright_plugins.openrlhf_trainer.algorithms import response_limit
 from callwright_plugins.openrlhf_trainer.options import Model, Options
+from callwright_plugins.openrlhf_trainer.translation.algorithms import response_limit
 
 
 def plan(options: Options, model: Model, limits: TurnLimits, *, reference: bool, critic: bool) -> list[dict[str, Any]]:

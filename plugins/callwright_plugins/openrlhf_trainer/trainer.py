@@ -24,7 +24,6 @@ from callwright.training.ledger.seals import Seal, refuse_lost_rows, seal
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
 from callwright.walk.components.capabilities import Scheduled
-from callwright_plugins.openrlhf_trainer.arguments import Translation
 from callwright_plugins.openrlhf_trainer.checkpoints import Sealing, step_of, take_up
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.following import Program
@@ -40,7 +39,8 @@ from callwright_plugins.openrlhf_trainer.memory import plan
 from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, read_line
 from callwright_plugins.openrlhf_trainer.options import Model, Options, split_local
 from callwright_plugins.openrlhf_trainer.spool import SpoolReader
-from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits, translate
+from callwright_plugins.openrlhf_trainer.translation.arguments import Translation
+from callwright_plugins.openrlhf_trainer.translation.translating import Files, episode_limits, translate
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline

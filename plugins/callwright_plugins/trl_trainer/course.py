@@ -22,9 +22,9 @@ from trl import GRPOConfig
 from callwright.errors import DataError, RunError, UsageError
 from callwright.machines.interrupts import postponed
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, not_finite, stopped, written
+from callwright.training.dry_runs.memory_plan import prompt_tokens, too_much
 from callwright.training.evaluation import evaluate, summarise
 from callwright.training.ledger.seals import SEAL, Lengths
-from callwright.training.memory_plan import prompt_tokens, too_much
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import described, zero_variance

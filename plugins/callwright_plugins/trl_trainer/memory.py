@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from callwright.training.memory_plan import MemoryPlan, room_here, shape_of, unknown_sizes
+from callwright.training.dry_runs.memory_plan import MemoryPlan, room_here, shape_of, unknown_sizes
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.settings import longest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callwright.errors import MissingExtra, UsageError, raise_together
 from callwright.options import read_options
-from callwright.training.memory_plan import prompt_tokens
+from callwright.training.dry_runs.memory_plan import prompt_tokens
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
 from callwright_plugins.trl_trainer.memory import plan

@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from callwright.recipe_file import load_recipe, shipped_recipes
-from callwright.training import memory_plan
-from callwright.training.memory_plan import ASSUMED, GIB, KNOWN, MemoryPlan, Room, room_here, shape_of, too_much
+from callwright.training.dry_runs import memory_plan
+from callwright.training.dry_runs.memory_plan import (
+    ASSUMED,
+    GIB,
+    KNOWN,
+    MemoryPlan,
+    Room,
+    room_here,
+    shape_of,
+    too_much,
+)
 
 #: Parameters as the models' cards or their files of weights count them.
 PUBLISHED = {

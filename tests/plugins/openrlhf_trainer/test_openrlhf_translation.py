@@ -28,7 +28,7 @@ from callwright_plugins.openrlhf_trainer.groups import grid_step, share, steady
 from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Options
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
-from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits
+from callwright_plugins.openrlhf_trainer.translation.translating import Files, episode_limits
 
 torch = pytest.importorskip("torch", reason="needs the train extra")
 
@@ -265,7 +265,7 @@ def test_a_tiny_model_and_an_unknown_algorithm(make_pipeline: Any) -> None:
 def test_the_warm_up_has_as_many_updates_as_it_should(warm_up: int, steps: int, parts: int, passes: int) -> None:
     import math
 
-    from callwright_plugins.openrlhf_trainer.algorithms import warm_up_ratio
+    from callwright_plugins.openrlhf_trainer.translation.algorithms import warm_up_ratio
 
     options = Options(steps=steps, prompts=12, group=1, mini_batches=parts, iterations=passes)
     updates = steps * parts * passes
@@ -438,7 +438,7 @@ def test_a_dry_run_prints_arguments_and_lists(
 def test_the_page_lists_every_difference(root: Path) -> None:
     """Each key that can be listed has a row in the page's table, and each row is one that can."""
     sources = root / "plugins/callwright_plugins/openrlhf_trainer"
-    code = "".join((sources / name).read_text() for name in ("algorithms.py", "translating.py"))
+    code = "".join((sources / name).read_text() for name in ("translation/algorithms.py", "translation/translating.py"))
     listed = set(re.findall(r'"((?:algorithm|trainer|model)\.[a-z_]+|reward)"', code))
     listed |= {"algorithm.kl_weight", "algorithm.entropy_weight", *(f"trainer.{name}" for name in LOCAL_ONLY)}
     page = (root / "docs/openrlhf.md").read_text().partition("## What is approximated")[2]

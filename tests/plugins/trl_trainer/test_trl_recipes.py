@@ -14,7 +14,7 @@ from callwright.errors import CallwrightError, RecipeError, UsageError
 from callwright.pipeline import Pipeline
 from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import load_recipe, parse_recipe, shipped_recipes
-from callwright.training.memory_plan import too_much
+from callwright.training.dry_runs.memory_plan import too_much
 from callwright.training.recipe_run import prepare
 from callwright.walk.limits import SINGLE_TURN
 from callwright_plugins.trl_trainer.generating import SeededDraws

@@ -42,9 +42,12 @@ def _plain_head(policy: Policy) -> nn.Linear | None:
         return None
     ids = torch.tensor([[policy.pad, 0]], device=policy.device)
     with policy.arithmetic():
+        # The base of a model with adapters is a wrapper that gives logits itself.
+        hidden = getattr(model.base_model(input_ids=ids, use_cache=False), "last_hidden_state", None)
+        if hidden is None:
+            return None
         logits = model(input_ids=ids, use_cache=False).logits
-        same = head(model.base_model(input_ids=ids, use_cache=False).last_hidden_state)
-    return head if torch.equal(logits, same) else None
+        return head if torch.equal(logits, head(hidden)) else None
 
 
 def of_hidden(

@@ -32,9 +32,12 @@ class PromptBound:
         bounds = [bound for bound in (most, room) if bound is not None]
         #: ``None`` where nothing bounds it.
         self.most = min(bounds, default=None)
+        #: How the user lets longer ones through.
+        self._advice = option if most is not None and most == self.most else ""
+        if room == self.most and limits.context_tokens != policy.positions:
+            self._advice = f", or raise 'context_tokens', which is {limits.context_tokens}"
         self._pipeline, self._codec, self._limits = pipeline, policy.codec(), limits
         self._compact = policy.form == "compact"
-        self._option = option
         self._known: dict[str, bool] = {}
 
     def holds(self, task: Task) -> bool:
@@ -76,5 +79,5 @@ class PromptBound:
     def _none(self, what: str) -> UsageError:
         return UsageError(
             f"{what} have more than {self.most} tokens, so there is nothing to sample; offer fewer tools, take a model "
-            f"with a longer context{self._option}"
+            f"with a longer context{self._advice}"
         )

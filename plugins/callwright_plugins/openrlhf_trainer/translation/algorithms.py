@@ -14,8 +14,14 @@ from callwright.capability import has
 from callwright.errors import UsageError
 from callwright.training.algorithm import ScalesByDeviation, UnbiasedKL
 from callwright.walk.limits import TurnLimits
-from callwright_plugins.openrlhf_trainer.arguments import Argument, Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import Options
+from callwright_plugins.openrlhf_trainer.translation.arguments import (
+    Argument,
+    Difference,
+    Translation,
+    argument,
+    translation,
+)
 
 #: What OpenRLHF adds to the deviation of a group.
 STD_EPSILON: Final = 1e-9

@@ -9,9 +9,13 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from callwright.walk.limits import TurnLimits
-from callwright_plugins.openrlhf_trainer.algorithms import response_limit, translate_algorithm, warm_up_ratio
-from callwright_plugins.openrlhf_trainer.arguments import Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Model, Options
+from callwright_plugins.openrlhf_trainer.translation.algorithms import (
+    response_limit,
+    translate_algorithm,
+    warm_up_ratio,
+)
+from callwright_plugins.openrlhf_trainer.translation.arguments import Difference, Translation, argument, translation
 
 _DTYPES: Final = {"bfloat16": "bf16", "float16": "fp16", "float32": "bf16"}
 _SCHEDULES: Final = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine_with_min_lr"}
