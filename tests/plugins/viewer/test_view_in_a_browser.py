@@ -227,6 +227,14 @@ def test_a_mark_is_written_down_and_exported(browser: Any, serve: Callable[..., 
     assert browser.complaints == []
 
 
+def test_a_rollout_is_executed_again(browser: Any, serve: Callable[..., str], run: Path) -> None:
+    to(browser, serve(run) + "#/first/rows?n=5")
+    browser.until("document.querySelector('#again') !== null")
+    browser.press("e")
+    browser.until("document.querySelector('.again').textContent === 'executed again, as it was'")
+    assert browser.complaints == []
+
+
 def test_two_are_compared(browser: Any, serve: Callable[..., str], run: Path, other: Path) -> None:
     to(browser, serve(run, other) + "#/first/compare?with=second")
     browser.until("document.querySelectorAll('.flips tbody tr').length > 0")

@@ -19,6 +19,7 @@ const KEYS: [string, string][] = [
   ["t", "its task over the steps"],
   ["m x l", "mark as good, bad, to look at"],
   ["c", "comment"],
+  ["e", "execute again: every value, and what each call changed"],
   ["Esc", "close, go back"],
   ["1 – 5", "the pages"],
   ["[ ]", "the source before, the next one"],

@@ -1,7 +1,7 @@
 /** The table: search and filters, rows or groups, and the row that is open beside it. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask, useAnswer } from "./api";
+import { ask, isExported, useAnswer } from "./api";
 import { Bars } from "./charts";
 import { useKeys } from "./keys";
 import { RolloutView } from "./rollout";
@@ -103,6 +103,7 @@ export function Table({
       x: () => mark("bad"),
       l: () => mark("look"),
       c: () => document.getElementById("comment")?.focus(),
+      e: () => document.getElementById("again")?.click(),
     };
     const found = act[event.key];
     if (found && !by) {
@@ -218,7 +219,14 @@ export function Table({
           ) : task ? (
             <TaskView route={route} name={task} again={again} />
           ) : (
-            <RolloutView source={source.key} n={Number(n)} note={notes.get(Number(n)) ?? null} onRow={setOpened} onNote={onNote} />
+            <RolloutView
+              source={source.key}
+              n={Number(n)}
+              executes={!isExported && ["run", "evaluation", "tasks"].includes(source.kind)}
+              note={notes.get(Number(n)) ?? null}
+              onRow={setOpened}
+              onNote={onNote}
+            />
           )}
         </section>
       )}
