@@ -21,6 +21,7 @@ from trl import GRPOConfig
 
 from callwright.errors import DataError, RunError, UsageError
 from callwright.machines.interrupts import postponed
+from callwright.machines.peak_memory import peak_memory
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, not_finite, stopped, written
 from callwright.training.dry_runs.memory_plan import prompt_tokens, too_much
 from callwright.training.evaluation import evaluate, summarise
@@ -246,7 +247,7 @@ class Course:
             stop, fine = found.stop, not mostly_masked(row)
             self._append(METRICS, [row])
             self._append(ROLLOUTS, [written(one) for one in rows])
-            self._append(TIMINGS, [{"phase": "train", "step": step, **self.seconds}])
+            self._append(TIMINGS, [{"phase": "train", "step": step, **self.seconds, "memory": peak_memory()}])
             if self.pipeline.registry.listens("callwright_training_step"):
                 self.pipeline.registry.hook.callwright_training_step(metrics=row)
             shown = {"reward": row["reward"], "answered": row["answered"]}

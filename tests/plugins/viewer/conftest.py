@@ -67,7 +67,7 @@ def make_run(folder: Path, steps: int = 6, **options: Any) -> Path:
     write_rows(
         folder / "timings.jsonl",
         (
-            {"phase": "train", "step": step, "seconds": 0.5, "sampling": 0.3, "training": 0.2}
+            {"phase": "train", "step": step, "seconds": 0.5, "sampling": 0.3, "training": 0.2, "memory": 5e8}
             for step in range(1, steps + 1)
         ),
     )

@@ -86,6 +86,7 @@ def test_curves_are_the_figures_of_the_steps(board: Board) -> None:
     assert told["figures"]["scores/format"] == [1.0] * 6
     assert "kl" not in told["figures"]
     assert told["seconds"] == {"sampling": [0.3] * 6, "training": [0.2] * 6}
+    assert told["figures"]["memory (GB)"] == [0.5] * 6
     assert told["figures"]["tokens/s"] == [pytest.approx(200)] * 6
     assert (told["recipe"], told["seed"]) == ("seen", 3)
 

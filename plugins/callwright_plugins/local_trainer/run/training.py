@@ -16,6 +16,7 @@ from attrs import evolve
 from callwright.capability import has
 from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
+from callwright.machines.peak_memory import peak_memory
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, stopped, written
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
@@ -228,7 +229,7 @@ class Training:
                 row["alarm"] = found.text
                 self._append(METRICS, [row])
                 self._append(ROLLOUTS, logged)
-                self._append(TIMINGS, [timing])
+                self._append(TIMINGS, [{**timing, "memory": peak_memory()}])
                 self.last.reached("train", step + 1)
                 if self.pipeline.registry.listens("callwright_training_step"):
                     self.pipeline.registry.hook.callwright_training_step(metrics=row)

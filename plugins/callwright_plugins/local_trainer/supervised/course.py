@@ -11,6 +11,7 @@ import structlog
 
 from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
+from callwright.machines.peak_memory import peak_memory
 from callwright.training.alarms import Watch, stopped
 from callwright.training.evaluation import Verdict
 from callwright.training.ledger.seals import Lengths
@@ -141,9 +142,8 @@ class SupervisedTraining:
                 if found.text is not None:
                     row["alarm"] = found.text
                 self._append(METRICS, [row])
-                self._append(
-                    TIMINGS, [{"phase": "train", "step": step + 1, "seconds": round(time.perf_counter() - began, 6)}]
-                )
+                spent = {"seconds": round(time.perf_counter() - began, 6), "memory": peak_memory()}
+                self._append(TIMINGS, [{"phase": "train", "step": step + 1, **spent}])
                 self.last.reached("train", step + 1)
                 if self.pipeline.registry.listens("callwright_training_step"):
                     self.pipeline.registry.hook.callwright_training_step(metrics=row)
