@@ -21,7 +21,6 @@ from trl import GRPOConfig
 
 from callwright.errors import DataError, RunError, UsageError
 from callwright.machines.interrupts import postponed
-from callwright.machines.peak_memory import peak_memory
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, not_finite, stopped, written
 from callwright.training.dry_runs.memory_plan import prompt_tokens, too_much
 from callwright.training.evaluation import evaluate, summarise
@@ -29,6 +28,7 @@ from callwright.training.ledger.seals import SEAL, Lengths
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import described, zero_variance
+from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.rollouts.task_stream import per_depth
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter

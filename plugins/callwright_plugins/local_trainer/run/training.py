@@ -16,7 +16,6 @@ from attrs import evolve
 from callwright.capability import has
 from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
-from callwright.machines.peak_memory import peak_memory
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, stopped, written
 from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
@@ -24,6 +23,7 @@ from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import zero_variance
+from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.rollouts.task_stream import TaskStream
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter

@@ -11,11 +11,11 @@ import structlog
 
 from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
-from callwright.machines.peak_memory import peak_memory
 from callwright.training.alarms import Watch, stopped
 from callwright.training.evaluation import Verdict
 from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
+from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.walk.attempt import Attempt
 from callwright.walk.trace import observations
