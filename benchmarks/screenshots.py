@@ -3,12 +3,14 @@
     python benchmarks/screenshots.py            # about seven minutes on one core; writes docs/pictures
 
 It trains ``tier-mini`` for 40 steps, evaluates two samplers, scores the run's rollouts under a second reward, and
-looks at all of it. Needs Chromium and the packages websockets and pillow.
+looks at all of it. Needs Chromium and the packages websockets, pillow
+and textual.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from callwright.plugins import default_registry
 from callwright_plugins.viewer.serving.api import Board
 from callwright_plugins.viewer.serving.server import Viewer
 from callwright_plugins.viewer.sources.finding import sources_of
+from callwright_plugins.viewer.terminal.app import Terminal
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
@@ -74,6 +77,7 @@ def main() -> None:
             server.shutdown()
             thread.join()
         board.close()
+        take_terminal(paths[:1], asked.output)
         take_report(folder / "tier-mini-seed-0" / "report.html", asked.output)
         shrink(asked.output)
 
@@ -112,6 +116,29 @@ def take(browser: Browser, url: str, board: Board, output: Path) -> None:
     settle(browser)
     browser.picture(output / "telephone.png")
     assert not browser.complaints, browser.complaints
+
+
+def take_terminal(paths: list[Path], output: Path) -> None:
+    """A rollout as ``--tui`` shows it in 100 columns and 32 lines."""
+    registry = default_registry()
+    board = Board(sources_of(paths, registry), registry)
+    board.read_all()
+
+    async def drive(drawing: Path) -> None:
+        app = Terminal(board)
+        async with app.run_test(size=(100, 32)) as pilot:
+            await pilot.press("slash", *"step>15 failure:schema* calls>2 total>0.2", "enter", "enter")
+            await pilot.pause()
+            app.save_screenshot(str(drawing))
+
+    with tempfile.TemporaryDirectory() as temporary:
+        drawing = Path(temporary) / "terminal.svg"
+        asyncio.run(drive(drawing))
+        with Browser(width=1240, height=860) as browser:
+            browser.open(drawing.as_uri())
+            browser.ask("new Promise((done) => setTimeout(done, 300))")
+            browser.picture(output / "terminal.png")
+    board.close()
 
 
 def take_report(report: Path, output: Path) -> None:

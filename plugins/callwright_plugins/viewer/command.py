@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import sys
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.safe_text import visible
-from callwright.errors import UsageError
+from callwright.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from callwright_plugins.viewer.serving.api import Board
@@ -65,7 +67,13 @@ def view(
 
 
 def _terminal(board: Board) -> None:
-    raise UsageError("not here yet")
+    if importlib.util.find_spec("textual") is None:
+        raise MissingExtra("callwright view --tui", "view", "textual")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--tui needs a terminal; --export writes pages")
+    from callwright_plugins.viewer.terminal.app import show
+
+    show(board)
 
 
 def _serve(board: Board, port: int, browse: bool) -> None:

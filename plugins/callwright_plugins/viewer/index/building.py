@@ -186,7 +186,7 @@ class Index:
         written, entries = 0, iter(entries)
         while batch := list(islice(entries, _BATCH if start or written else _FIRST)):
             for _, _, entry in batch:
-                for name in entry.scores:
+                for name in map(_clean, entry.scores):
                     if name not in columns and len(columns) < _MOST_SCORES:
                         columns[name] = f"s{len(columns)}"
                         connection.execute(f"ALTER TABLE rollouts ADD COLUMN {columns[name]} REAL")
@@ -311,7 +311,8 @@ def _values(n: int, entry: Entry, columns: dict[str, str]) -> list[Any]:
         f" {' '.join(_clean(tool) for tool in entry.tools)} " if entry.tools else "",
         _clean(entry.branch),
     ]
-    return own + [entry.scores.get(name) for name in columns]
+    scores = {_clean(name): value for name, value in entry.scores.items()}
+    return own + [scores.get(name) for name in columns]
 
 
 def _texts(n: int, placed: Placed, entry: Entry) -> list[Any]:
