@@ -120,6 +120,13 @@ class ChatCodec(_Decoding):
         self._prefix: str | None = None
         self._parsed: bool | None = None
 
+    def with_tools(self) -> ChatCodec:
+        """The same with ``tools_in_template``. Raises :class:`callwright.errors.DataError` without a template."""
+        if self.tools_in_template:
+            return self
+        options: dict[str, Any] = {"template_options": self._options, "observation_role": self._wanted_role}
+        return type(self)(self.tokenizer, tools_in_template=True, ends=self.ends, **options)
+
     # The prompt ------------------------------------------------------------------------------------------------------
 
     def prompt_ids(self, messages: Sequence[Message], task: Task) -> tuple[int, ...]:

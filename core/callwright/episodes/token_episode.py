@@ -19,6 +19,7 @@ from attrs import field, frozen
 
 from callwright.capability import has
 from callwright.episodes.conversation import Conversation, TurnsElsewhere
+from callwright.episodes.finished import FinishedEpisode
 from callwright.episodes.results import fit_observation
 from callwright.episodes.token_line import TokenLine
 from callwright.errors import ComponentError, DataError, UsageError
@@ -306,7 +307,7 @@ def start_episodes(
     return episodes, skipped
 
 
-def describe_episodes(episodes: Sequence[TokenEpisode]) -> dict[str, Any]:
+def describe_episodes(episodes: Sequence[FinishedEpisode]) -> dict[str, Any]:
     """Counts for a metrics row: why episodes stopped, turns, tokens by origin, observations cut, retries, masks."""
     stops = Counter(episode.stop or "running" for episode in episodes)
     sampled = sum(sum(episode.mask) for episode in episodes)

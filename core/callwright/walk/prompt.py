@@ -96,6 +96,18 @@ def build_messages(
     return _heard([*messages, *_begun(task, parser), *_asked(task)], task, registry)
 
 
+def with_listed_tools(messages: Sequence[Message], tools: Iterable[ToolSpec], parser: Parser) -> list[Message]:
+    """Messages of an agent, for a model whose template shows no tools.
+
+    The system message begins with the form's instructions and the list of the tools, as :func:`build_messages` writes
+    them, and goes on with what the agent says there itself.
+    """
+    taught = f"{parser.instructions()}\n\n# Tools\n{described(tools)}\n"
+    if messages and messages[0].role == "system":
+        return [Message.system(f"{taught}\n{messages[0].text}"), *messages[1:]]
+    return [Message.system(taught), *messages]
+
+
 def _instructions(parser: Parser, limits: TurnLimits | None) -> str:
     if limits is None or not isinstance(parser, TeachesWhatIsAllowed):
         return parser.instructions()

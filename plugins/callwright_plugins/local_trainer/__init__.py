@@ -16,6 +16,7 @@ def callwright_trainers() -> Iterable[Lazy]:
         "callwright_plugins.local_trainer.trainer:LocalTrainer",
         summary="warm start, group sampling and policy gradient in one process, on CPU or one GPU; resumes bit for bit",
         takes="callwright_plugins.local_trainer.options:Options",
+        reaches="callwright_plugins.local_trainer.reaching:reaches",
         extra="train",
     )
     yield Lazy(

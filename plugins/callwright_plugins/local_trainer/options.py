@@ -142,6 +142,15 @@ class Options(Workers):
         ge=1,
         description="Tasks with longer prompts are left out and counted; if left out, those that leave no room.",
     )
+    agent: str | list[str] | None = Field(
+        default=None,
+        description="The command of an agent that does the tasks in a process of its own, with the policy behind the "
+        "gateway.",
+    )
+    agents_at_once: int = Field(default=4, ge=1, description="How many agents run at a time.")
+    agent_time_limit: float = Field(
+        default=600.0, gt=0, description="Seconds after which an agent is killed, and its sample masked."
+    )
     learning_rate: float = Field(default=3e-4, gt=0, le=1, description="Of AdamW, after the warm-up.")
     warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
     schedule: Literal["constant", "linear", "cosine"] = Field(

@@ -18,6 +18,9 @@ from callwright.training.rollouts.written import Keeping
 REFUSED: Final[Mapping[str, str]] = {
     "tokens_per_micro_batch": "TRL has micro-batches of equally many completions: set 'micro_batches'",
     "max_prompt_tokens": "TRL's trainer gets every task that is drawn; leave the long ones out of the corpus",
+    "agent": "an agent's conversations may branch, and TRL's trainer takes one line each; use the trainer 'local'",
+    "agents_at_once": "it starts no agents",
+    "agent_time_limit": "it starts no agents",
     "best": "the checkpoint that is kept is the last",
     "patience": "TRL's trainer takes as many steps as it is told",
     "critic": "TRL's GRPO has no critic; an algorithm with one (ppo) runs by the trainers 'local' and 'openrlhf'",

@@ -23,7 +23,7 @@ from callwright.episodes.gateway.mcp_endpoint import has_mcp, mcp_manager, runni
 from callwright.episodes.gateway.session import WORTH_A_WARNING, GatewaySession
 from callwright.episodes.logs.log import Log
 from callwright.episodes.token_episode import EngineOutput
-from callwright.errors import MissingExtra, UsageError
+from callwright.errors import DataError, MissingExtra, UsageError
 from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.walk.conditions import Conditions
@@ -73,6 +73,8 @@ class Gateway:
         self.url = ""
         #: ``None`` where a server answers in words.
         self.codec: ChatCodec | None = None
+        #: The same with the tools of a request in the template, for requests that have any.
+        self.codec_with_tools: ChatCodec | None = None
         #: What answers requests of MCP, while it is connected; ``None`` without the package ``mcp``.
         self.mcp: Any = None
         self._given = engine_of(engine, temperature)
@@ -155,6 +157,7 @@ class Gateway:
                     "one has a prompt of its corpus alone"
                 )
             self.codec = codec
+            self.codec_with_tools = _with_tools(codec)
             if has_mcp():
                 self.mcp = await stack.enter_async_context(running(mcp_manager(self)))
             watch = asyncio.create_task(self._watch())
@@ -227,3 +230,11 @@ class Gateway:
                 server.should_exit = True
                 await serving
                 listening.close()
+
+
+def _with_tools(codec: Any) -> ChatCodec | None:
+    """The codec with tools in the template; ``None`` for one that has no template."""
+    try:
+        return codec.with_tools() if isinstance(codec, ChatCodec) else codec
+    except DataError:
+        return None

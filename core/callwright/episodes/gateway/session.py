@@ -23,6 +23,7 @@ from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
+from callwright.walk.prompt import with_listed_tools
 from callwright.walk.tasks import Task
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class GatewaySession:
         self._requests = 0
         self._entry = asyncio.Lock()
         self._finished: GatewayTrajectory | None = None
+        self._lists_tools = False
         #: Whether an answer was refused because the limit of turns was reached.
         self.at_limit = False
         self.last_used = time.monotonic()
@@ -232,8 +234,19 @@ class GatewaySession:
         if codec is None:
             return ()
         tools = request.tools if request is not None else ()
+        name = f"the messages of session {self.name!r}"
         try:
-            return codec.conversation_ids(messages, tools, name=f"the messages of session {self.name!r}")
+            if not tools:
+                return codec.conversation_ids(messages, name=name)
+            if self._gateway.codec_with_tools is not None and not self._lists_tools:
+                try:
+                    return self._gateway.codec_with_tools.conversation_ids(messages, tools, name=name)
+                except DataError:
+                    codec.conversation_ids(messages, name=name)  # what is wrong without tools, too, is said as it is
+            if not self._lists_tools:
+                self._find("the model has no template that shows tools: they are listed in the system message")
+            self._lists_tools = True
+            return codec.conversation_ids(with_listed_tools(messages, tools, self._gateway.parser), name=name)
         except DataError as error:
             raise Refusal(400, str(error), code="template") from error
 

@@ -15,7 +15,7 @@ from callwright.walk.trace import observations
 if TYPE_CHECKING:
     import random
 
-    from callwright.episodes.token_episode import TokenEpisode
+    from callwright.episodes.finished import FinishedEpisode
     from callwright.training.verdicts import Verdict
     from callwright.walk.attempt import Attempt
     from callwright.walk.reward import Reward
@@ -52,7 +52,7 @@ class Keeping:
     def row(
         self,
         attempt: Attempt,
-        episode: TokenEpisode,
+        episode: FinishedEpisode,
         reward: Reward,
         verdict: Verdict,
         *,
@@ -112,7 +112,7 @@ def calls_of(attempt: Attempt, longest: int | None = None) -> Iterator[dict[str,
             yield step
 
 
-def turns_of(episode: TokenEpisode, text: Callable[[Sequence[int]], str]) -> dict[str, Any]:
+def turns_of(episode: FinishedEpisode, text: Callable[[Sequence[int]], str]) -> dict[str, Any]:
     """What only an episode of several turns has: why it stopped, and each turn with what the model read next."""
     if episode.conditions.limits.single:
         return {}
@@ -131,9 +131,9 @@ def turns_of(episode: TokenEpisode, text: Callable[[Sequence[int]], str]) -> dic
     return {"stop": episode.stop, "turns": turns}
 
 
-def tokens_of(episode: TokenEpisode, text: Callable[[Sequence[int]], str]) -> Iterator[list[Any]]:
+def tokens_of(episode: FinishedEpisode, text: Callable[[Sequence[int]], str]) -> Iterator[list[Any]]:
     """Each token of a response as ``[text, log-probability]``; ``None`` in the place of the latter: it has no loss."""
-    mask, logprobs = episode.line.mask, episode.logprobs
+    mask, logprobs = episode.mask, episode.logprobs
     for place, token in enumerate(episode.response_ids):
         known = bool(mask[place]) and bool(logprobs)
         yield [text((token,)), round(logprobs[place], 4) if known else None]

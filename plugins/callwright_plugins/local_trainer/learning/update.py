@@ -24,6 +24,7 @@ from callwright.training.algorithm import (
     TokenLevel,
     ValueBatch,
 )
+from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.forward.likelihood import Entropy, FullSequences, Likelihood, Prefix, prefix_of
 from callwright_plugins.local_trainer.learning.critic import Critic
 from callwright_plugins.local_trainer.learning.micro_batches import blocks_by_tokens, by_count
@@ -63,15 +64,35 @@ class Batch:
 
 
 def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit: int = 0) -> Batch:
-    """The valid rollouts of ``groups``. A masked one is left out altogether: not even its KL is trained on."""
-    kept = [(row, column) for row, column in valid.nonzero().tolist()]
-    sampled = [groups[row].rollouts[column].sampled for row, column in kept]
+    """The valid rollouts of ``groups``. A masked one is left out altogether: not even its KL is trained on.
+
+    Of an agent's rollout every branch is a row, with the advantage of the rollout and the prompt of its own.
+    """
+    prompts: list[tuple[int, ...]] = []
+    owners: list[int] = []
+    sampled: list[Sampled] = []
+    worth: list[float] = []
+    for row, group in enumerate(groups):
+        places = {group.prompt: len(prompts)}
+        prompts.append(group.prompt)
+        for column, rollout in enumerate(group.rollouts):
+            if not valid[row, column]:
+                continue
+            for prompt, line in rollout.lines if rollout.lines is not None else ((group.prompt, rollout.sampled),):
+                if rollout.lines is not None and not line.length:
+                    continue  # a branch of which nothing carries loss
+                if prompt not in places:
+                    places[prompt] = len(prompts)
+                    prompts.append(prompt)
+                owners.append(places[prompt])
+                sampled.append(line)
+                worth.append(float(advantages[row, column]))
     observed = any(one.mask is not None for one in sampled)
     return Batch(
-        [group.prompt for group in groups],
-        [row for row, _ in kept],
+        prompts,
+        owners,
         [one.ids for one in sampled],
-        torch.tensor([float(advantages[row, column]) for row, column in kept]),
+        torch.tensor(worth),
         [one.mask or (1,) * len(one.ids) for one in sampled] if observed else None,
         limit,
     )

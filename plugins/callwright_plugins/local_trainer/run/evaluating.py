@@ -10,6 +10,7 @@ from callwright.training.reporter import Reporter
 from callwright.training.rollouts.task_stream import per_depth as per_depth
 from callwright.walk.attempt import Attempt
 from callwright.walk.limits import TurnLimits
+from callwright.walk.sampling import Sampler
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options, SupervisedOptions
@@ -35,12 +36,13 @@ def evaluate_policy(
     stage: str | None = None,
     keep: Callable[[Attempt, Verdict], object] | None = None,
     pool: EpisodePool | None = None,
+    agents: Sampler | None = None,
 ) -> dict[str, Any]:
     """The summary of one greedy attempt per task. Without a ``stage`` the reporter hears nothing of it.
 
-    Turns are executed by the ``pool``, if there is one.
+    Turns are executed by the ``pool``, if there is one. ``agents`` make the attempts in place of the policy alone.
     """
-    sampler = PolicySampler(policy, options.max_new_tokens, options.evaluation_batch, pool)
+    sampler: Sampler = agents or PolicySampler(policy, options.max_new_tokens, options.evaluation_batch, pool)
     heard: Callable[[int], object] | None = None
     if stage is not None:
         reporter.start(stage, len(tasks))

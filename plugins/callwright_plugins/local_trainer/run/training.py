@@ -29,6 +29,7 @@ from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
 from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
+from callwright.walk.sampling import Sampler
 from callwright_plugins.local_trainer.forward.recomputing import layers_of
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
@@ -45,6 +46,7 @@ from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, S
 from callwright_plugins.local_trainer.run.choosing import BEST, is_best, since_best
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
+from callwright_plugins.local_trainer.sampling.agents import agent_groups, agents_of
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
 from callwright_plugins.local_trainer.sampling.prompts import PromptBound
 from callwright_plugins.local_trainer.sampling.rollouts import (
@@ -84,10 +86,13 @@ class Training:
         self.pool = pipeline.pool(options.executor, options.workers, options.stuck_after)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
-        bound = PromptBound(
-            pipeline, self.policy, self.limits, options.max_prompt_tokens, ", or raise max_prompt_tokens"
-        )
-        self.prompts = bound
+        # An agent writes prompts of its own, whose lengths nobody knows before.
+        bounded = self.limits if options.agent is None else evolve(self.limits, context_tokens=None)
+        most = options.max_prompt_tokens if options.agent is None else None
+        self.prompts = PromptBound(pipeline, self.policy, bounded, most, ", or raise max_prompt_tokens")
+        self._agents: Sampler | None = None
+        if options.agent is not None:
+            self._agents = agents_of(pipeline, self.policy, options, self.limits)
         self.reference: Policy | None = None
         self.critic: Critic | None = None
         self.kl_weight: float | None = None
@@ -341,9 +346,8 @@ class Training:
             tasks, replaced = self.prompts.draw(partial(stream.draw, options.prompts, step), round_)
             too_long += replaced
             purpose = (self.seed, "sampling", step, round_)
-            groups = sample_groups(
-                self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap, self.pool
-            )
+            asked = self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
+            groups = sample_groups(*asked, self.pool) if options.agent is None else agent_groups(*asked, self._agents)
             clock.lap("scoring")
             rewards, valid, _ = rewards_of(groups)
             fit = self.algorithm.keep_groups(rewards, valid).tolist()
@@ -399,9 +403,8 @@ class Training:
     def _evaluate(self, stage: str | None) -> dict[str, Any]:
         asked = evaluation_tasks(self.pipeline, self.options)
         tasks = self.prompts.within(asked, self.pipeline.evaluation)
-        found = evaluate_policy(
-            self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage, pool=self.pool
-        )
+        asked_of = self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage
+        found = evaluate_policy(*asked_of, pool=self.pool, agents=self._agents)
         return found if len(tasks) == len(asked) else {**found, "prompts_too_long": len(asked) - len(tasks)}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from attrs import frozen
 
-from callwright.episodes.token_episode import TokenEpisode
+from callwright.episodes.finished import FinishedEpisode
 from callwright.training.evaluation import Verdict
 from callwright.training.rollouts.description import described, observe
 from callwright.training.rollouts.written import Keeping
@@ -25,13 +25,18 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ScoredSample:
-    """One episode with its attempt, reward and verdict."""
+    """One episode with its attempt, reward and verdict.
+
+    ``lines`` are what is trained on where that is not ``sampled`` after the prompt of the group: prompts with what
+    followed them, one for each branch of an agent's conversation.
+    """
 
     sampled: Sampled
-    episode: TokenEpisode
+    episode: FinishedEpisode
     attempt: Attempt
     reward: Reward
     verdict: Verdict
+    lines: tuple[tuple[tuple[int, ...], Sampled], ...] | None = None
 
 
 @frozen(eq=False)

@@ -8,11 +8,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import jinja2
 import pytest
-from scripted_engine import SCRIPT, TASK, TOOLS, ScriptedEngine, agent, ask, block, codec
+from scripted_engine import SCRIPT, TASK, TEMPLATE, TOOLS, ByteTokenizer, ScriptedEngine, agent, ask, block, codec
 
 import callwright as cw
-from callwright.episodes import EngineOutput, Gateway, TokenEpisode
+from callwright.episodes import ChatCodec, EngineOutput, Gateway, TokenEpisode
 from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
 from callwright.walk.limits import TurnLimits
 
@@ -376,6 +377,33 @@ def test_many_sessions_at_once_mix_nothing() -> None:
         assert made.findings == ()
         (record,) = [record for turn in made.attempt.turns if turn.trace for record in turn.trace.records]
         assert (record.arguments, record.outcome.value) == ({"text": str(number)}, 1)
+
+
+def test_tools_are_shown_by_codecs_that_leave_them_to_the_system_message() -> None:
+    """A local model's codec renders no tools by itself; a template that shows none gets them listed."""
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        await ask(client, [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}])
+
+    with_tools = ScriptedEngine(SCRIPT)
+    run(with_tools, use)
+    plain = ScriptedEngine(SCRIPT)
+    plain.codec = ChatCodec(ByteTokenizer())
+    listed = "they are listed in the system message"
+    assert not any(listed in one for one in run(plain, use).findings)
+    assert plain.asked == with_tools.asked
+    assert '"name": "enter"' in plain.asked[0]
+    tokenizer = ByteTokenizer()
+    without = TEMPLATE.partition("{% endif %}")[2]
+    tokenizer._template = jinja2.Environment().from_string(without)
+    plain = ScriptedEngine(SCRIPT)
+    plain.codec = ChatCodec(tokenizer)
+    made = run(plain, use)
+    assert f"the model has no template that shows tools: {listed}" in made.findings
+    context = plain.asked[0]
+    assert context.startswith("<|im_start|>system\n")
+    assert '"name": "enter"' in context
+    assert context.index('"name": "enter"') < context.index("Be brief.") < context.index("hi<|im_end|>")
 
 
 # The Responses API ----------------------------------------------------------------------------------------------------
