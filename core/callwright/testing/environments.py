@@ -372,7 +372,7 @@ def check_goal_states(environment: Environment, scenarios: Sequence[str] = ("",)
     """
     for scenario in scenarios:
         first = open_session(environment, scenario, 5)
-        if not declares(first, TellsGoalState):
+        if not has(first, TellsGoalState):
             close_all(first)
             continue
         writing: list[tuple[str, dict[str, Any]]] = []
