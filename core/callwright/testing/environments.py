@@ -17,7 +17,7 @@ from callwright.environments.capabilities import Forks, Resets
 from callwright.environments.clock import all_ended
 from callwright.environments.goals.comparing import compare, units
 from callwright.environments.knowledge.asking import knowledge_of
-from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState, declares
+from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState
 from callwright.environments.rows import table_of
 from callwright.environments.sessions import open_session
 from callwright.environments.sizes import MOST_VALUE, Bounds, held_to, size_of

@@ -275,7 +275,10 @@ def test_the_end_state_is_what_is_otherwise_in_the_workspace(wrap: Wrap, templat
     assert has(session, TellsGoalState)
     assert session.goal_state() == {"files": {}}
     note(session, "more")
-    assert session.goal_state() == {"files": {"notes.json": '["from the template", "more"]'}}
+    reached = {"files": {"notes.json": '["from the template", "more"]'}}
+    assert session.goal_state() == reached
+    assert session.check_goal({"state": reached}).equal
+    assert not session.check_goal({"state": {"files": {}}}).equal
     session.reset()
     assert session.goal_state() == {"files": {}}
 

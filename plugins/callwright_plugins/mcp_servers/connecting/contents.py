@@ -14,7 +14,6 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +68,7 @@ def difference(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, A
 def _content(path: Path, folder: str, alias: str) -> Any:
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
-        return {"link": os.readlink(path).replace(folder, alias) if alias else os.readlink(path)}
+        return {"link": _named(str(path.readlink()), folder, alias)}
     if stat.S_ISDIR(status.st_mode):
         return "folder"
     if not stat.S_ISREG(status.st_mode):
@@ -86,9 +85,13 @@ def _content(path: Path, folder: str, alias: str) -> Any:
             except UnicodeDecodeError:
                 pass
             else:
-                return _text(text.replace(folder, alias) if alias else text)
+                return _text(_named(text, folder, alias))
         file.seek(0)
         return {"bytes": status.st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _named(text: str, folder: str, alias: str) -> str:
+    return text.replace(folder, alias) if alias else text
 
 
 def _text(text: str) -> Any:
@@ -111,12 +114,12 @@ def _tables(path: Path) -> dict[str, Any] | None:
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
             base.text_factory = lambda text: text.decode("utf-8", "replace")
-            return {name: {"sql": sql, "rows": list(_rows(base, name))} for name, sql in _named(base)}
+            return {name: {"sql": sql, "rows": list(_rows(base, name))} for name, sql in _declared(base)}
     except sqlite3.Error:
         return None
 
 
-def _named(base: sqlite3.Connection) -> list[tuple[str, str]]:
+def _declared(base: sqlite3.Connection) -> list[tuple[str, str]]:
     return base.execute(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
         "ORDER BY name"

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from callwright.digests import digest_of
 from callwright.environments.calling import schema_error
+from callwright.environments.goals import Comparison, Goal, check_paths
 from callwright.environments.knowledge.asking import checked
 from callwright.environments.protocol import Outcome, Session
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
@@ -97,6 +98,16 @@ class MCPSession(Session):
             case "discovery":
                 return lambda: PORTAL.run(self.aanswers())
         return None
+
+    @property
+    def check_goal(self) -> Callable[[Mapping[str, Any]], Comparison] | None:
+        """What holds a goal (:class:`callwright.environments.goals.Goal` as JSON) against :attr:`goal_state`; ``None``
+        where there is none.
+        """
+        tell = self.goal_state
+        # Of a folder that is as its template nothing is told; what named calls answered at first nobody has asked.
+        first = {"files": {}} if self.digest_source == "workspace" else None
+        return None if tell is None else lambda goal: check_paths(Goal.from_json(goal), first, tell())
 
     def _changed(self) -> dict[str, Any]:
         if self._failure or self._seat is None or self._seat.workspace is None:
