@@ -97,21 +97,27 @@ class Template:
         """The text with these values in its gaps."""
         return _GAP.sub(lambda match: values[match[1]], self.text)
 
-    def read(self, text: str) -> dict[str, str] | None:
-        """What stands in the gaps of a text that the template may have made; ``None`` for any other text."""
-        match = _reading(self.text).fullmatch(text)
+    def read(self, text: str, gaps: Mapping[str, Gap]) -> dict[str, str] | None:
+        """What stands in the gaps of a text that the template may have made; ``None`` for any other text. Where a gap
+        has fixed values it is one of them.
+        """
+        match = _reading(self.text, tuple(gaps[name].any_of for name in self.gaps)).fullmatch(text)
         return None if match is None else match.groupdict()
 
 
 @cache
-def _reading(template: str) -> re.Pattern[str]:
-    parts, seen = [], set()
+def _reading(template: str, fixed: tuple[tuple[str, ...], ...]) -> re.Pattern[str]:
+    parts: list[str] = []
+    seen: list[str] = []
     for place, part in enumerate(_GAP.split(template)):
         if place % 2 == 0:
             parts.append(re.escape(part))
+        elif part in seen:
+            parts.append(f"(?P={part})")
         else:
-            parts.append(f"(?P={part})" if part in seen else f"(?P<{part}>.+?)")
-            seen.add(part)
+            values = fixed[len(seen)]
+            seen.append(part)
+            parts.append(f"(?P<{part}>{'|'.join(map(re.escape, values)) if values else '.+?'})")
     return re.compile("".join(parts), re.DOTALL)
 
 
@@ -138,13 +144,11 @@ class Suggestions:
 
     def read(self, tool: str, argument: str, text: str) -> tuple[Template, dict[str, str]] | None:
         """The template that may have made a text for this argument, and what stands in its gaps; ``None`` where none
-        did. What has fixed values has one of them in its gap.
+        did.
         """
         for one in self.of(tool, argument):
-            found = one.read(text)
-            if found is not None and all(
-                not (fixed := self.gaps[name].any_of) or value in fixed for name, value in found.items()
-            ):
+            found = one.read(text, self.gaps)
+            if found is not None:
                 return one, found
         return None
 
@@ -189,7 +193,7 @@ def _gap(path: str | Path, name: str, stated: Any) -> Gap:
             and all(isinstance(one, str) for one in (*sources, rest.get("pattern", "")))
         ):
             try:
-                return Gap(sources=tuple(sources), pattern=re.compile(rest["pattern"]) if rest else _WHOLE)
+                return Gap(sources=tuple(sources), pattern=re.compile(str(rest["pattern"])) if rest else _WHOLE)
             except re.error as error:
                 raise DataError(f"{path}: the pattern of the gap {name!r}: {error}") from error
     raise DataError(f'{path}: the gap {name!r} is {{"any_of": […]}} or {{"from": [TOOL, …], "pattern": …}}')

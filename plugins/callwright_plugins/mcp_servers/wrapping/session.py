@@ -106,7 +106,7 @@ class MCPSession(Session):
         """
         tell = self.goal_state
         # Of a folder that is as its template nothing is told; what named calls answered at first nobody has asked.
-        first = {"files": {}} if self.digest_source == "workspace" else None
+        first: dict[str, Any] | None = {"files": {}} if self.digest_source == "workspace" else None
         return None if tell is None else lambda goal: check_paths(Goal.from_json(goal), first, tell())
 
     def _changed(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from attrs import define, evolve, field
 
 from callwright.plugins import Registry
-from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made, entities_of
+from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
 from callwright_plugins.synthesis.blueprints.context import Context
 from callwright_plugins.synthesis.blueprints.forking import opened
@@ -180,7 +180,7 @@ class Wisher:
         last = len(bound.made) - 1
         before = [Wish(bound.made[:last], frozenset(range(last)))] if last else []
         failed = evolve(bound.made[last], told={}, heard=frozenset(str(path[0]) for path in bound.made[last].told))
-        self.binder.about.update(entities_of(bound))
+        self.binder.take_up(bound)
         wish = Wish((failed,), frozenset({0}), (Failing(0, cell[1], "give up"),), (), cell[1])
         return [*before, wish], bound.session
 
@@ -220,7 +220,7 @@ class Wisher:
             end = len(made) - 1
             follows = ((source, source + 1), (source + 1, end), (source, end))
             wish = Wish(tuple(made), frozenset({end}), (Failing(source, cell[1], "tool"),), follows)
-            self.binder.about.update(entities_of(bound))
+            self.binder.take_up(bound)
             return wish, fork
         return None
 
@@ -258,7 +258,7 @@ class Wisher:
                 made = (*bound.made[:last], Made(tool, arguments, same, failed), good)
                 recovery = Failing(last, code, "parameters")
                 wish = Wish(made, frozenset({last + 1}), (recovery,), ((last, last + 1),))
-                self.binder.about.update(entities_of(bound))
+                self.binder.take_up(bound)
                 return wish, tried
         return None
 
@@ -300,7 +300,7 @@ class Wisher:
         return sorted(shapes, key=rank)[:_SHAPES]
 
     def _wish(self, bound: Bound, wanted: set[int], chain: tuple[str, ...] = ()) -> Wish:
-        self.binder.about.update(entities_of(bound))
+        self.binder.take_up(bound)
         return Wish(bound.made, frozenset(wanted), chain=chain)
 
 
