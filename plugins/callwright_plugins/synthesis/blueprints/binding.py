@@ -84,6 +84,8 @@ class Binder:
     about: dict[Key, None] = field(factory=dict)
     #: Calls that were bound so far: suggested texts are about what they were given and told.
     heard: list[Made] = field(factory=list)
+    #: Whether a call that may change something has to: servers say that all went well where nothing was done.
+    in_effect: bool = False
 
     def bind(self, session: Any, shape: Shape, tries: int, *, literally: bool = False) -> Bound | None:
         """The shape with values in a fork of a session: its calls execute, and the last comes to what it should.
@@ -135,9 +137,12 @@ class Binder:
                     return None
                 seen.add(text)
             self.calls += 1
+            before = session.digest() if self.in_effect and not spec.read_only else None
             outcome = session.call(step.tool, copied(arguments))
             last = place == len(shape.steps) - 1
             if not _as_wanted(outcome, shape, last):
+                return None
+            if before is not None and outcome.executed and session.digest() == before:
                 return None
             made.append(Made(step.tool, arguments, filling.told, outcome))
             filling.results.append(outcome.value)

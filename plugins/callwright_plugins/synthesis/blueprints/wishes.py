@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
+from callwright.environments.protocol import OutOfProcess, declares
 from callwright.plugins import Registry
 from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
@@ -115,7 +116,8 @@ class Wisher:
         return self.venue.repertoire
 
     def __attrs_post_init__(self) -> None:
-        self.binder = Binder(self.repertoire.tools, self.world.context, self.rng)
+        elsewhere = declares(self.repertoire.environment, OutOfProcess)
+        self.binder = Binder(self.repertoire.tools, self.world.context, self.rng, in_effect=elsewhere)
 
     # One call ---------------------------------------------------------------------------------------------------------
 

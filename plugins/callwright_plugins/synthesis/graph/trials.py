@@ -12,7 +12,7 @@ from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.states import OutOfCalls
-from callwright_plugins.synthesis.exploration.witness import made
+from callwright_plugins.synthesis.graph.effects import made_in_effect
 
 #: Sessions that are kept, each at the end of its path.
 _KEPT: Final = 128
@@ -94,4 +94,4 @@ class Trials:
             raise OutOfCalls
         self.left -= 1
         self.made += 1
-        return made(session, call)
+        return made_in_effect(self.environment, session, call)
