@@ -29,6 +29,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
 )
 from callwright_plugins.synthesis.exploration.values import Key, Place, key_of, value_of
 from callwright_plugins.synthesis.exploration.witness import copied
+from callwright_plugins.synthesis.graph.effects import state_of
 from callwright_plugins.synthesis.graph.references import located, place_name, replaced, value_at
 
 #: Values that are looked at for one that is in the state that the witness's was in.
@@ -137,12 +138,12 @@ class Binder:
                     return None
                 seen.add(text)
             self.calls += 1
-            before = session.digest() if self.in_effect and not spec.read_only else None
+            before = state_of(session) if self.in_effect and not spec.read_only else None
             outcome = session.call(step.tool, copied(arguments))
             last = place == len(shape.steps) - 1
             if not _as_wanted(outcome, shape, last):
                 return None
-            if before is not None and outcome.executed and session.digest() == before:
+            if before is not None and outcome.executed and state_of(session) == before:
                 return None
             made.append(Made(step.tool, arguments, filling.told, outcome))
             filling.results.append(outcome.value)
