@@ -91,17 +91,24 @@ class UnknownName(UsageError):
 class RecipeError(UsageError):
     """A pipeline recipe cannot be read; the message starts with ``file:line``."""
 
+    #: The key that it is about, where it is about one.
+    key: tuple[str, ...] = ()
+
 
 class DataError(UsageError):
     """A file that the user named is missing, unreadable or not in the stated format."""
 
 
+class NotThere(DataError):
+    """A file or folder that the user named is not there, perhaps not yet: a dry run plans without it."""
+
+
 def cannot_read(path: str | Path, error: OSError | EOFError) -> DataError:
     """The error about a file or folder that cannot be opened; one that is not there has the nearest name that is."""
     reason = getattr(error, "strerror", None) or error
-    return DataError(
-        f"{path} cannot be read: {reason}{near_path(path) if isinstance(error, FileNotFoundError) else ''}"
-    )
+    if isinstance(error, FileNotFoundError):
+        return NotThere(f"{path} cannot be read: {reason}{near_path(path)}")
+    return DataError(f"{path} cannot be read: {reason}")
 
 
 def near_path(path: str | Path) -> str:

@@ -61,7 +61,7 @@ def test_no_test_measures_how_fast_it_is(root: Path) -> None:
 
 
 #: OpenRLHF's parser is the body of its script: it is run, in OpenRLHF's own interpreter, to check a command line.
-RUNS_A_PROGRAM = {"plugins/callwright_plugins/openrlhf_trainer/parser_check.py"}
+RUNS_A_PROGRAM = {"plugins/callwright_plugins/openrlhf_trainer/translation/parser_check.py"}
 
 
 @pytest.mark.parametrize("word", ["eval", "exec"])

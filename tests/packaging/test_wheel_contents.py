@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 PACKAGES = {"core/callwright": "callwright", "plugins/callwright_plugins": "callwright_plugins"}
+#: What the app of the viewer is made from: of it the wheel has what was made.
+FRONT = Path(__file__).parents[2] / "plugins" / "callwright_plugins" / "viewer" / "front"
 
 
 def _files(folder: Path) -> list[Path]:
     """Files of a folder, without what Python and tools cache there."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and FRONT not in path.parents)
     return [path for path in found if not any(part.startswith(("__pycache__", ".")) for part in path.parts)]
 
 

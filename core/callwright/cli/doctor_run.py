@@ -17,7 +17,7 @@ from callwright.training.ledger.account import LEDGER, TASKS
 from callwright.training.ledger.owner import owned
 from callwright.training.ledger.row_digests import DigestedRows, RowDamage
 from callwright.training.ledger.seals import SET_ASIDE, Examination, examine, set_aside
-from callwright.training.run_folder import Run, write_atomically
+from callwright.training.run_folder import ROLLOUTS, Run, write_atomically
 
 #: Of an evaluation: one row a task, from which it goes on by itself.
 VERDICTS: Final = "verdicts.jsonl"
@@ -36,6 +36,8 @@ class Findings:
     cut: dict[str, tuple[int, int]] = field(factory=dict)
     #: What is wrong with files that the next start makes anew where they are not there.
     spare: dict[str, str] = field(factory=dict)
+    #: Of each file of rollouts, how many there are and what they take: rows and bytes.
+    kept: dict[str, tuple[int, int]] = field(factory=dict)
 
     @property
     def all(self) -> list[str]:
@@ -60,6 +62,7 @@ class Findings:
             "rows_lost": {name: rows for name, rows in lost.items() if rows},
             "without_digests": made.unsealed,
             "to_set_aside": [path.name for path in made.bad],
+            "kept": {name: {"rows": rows, "bytes": size} for name, (rows, size) in self.kept.items()},
         }
 
 
@@ -100,6 +103,8 @@ def look_over(folder: Path) -> Findings:
         found.spare[REPLIES] = f"{REPLIES} is damaged: {reason}"
     known = {name for name in found.checkpoints.lost if found.checkpoints.lost[name]}
     for path in sorted(folder.glob("*.jsonl")):
+        if path.name in (ROLLOUTS, VERDICTS):
+            found.kept[path.name] = _size(path)
         bad = _first_bad_line(path)
         said = "" if bad is None else f"line {bad.line}: not a JSON object, and {bad.rows - 1} rows after it"
         if path.name == VERDICTS:
@@ -114,6 +119,16 @@ def look_over(folder: Path) -> Findings:
         if bad is not None and path.name not in known:
             found.damage.append(f"{path.name}, {said}")
     return found
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """The rows of a file and their bytes, without a torn tail."""
+    rows = size = 0
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                rows, size = rows + 1, size + len(line)
+    return rows, size
 
 
 def _first_bad_line(path: Path) -> RowDamage | None:
@@ -167,6 +182,9 @@ def _show(found: Findings, as_json: bool, more: dict[str, Any]) -> None:
     if told["rows_lost"]:
         lost = ", ".join(f"{rows} of {name}" for name, rows in told["rows_lost"].items())
         console.print(text(f"rows that will be made again: {lost}"))
+    for name, (rows, size) in found.kept.items():
+        if rows:
+            console.print(text(f"{name}: {rows:,} rows, {size / 1e6:,.1f} MB, {size / rows:,.0f} bytes each", "dim"))
     for line in more.get("repaired", ()):
         console.print(text(f"✓ {line}", "green"))
     if not found.all:

@@ -72,7 +72,7 @@ def run(
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
     with _a_stop_loses_nothing(app, folder):
-        pipeline, trainer = prepare(loaded, app.registry)
+        pipeline, trainer = prepare(loaded, app.registry, planning=dry_run)
         allowed = [key.strip() for key in (strict_except or "").split(",") if key.strip()]
         strict = strict or bool(allowed)
         plan = _plan(pipeline, trainer, strict, allowed) if dry_run or strict else None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import structlog
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,20 +18,30 @@ if TYPE_CHECKING:
     from callwright.training.run_folder import Run
     from callwright.training.trainer import Trainer
 
+logger = structlog.get_logger(__name__)
+
 
 def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Trainer, as_json: bool) -> None:
     """Print, without secrets, what the trainer would do; of one that says nothing of it, the recipe as it would be
-    followed.
+    followed, and as comments below it the memory that it would take. A plan that does not fit is warned of.
     """
     from callwright.machines.redaction import redacted_value
+    from callwright.training.dry_runs.memory_plan import too_much
     from callwright.training.recipe_run import kept_text
+    from callwright.training.trainer import PlansMemory
 
+    memory = trainer.memory_plan(pipeline) if isinstance(trainer, PlansMemory) else (plan or {}).get("memory", [])
+    text = too_much(memory)
+    if text is not None:
+        logger.warning("this may not fit", reason=text)
     if as_json:
-        shown = redacted_value(_components(pipeline, trainer) if plan is None else plan)
+        shown = redacted_value(_components(pipeline, trainer, memory) if plan is None else plan)
         click.echo(json.dumps(shown, indent=2))
         return
     if plan is None:
         click.echo(kept_text(pipeline.recipe), nl=False)
+        for line in ["", "memory:", *(f"  {_row(row)}" for row in memory)] if memory else []:
+            click.echo(f"# {line}".rstrip())
         return
     plan = redacted_value(plan)
     for key, value in plan.items():
@@ -39,8 +50,7 @@ def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Train
         elif isinstance(value, list):
             click.echo(f"{key}:" + ("" if value else " nothing"))
             for row in value:
-                said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
-                click.echo(f"  {row.get('key', row.get('path', ''))}: {'; '.join(said)}")
+                click.echo(f"  {_row(row)}")
         elif isinstance(value, Mapping):
             click.echo(f"{key}:")
             for name, inner in value.items():
@@ -49,8 +59,14 @@ def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Train
             click.echo(f"{key}: {value}")
 
 
-def _components(pipeline: Pipeline, trainer: Trainer) -> dict[str, Any]:
+def _row(row: Mapping[str, Any]) -> str:
+    said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
+    return f"{row.get('key', row.get('path', ''))}: {'; '.join(said)}"
+
+
+def _components(pipeline: Pipeline, trainer: Trainer, memory: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
+        **({"memory": list(memory)} if memory else {}),
         "recipe": pipeline.recipe.recipe.model_dump(mode="json"),
         "trainer": trainer.name,
         "splits": dict(pipeline.corpus.splits),

@@ -161,6 +161,7 @@ def _metrics() -> Schema:
             "rollouts": COUNT,
             "masked": said(COUNT, "rollouts without a reward: their machinery failed, or they are masked as cut off"),
             "masked_cut": said(COUNT, 'those that are masked as cut off (truncated = "mask"), where there are any'),
+            "prompts_too_long": said(COUNT, "tasks whose prompts are too long, for which others were drawn, if any"),
             "undeclared": _undeclared(),
             "usage": _usage("for the rewards of the step"),
             "groups": said(COUNT, "groups that were trained on"),
@@ -315,6 +316,7 @@ def _result() -> Schema:
             "thought_words": _thought_words(),
             "undeclared": _undeclared(),
             "usage": _usage("for all rows"),
+            "prompts_too_long": said(COUNT, "tasks that were left out for their prompts, during a training"),
             "reward": said(nullable(NUMBER), "mean total, of supervised training"),
             "loss": said(nullable(NUMBER), "nats a token of the reference solutions, of supervised training"),
         },
@@ -324,7 +326,10 @@ def _result() -> Schema:
 def _evaluation() -> Schema:
     result = _result()
     during = {**result, "properties": {"step": COUNT, **result["properties"]}}
-    return record({"before": nullable(result), "after": nullable(result)}, {"during": rows_of(during)})
+    early = said(COUNT, "after how many steps training ended since evaluations got no better")
+    return record(
+        {"before": nullable(result), "after": nullable(result)}, {"during": rows_of(during), "stopped_early": early}
+    )
 
 
 def _grid() -> Schema:

@@ -114,6 +114,17 @@ def allow(
     return True
 
 
+def not_yet_allowed(
+    loaded: LoadedTable, registry: Registry, parts: Mapping[str, str], *, run_folder: Path
+) -> list[Wish]:
+    """What :func:`allow` would ask about for a run, where nobody can be asked; empty for what was allowed."""
+    from callwright.training.recipe_run import kept_text
+
+    found = wishes(loaded, registry, parts)
+    keys = {_key(Path(loaded.source).parent, loaded.text or ""), _key(run_folder, kept_text(loaded))}
+    return [] if not found or _came_with_the_package(loaded) or keys & _trusted() else found
+
+
 def agree(loaded: LoadedTable, found: Sequence[Wish], *, yes: bool, more_than: str) -> None:
     """Go on only if ``found``, which a file asks for beside what it is for, may be.
 

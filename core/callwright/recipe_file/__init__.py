@@ -9,7 +9,8 @@
     [reward]
     name = "tier"
 
-``--set a.b=c`` on the command line overrides one value; ``--set algorithm=dapo`` replaces a component and its options.
+``--set a.b=c`` on the command line overrides one value; ``--set algorithm=dapo`` replaces a component and its options;
+``--set trainer=trl`` names another trainer for the same table, whose keys it follows, lists or refuses by name.
 Every error starts with the file and the line that it is about.
 """
 
@@ -258,7 +259,9 @@ class LoadedTable:
 
     def error(self, message: str, *path: str) -> RecipeError:
         """An error about a key of this recipe."""
-        return RecipeError(f"{self.where(*path)}: {message}")
+        made = RecipeError(f"{self.where(*path)}: {message}")
+        made.key = path
+        return made
 
 
 class LoadedRecipe(LoadedTable):
@@ -436,6 +439,8 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
             raise RecipeError(f"--set {override}: {part!r} is a value, not a table")
         node[part] = inner
         node = inner
+    if parts == ["trainer"] and isinstance(value, str) and isinstance(data.get("trainer"), dict):
+        parts, node = ["trainer", "name"], data["trainer"]  # what training is does not hang on who does it
     node[parts[-1]] = value
     return ".".join(parts), raw
 

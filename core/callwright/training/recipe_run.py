@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from attrs import evolve
 
 from callwright.capability import has
@@ -17,6 +18,7 @@ from callwright.plugins import Registry, default_registry
 from callwright.recipe_file import LoadedRecipe, LoadedTable, load_recipe, write_toml
 from callwright.recipe_parts import Together, create_trainer
 from callwright.training.algorithm import GroupBaseline
+from callwright.training.dry_runs.absence import AbsentCorpus, about_more_than_absence, absent_model, corpus_of
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import owned
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from callwright.training.trainer import Trainer
     from callwright.walk.reward import RewardComponent, RewardRecipe
     from callwright.walk.tasks import Corpus
+
+logger = structlog.get_logger(__name__)
 
 
 def run_recipe(
@@ -133,13 +137,17 @@ def ingredients(
     return Ingredients.of(pipeline, {split: pipeline.corpus[split] for split in splits}, recipe_text, weights, options)
 
 
-def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer]:
+def prepare(loaded: LoadedRecipe, registry: Registry, *, planning: bool = False) -> tuple[Pipeline, Trainer]:
     """The pipeline and the trainer of a recipe, checked as far as can be without training.
 
-    Raises :class:`callwright.errors.RecipeError` with a line for every mistake.
+    Where that is only ``planning``, files of the corpus and a model's folder need not be there, which is said; the
+    corpus is then an :class:`callwright.training.dry_runs.absence.AbsentCorpus`. Raises
+    :class:`callwright.errors.RecipeError` with a line for every mistake.
     """
     together = Together()
-    pipeline = together.made(lambda: build_pipeline(loaded, registry))
+    corpus = corpus_of(loaded, registry) if planning else None
+    absent = isinstance(corpus, AbsentCorpus)
+    pipeline = together.made(lambda: build_pipeline(loaded, registry, corpus=corpus))
     trainer: Trainer | None = together.made(lambda: create_trainer(loaded, registry))
     together.made(lambda: create_trackers(loaded, registry))
     if pipeline is not None:
@@ -148,14 +156,20 @@ def prepare(loaded: LoadedRecipe, registry: Registry) -> tuple[Pipeline, Trainer
         if trainer is not None:
             chosen = trainer
             together.made(lambda: check_group(made, chosen))
+    found: list[UsageError] = []
     if isinstance(trainer, Checking):
         checking = trainer
-        together.mistakes += together.made(lambda: list(checking.check(loaded, pipeline))) or []
+        found = together.made(lambda: list(checking.check(loaded, None if absent else pipeline))) or []
     elif trainer is None:
-        together.mistakes += together.made(lambda: _mistakes_of_model(loaded, registry, pipeline)) or []
+        found = together.made(lambda: _mistakes_of_model(loaded, registry, pipeline)) or []
+    together.mistakes += about_more_than_absence(found, loaded) if planning else found
     together.check()
     assert pipeline is not None
     assert trainer is not None
+    if isinstance(corpus, AbsentCorpus):
+        logger.warning("planned without the corpus, which a run needs", reason=corpus.reason)
+    if planning and len(about_more_than_absence(found, loaded)) < len(found):
+        logger.warning("planned without the model, which a run needs", reason=f"there is no {absent_model(loaded)}")
     return pipeline, trainer
 
 

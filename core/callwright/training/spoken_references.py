@@ -22,17 +22,17 @@ def speaks(task: Task) -> bool:
     return task.user is not None and task.facts.get(GOLD) is not None
 
 
-def conversation_of(task: Task) -> tuple[Message, ...]:
+def conversation_of(task: Task, conditions: Conditions | None = None) -> tuple[Message, ...]:
     """What follows the query when the reference is spoken: calls with the values that they get, results, both voices.
 
-    It is made in a fresh session, with the task's user, and ends with the assistant's last words: what its user says to
-    these is left out, as is whatever the reference would do after that user is content. Raises
+    It is made in a fresh session under ``conditions``, with the task's user, and ends with the assistant's last words:
+    what its user says to these is left out, as is whatever the reference would do after that user is content. Raises
     :class:`callwright.errors.DataError` for a reference that cannot be read, and
     :class:`callwright.InfrastructureFailure` where the session is lost.
     """
     from callwright.walk.users.talking import Talk
 
-    conditions = Conditions()
+    conditions = conditions or Conditions()
     user = conditions.user(task)
     assert user is not None
     assert task.user is not None

@@ -58,6 +58,18 @@ class Planning(Protocol):
 
 
 @runtime_checkable
+class PlansMemory(Protocol):
+    """What a trainer offers in addition that has no plan of its own but can say what memory training will take.
+
+    ``callwright run RECIPE --dry-run`` prints it under the recipe. One that is :class:`Planning` has it in its plan,
+    under ``memory``.
+    """
+
+    def memory_plan(self, pipeline: Pipeline) -> list[dict[str, Any]]:
+        """Its :class:`callwright.training.dry_runs.memory_plan.MemoryPlan`, as rows, without torch; empty for none."""
+
+
+@runtime_checkable
 class Checking(Protocol):
     """What a trainer offers in addition if it can tell the mistakes of a recipe before it trains, without torch."""
 

@@ -15,8 +15,8 @@ from callwright.environments.telling import tell
 from callwright.episodes.logs.log import Log
 from callwright.errors import DataError
 from callwright.language.messages import Message
+from callwright.language.others.responses import messages_of_items
 from callwright.language.parser import DEFAULT_LIMITS
-from callwright.language.responses import messages_of_items
 from callwright.language.strict_json import decode
 from callwright.tools.spec import FunctionTool, ToolSpec
 from callwright_plugins.agent_frameworks.offering import ForeignTool, Offered, object_schema, offered

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from callwright.commands import jsonl
 from callwright.compression.packing import unpacked
-from callwright.errors import DataError, MissingExtra
+from callwright.errors import DataError, MissingExtra, NotThere
 
 _PIECE: Final = 1 << 20
 _BATCH: Final = 256
@@ -24,7 +24,7 @@ def read_values(path: Path, advance: Callable[[int], object] = lambda size: None
     :class:`callwright.errors.MissingExtra` for Parquet without pyarrow.
     """
     if not path.is_file():
-        raise DataError(f"there is no file {path}: name the file of the data set that you downloaded")
+        raise NotThere(f"there is no file {path}: name the file of the data set that you downloaded")
     if path.suffix == ".parquet":
         yield from _parquet(path, advance)
         return

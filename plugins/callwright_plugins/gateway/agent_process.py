@@ -49,13 +49,16 @@ def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
 def environment_of(session: GatewaySession, given: Mapping[str, str]) -> dict[str, str]:
     """What the agent finds in its environment, beside what this process has, whose keys of model servers are left out.
 
-    ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` are read by every client of OpenAI's, so that an agent needs no change.
+    ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` are read by every client of OpenAI's, and the same of ``ANTHROPIC_`` by
+    every one of Anthropic's, so that an agent needs no change.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "ANTHROPIC_"))}
     return {
         **kept,
         "OPENAI_BASE_URL": session.url,
         "OPENAI_API_KEY": session.name,
+        "ANTHROPIC_BASE_URL": session.anthropic_url,
+        "ANTHROPIC_API_KEY": session.name,
         "CALLWRIGHT_TOOLS_URL": session.tools_url,
         "CALLWRIGHT_MCP_URL": session.mcp_url,
         "CALLWRIGHT_QUERY": session.task.query,

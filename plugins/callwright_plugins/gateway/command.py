@@ -61,7 +61,12 @@ async def _serve(app: App, given: dict[str, Any]) -> None:
         for session in sessions:
             click.echo(
                 json.dumps(
-                    {"task": session.task.id, "OPENAI_BASE_URL": session.url, "CALLWRIGHT_TOOLS_URL": session.tools_url}
+                    {
+                        "task": session.task.id,
+                        "OPENAI_BASE_URL": session.url,
+                        "ANTHROPIC_BASE_URL": session.anthropic_url,
+                        "CALLWRIGHT_TOOLS_URL": session.tools_url,
+                    }
                 )
             )
         say("serving; Ctrl-C ends the sessions")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,13 @@ from callwright.training.rollouts.written import Keeping
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]
+_TOKENS_PER_MICRO_BATCH: Final = (
+    "Most tokens of a part, prompts and padding included, in place of `micro_batches`; a longer row is one alone."
+)
+_WEIGHTS: Final = "Of the model; bfloat16 (with dtype = bfloat16) has float32 masters, which the optimiser steps."
+_GRADIENT_CHECKPOINTING: Final = (
+    "Keep no activations of a layer for the way back but compute them again: less memory, a third more time."
+)
 
 
 def _check_adamw(learning_rate: float, weight_decay: float, betas: tuple[float, float] | None = None) -> None:
@@ -22,6 +29,12 @@ def _check_adamw(learning_rate: float, weight_decay: float, betas: tuple[float, 
         )
     if betas is not None and not all(0 <= beta < 1 for beta in betas):
         raise ValueError(f"'betas' are {list(betas)}; each is at least 0 and below 1")
+
+
+def _check_weights(weights: Precision, dtype: Precision) -> None:
+    """Raises :class:`ValueError` for an arithmetic that is finer than the weights."""
+    if weights == "bfloat16" and dtype == "float32":
+        raise ValueError("weights = 'bfloat16' are computed with in bfloat16; set dtype = 'bfloat16', too")
 
 
 class Workers(OptionTable):
@@ -124,6 +137,11 @@ class Options(Workers):
     max_new_tokens: int = Field(
         default=256, ge=1, description="Longest completion; without an end by then it is truncated."
     )
+    max_prompt_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tasks with longer prompts are left out and counted; if left out, those that leave no room.",
+    )
     learning_rate: float = Field(default=3e-4, gt=0, le=1, description="Of AdamW, after the warm-up.")
     warm_up: int = Field(default=10, ge=0, description="Steps in which the learning rate rises from 0.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
@@ -145,6 +163,8 @@ class Options(Workers):
     micro_batches: int = Field(
         default=2, ge=1, description="Parts, sorted by length, in which the gradient of a step is accumulated."
     )
+    tokens_per_micro_batch: int | None = Field(default=None, ge=1, description=_TOKENS_PER_MICRO_BATCH)
+    gradient_checkpointing: bool = Field(default=False, description=_GRADIENT_CHECKPOINTING)
     sampling_rows: int = Field(default=256, ge=1, description="Completions sampled at a time.")
     shared_prefix: bool = Field(default=True, description="Compute a prompt once for its group where the model allows.")
     resampling_rounds: int = Field(
@@ -158,6 +178,12 @@ class Options(Workers):
         default=None, ge=1, description="Tasks per depth; all of the split if left out."
     )
     evaluation_batch: int = Field(default=128, ge=1, description="Tasks evaluated at a time.")
+    best: Literal["none", "accuracy"] = Field(
+        default="none", description="By what the best evaluation is chosen whose weights stay in checkpoints/best."
+    )
+    patience: int | None = Field(
+        default=None, ge=1, description="Evaluations in a row without a better accuracy after which training ends."
+    )
     checkpoint_every: int = Field(
         default=25, ge=1, description="Steps between checkpoints, of the warm start 4 times that."
     )
@@ -177,17 +203,21 @@ class Options(Workers):
     alarm_window: int = Field(default=15, ge=2, description="Steps over which the alarm looks.")
     threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
-    dtype: Precision = Field(
-        default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
-    )
+    dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
+    weights: Precision = Field(default="float32", description=_WEIGHTS)
     warm_start: WarmStart = Field(default_factory=WarmStart)
     critic: CriticOptions = Field(default_factory=CriticOptions)
 
     @model_validator(mode="after")
     def _consistent(self) -> Options:
         _check_adamw(self.learning_rate, self.weight_decay, self.betas)
+        _check_weights(self.weights, self.dtype)
         if self.depths == []:
             raise ValueError("'depths' is empty, so there would be no task to draw; leave it out for all of them")
+        if self.patience is not None and not self.evaluate_every:
+            raise ValueError(
+                "'patience' counts evaluations during training, of which there are none; set 'evaluate_every'"
+            )
         return self
 
     @model_validator(mode="after")
@@ -221,6 +251,8 @@ class SupervisedOptions(Workers):
     micro_batches: int = Field(
         default=1, ge=1, description="Parts, sorted by length, in which the gradient of a step is accumulated."
     )
+    tokens_per_micro_batch: int | None = Field(default=None, ge=1, description=_TOKENS_PER_MICRO_BATCH)
+    gradient_checkpointing: bool = Field(default=False, description=_GRADIENT_CHECKPOINTING)
     source: Literal["auto", "demonstrations", "references"] = Field(
         default="auto",
         description="What is shown: the corpus's own demonstrations, the references of the train split, or (auto) the "
@@ -274,9 +306,8 @@ class SupervisedOptions(Workers):
     keep_checkpoints: int = Field(default=1, ge=1, description="How many checkpoints are kept, beside the final one.")
     threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
-    dtype: Precision = Field(
-        default="float32", description="Of the arithmetic: float32 or bfloat16; weights stay float32."
-    )
+    dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
+    weights: Precision = Field(default="float32", description=_WEIGHTS)
 
     @model_validator(mode="after")
     def _consistent(self) -> SupervisedOptions:
@@ -285,6 +316,7 @@ class SupervisedOptions(Workers):
         if isinstance(self.warm_up, float) and self.warm_up >= 1:
             raise ValueError(f"'warm_up' is {self.warm_up}; give a whole number of steps, or a share below 1.0")
         _check_adamw(self.learning_rate, self.weight_decay, self.betas)
+        _check_weights(self.weights, self.dtype)
         if self.demonstrations and self.source == "references":
             raise ValueError("'demonstrations' are options of the corpus's own, and source = 'references' shows none")
         return self

@@ -8,6 +8,7 @@ from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.local_trainer.checking import mistakes, model_mistakes
+from callwright_plugins.local_trainer.memory import plan
 from callwright_plugins.local_trainer.options import Options
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class LocalTrainer:
     def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
         """The mistakes that training would end with, told without torch."""
         return mistakes(self.name, self.options, loaded, pipeline)
+
+    def memory_plan(self, pipeline: Pipeline) -> list[dict[str, Any]]:
+        """The rows of a plan of memory; a tiny model needs none."""
+        return plan(self.options, pipeline)
 
     def train(self, pipeline: Pipeline, run: Run, *, reporter: Reporter = SILENT) -> None:
         """Warm start, reinforcement learning and evaluation, from the newest checkpoint of ``run`` if there is one.

@@ -23,7 +23,7 @@ from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.told import Failing, Shelf, outcome_of, told_calls, told_log
 from callwright.errors import DataError
 from callwright.language.messages import Message
-from callwright.language.responses import messages_of_items
+from callwright.language.others.responses import messages_of_items
 from callwright.tools.spec import ToolSpec
 
 _READ = ("message", "reasoning", "function_call", "function_call_output", "item_reference")

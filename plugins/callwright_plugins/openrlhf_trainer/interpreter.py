@@ -78,7 +78,7 @@ def check(python: str, argv: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         words = Path(folder) / "argv.json"
         words.write_text(json.dumps(list(argv)), encoding="utf-8")
-        script = Path(__file__).with_name("parser_check.py")
+        script = Path(__file__).parent / "translation" / "parser_check.py"
         done = subprocess.run(
             [python, str(script), str(words)], capture_output=True, text=True, errors="replace", check=False, cwd=folder
         )

@@ -14,17 +14,16 @@ from uuid import uuid4
 import structlog
 
 from callwright.capability import has
-from callwright.errors import ComponentError, RunError, UsageError
+from callwright.errors import ComponentError, RunError, UsageError, raise_together
 from callwright.machines.redaction import is_secret, redacted
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, stopped
-from callwright.training.algorithm import SamplesDynamically
+from callwright.training.algorithm import ActorCritic, SamplesDynamically
 from callwright.training.evaluation import Verdict, summarise
 from callwright.training.ledger.seals import Seal, refuse_lost_rows, seal
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run, write_atomically
 from callwright.walk.components.capabilities import Scheduled
-from callwright_plugins.openrlhf_trainer.arguments import Translation
 from callwright_plugins.openrlhf_trainer.checkpoints import Sealing, step_of, take_up
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
 from callwright_plugins.openrlhf_trainer.following import Program
@@ -36,13 +35,16 @@ from callwright_plugins.openrlhf_trainer.interpreter import (
     how_to_install,
     requirements,
 )
+from callwright_plugins.openrlhf_trainer.memory import plan
 from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, read_line
 from callwright_plugins.openrlhf_trainer.options import Model, Options, split_local
 from callwright_plugins.openrlhf_trainer.spool import SpoolReader
-from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits, translate
+from callwright_plugins.openrlhf_trainer.translation.arguments import Translation
+from callwright_plugins.openrlhf_trainer.translation.translating import Files, episode_limits, translate
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
+    from callwright.recipe_file import LoadedRecipe
 
 MODULE = "openrlhf.cli.train_ppo_ray"
 
@@ -91,17 +93,29 @@ class OpenRLHFTrainer:
         """Completions a prompt: :class:`callwright.training.trainer.SamplesGroups`."""
         return self.options.group
 
+    def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
+        """The mistakes that training would end with, as far as they are known without OpenRLHF."""
+        if pipeline is None or pipeline.algorithm is None:
+            return []
+        try:
+            refused = [one for one in self._translate(pipeline, Files(Path("RUN"))).unsupported if one.refused]
+        except UsageError as error:
+            return [error]
+        return [loaded.error(f"{one.key} = {one.wanted!r}: {one.why}", *one.key.split(".")) for one in refused]
+
     def dry_run(
         self, pipeline: Pipeline, *, strict: bool = False, strict_except: Collection[str] = ()
     ) -> Mapping[str, Any]:
-        """``argv``, ``approximated``, ``unsupported`` and ``files`` of a run in the folder ``RUN``; nothing is written.
+        """What a run in the folder ``RUN`` would be; nothing is written.
 
-        Where an interpreter with OpenRLHF is at hand, its parser has read the arguments. Raises
-        :class:`callwright.UsageError` where it refuses them, and with ``strict`` where anything but the keys of
-        ``strict_except`` is not exact.
+        ``argv``, ``approximated``, ``unsupported``, ``defaults`` (options that the recipe leaves to this trainer),
+        ``memory`` (a plan) and ``files``. Where an interpreter with OpenRLHF is at hand, its parser has read the
+        arguments. Raises :class:`callwright.UsageError` for what OpenRLHF cannot be told, where it refuses the
+        arguments, and with ``strict`` where anything but the keys of ``strict_except`` is not exact.
         """
         files = Files(Path("RUN"))
         translated = self._translate(pipeline, files)
+        raise_together(self.check(pipeline.recipe, pipeline))
         if strict or self.options.strict:
             refuse_inexact(translated, {*strict_except, *self.options.strict_except})
         try:
@@ -110,10 +124,22 @@ class OpenRLHFTrainer:
             if self.options.python is not None:
                 raise
             logger.warning("the arguments were not checked by OpenRLHF's own parser", reason=str(error))
+        model = read_options(Model, pipeline.recipe.recipe.model, "the table [model]")
+        given = self.options.model_fields_set
         return {
             "argv": translated.argv,
             "approximated": [one.to_json() for one in translated.approximated],
             "unsupported": [one.to_json() for one in translated.unsupported],
+            "defaults": {
+                name: value for name, value in self.options.model_dump(mode="json").items() if name not in given
+            },
+            "memory": plan(
+                self.options,
+                model,
+                pipeline.conditions.limits,
+                reference=pipeline.algorithm is not None and pipeline.algorithm.kl_weight > 0,
+                critic=isinstance(pipeline.algorithm, ActorCritic),
+            ),
             "files": files.described(self.options),
         }
 
@@ -131,9 +157,7 @@ class OpenRLHFTrainer:
         translated = self._translate(pipeline, files)
         if self.options.strict:
             refuse_inexact(translated, self.options.strict_except)
-        for one in translated.unsupported:
-            if one.refused:
-                raise pipeline.recipe.error(f"{one.key} = {one.wanted!r}: {one.why}", *one.key.split("."))
+        raise_together(self.check(pipeline.recipe, pipeline))
         python = find_interpreter(self.options.python)
         found = check(python, translated.argv)
         for kind, differences in (("approximated", translated.approximated), ("left out", translated.unsupported)):

@@ -21,7 +21,7 @@ from attrs import field, frozen
 from callwright.digests import digest_of
 from callwright.environments.calling import unknown_tool
 from callwright.environments.protocol import Outcome
-from callwright.errors import DataError, MissingExtra, UnknownName
+from callwright.errors import DataError, MissingExtra, NotThere, UnknownName
 from callwright.language.program import Call, Program
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
@@ -142,7 +142,7 @@ class Row:
 def read_rows(path: Path) -> list[Row]:
     """The rows of a JSON, JSON-lines or parquet file."""
     if not path.is_file():
-        raise DataError(f"there is no file {path}; name the one that holds ToolRL's rows: --set corpus.file=FILE")
+        raise NotThere(f"there is no file {path}; name the one that holds ToolRL's rows: --set corpus.file=FILE")
     try:
         if path.suffix == ".parquet":
             values = _parquet(path)

@@ -22,11 +22,13 @@ from trl import GRPOConfig
 from callwright.errors import DataError, RunError, UsageError
 from callwright.machines.interrupts import postponed
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, not_finite, stopped, written
+from callwright.training.dry_runs.memory_plan import prompt_tokens, too_much
 from callwright.training.evaluation import evaluate, summarise
 from callwright.training.ledger.seals import SEAL, Lengths
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import described, zero_variance
+from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.rollouts.task_stream import per_depth
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
@@ -36,7 +38,7 @@ from callwright_plugins.trl_trainer.export import export
 from callwright_plugins.trl_trainer.generating import TrainerEngine, TrainerSampler, positions_of
 from callwright_plugins.trl_trainer.grpo import RecipeGRPOTrainer
 from callwright_plugins.trl_trainer.last_step import LastStep
-from callwright_plugins.trl_trainer.memory import plan, prompt_tokens, too_much
+from callwright_plugins.trl_trainer.memory import plan
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.rollouts import Collected, Group, Rollouts, turns_of
 from callwright_plugins.trl_trainer.settings import translate
@@ -245,7 +247,7 @@ class Course:
             stop, fine = found.stop, not mostly_masked(row)
             self._append(METRICS, [row])
             self._append(ROLLOUTS, [written(one) for one in rows])
-            self._append(TIMINGS, [{"phase": "train", "step": step, **self.seconds}])
+            self._append(TIMINGS, [{"phase": "train", "step": step, **self.seconds, "memory": peak_memory()}])
             if self.pipeline.registry.listens("callwright_training_step"):
                 self.pipeline.registry.hook.callwright_training_step(metrics=row)
             shown = {"reward": row["reward"], "answered": row["answered"]}

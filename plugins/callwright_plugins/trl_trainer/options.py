@@ -16,6 +16,10 @@ from callwright.training.rollouts.written import Keeping
 
 #: Options of the trainer ``local`` that mean something which TRL's trainer has no place for, and why.
 REFUSED: Final[Mapping[str, str]] = {
+    "tokens_per_micro_batch": "TRL has micro-batches of equally many completions: set 'micro_batches'",
+    "max_prompt_tokens": "TRL's trainer gets every task that is drawn; leave the long ones out of the corpus",
+    "best": "the checkpoint that is kept is the last",
+    "patience": "TRL's trainer takes as many steps as it is told",
     "critic": "TRL's GRPO has no critic; an algorithm with one (ppo) runs by the trainers 'local' and 'openrlhf'",
 }
 

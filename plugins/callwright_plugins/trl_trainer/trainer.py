@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from callwright.errors import MissingExtra, UsageError, raise_together
 from callwright.options import read_options
+from callwright.training.dry_runs.memory_plan import prompt_tokens
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
-from callwright_plugins.trl_trainer.memory import plan, prompt_tokens
+from callwright_plugins.trl_trainer.memory import plan
 from callwright_plugins.trl_trainer.options import Model, Options, refuse
 from callwright_plugins.trl_trainer.settings import Translation, foreign, refuse_inexact, translate
 

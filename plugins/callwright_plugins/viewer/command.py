@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import sys
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.safe_text import visible
-from callwright.errors import UsageError
+from callwright.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from callwright_plugins.viewer.serving.api import Board
@@ -25,20 +28,31 @@ if TYPE_CHECKING:
 @click.option(
     "--most", type=click.IntRange(min=1), default=5000, show_default=True, help="Rows of a source in --export."
 )
+@options.yes_option
 @click.option("--tui", is_flag=True, help="In the terminal.")
 @click.pass_obj
-def view(app: App, paths: tuple[Path, ...], port: int, browse: bool, folder: Path | None, most: int, tui: bool) -> None:
+def view(
+    app: App,
+    paths: tuple[Path, ...],
+    port: int,
+    browse: bool,
+    folder: Path | None,
+    most: int,
+    yes: bool,
+    tui: bool,
+) -> None:
     """Look at every rollout, in the browser or in the terminal.
 
     PATH is a run, an evaluation, a synthesis, a folder of these, or a file of scored rows, tasks or traces. What grows
     is followed while it grows. The server answers to this machine alone, and writes nothing but your notes.
     """
+    from callwright_plugins.viewer.answers.again import Again
     from callwright_plugins.viewer.serving.api import Board
     from callwright_plugins.viewer.sources.finding import sources_of
 
     if folder is not None and tui:
         raise click.UsageError("--export writes pages; --tui shows none: give one of them")
-    board = Board(sources_of(paths, app.registry), app.registry)
+    board = Board(sources_of(paths, app.registry), app.registry, Again(app.registry, app.recall, yes=yes))
     with contextlib.closing(board):
         if folder is not None:
             from callwright_plugins.viewer.serving.exporting import export
@@ -53,7 +67,13 @@ def view(app: App, paths: tuple[Path, ...], port: int, browse: bool, folder: Pat
 
 
 def _terminal(board: Board) -> None:
-    raise UsageError("not here yet")
+    if importlib.util.find_spec("textual") is None:
+        raise MissingExtra("callwright view --tui", "view", "textual")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--tui needs a terminal; --export writes pages")
+    from callwright_plugins.viewer.terminal.app import show
+
+    show(board)
 
 
 def _serve(board: Board, port: int, browse: bool) -> None:

@@ -115,9 +115,9 @@ from callwright_plugins.local_trainer.options import Options as LocalOptions  # 
 from callwright_plugins.local_trainer.sampling import episodes  # noqa: E402
 from callwright_plugins.openrlhf_trainer.configuration import read_configuration  # noqa: E402
 from callwright_plugins.openrlhf_trainer.groups import grid_step, steady  # noqa: E402
-from callwright_plugins.openrlhf_trainer.parser_check import parse  # noqa: E402
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer  # noqa: E402
-from callwright_plugins.openrlhf_trainer.translating import Files  # noqa: E402
+from callwright_plugins.openrlhf_trainer.translation.parser_check import parse  # noqa: E402
+from callwright_plugins.openrlhf_trainer.translation.translating import Files  # noqa: E402
 
 # Models and run folders -----------------------------------------------------------------------------------------------
 

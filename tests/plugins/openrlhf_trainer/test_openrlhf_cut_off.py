@@ -20,7 +20,7 @@ from callwright_plugins.openrlhf_trainer.configuration import Configuration, loa
 from callwright_plugins.openrlhf_trainer.export import digest_of_ids, load_tokenizer
 from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer, _Following
-from callwright_plugins.openrlhf_trainer.translating import Files
+from callwright_plugins.openrlhf_trainer.translation.translating import Files
 
 pytest.importorskip("torch", reason="needs the train extra")
 

@@ -28,7 +28,7 @@ from callwright_plugins.openrlhf_trainer.groups import grid_step, share, steady
 from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Options
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
-from callwright_plugins.openrlhf_trainer.translating import Files, episode_limits
+from callwright_plugins.openrlhf_trainer.translation.translating import Files, episode_limits
 
 torch = pytest.importorskip("torch", reason="needs the train extra")
 
@@ -132,6 +132,58 @@ def test_a_schedule_ends_where_it_should(make_pipeline: Any) -> None:
     assert translated(text_of(algorithm), make_pipeline, schedule="linear", schedule_floor=0.0).exact
 
 
+def test_every_key_of_the_trainer_local_is_kept_or_listed() -> None:
+    from callwright_plugins.local_trainer.options import Options as LocalOptions
+
+    assert LocalOptions.model_fields.keys() <= Options.model_fields.keys() | LOCAL_ONLY.keys()
+    assert not Options.model_fields.keys() & LOCAL_ONLY.keys()
+
+
+def test_what_cannot_be_told_is_refused_before_anything_is_made(openrlhf_registry: cw.Registry) -> None:
+    words = ["tier-cpu", "--set", "trainer=openrlhf", "--set", "algorithm.kl_in=reward", "--dry-run"]
+    done = run_dry(openrlhf_registry, *words)
+    assert done.exit_code == 2
+    assert "model.tiny = {" in done.stderr
+    assert "algorithm.kl_in = 'reward': OpenRLHF takes the divergence off after" in done.stderr
+    assert "tier-cpu.toml:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        ({"lora": {"rank": 4, "alpha": 8, "targets": ["q_proj", "v_proj"]}, "zero_stage": 2},
+         "--ds.lora.rank 4 --ds.lora.alpha 8 --ds.lora.target_modules q_proj v_proj"),
+        ({"context_parallel": 2, "packing": True, "gpus_per_node": 2},
+         "--ds.ring_attn_size 2 --ds.ring_attn_head_stride 1"),
+        ({"colocate": False, "reference": {"nodes": 1, "gpus_per_node": 3}},
+         "--ref.num_nodes 1 --ref.num_gpus_per_node 3"),
+        ({"colocate": False, "reference": {"with_policy": True, "offload": True}},
+         "--train.colocate_actor_ref --ref.offload"),
+        ({"optimizer_offload": True}, "--ds.adam_offload"),
+        ({"colocate": False, "asynchronous": {"queue": 2, "partial_rollouts": True, "correction": "sequence-mask"}},
+         "--train.async_enable --train.async_queue_size 2 --train.partial_rollout_enable "
+         "--algo.advantage.is_correction_level seq --algo.advantage.is_correction_mode mask "
+         "--algo.advantage.is_correction_threshold 0.5 5.0"),
+    ],
+)  # fmt: skip
+def test_options_of_clusters_are_flags(options: dict[str, Any], flags: str, make_pipeline: Any) -> None:
+    found = translated(text_of('name = "reinforce++"'), make_pipeline, **options)
+    assert f" {flags} " in f" {' '.join(found.argv)} "
+
+
+def test_engines_do_not_sleep_beside_asynchronous_training(make_pipeline: Any) -> None:
+    found = translated(text_of('name = "reinforce++"'), make_pipeline, asynchronous={})
+    assert "--vllm.enable_sleep" not in found.argv
+    assert [one.key for one in found.approximated] == ["trainer.asynchronous"]
+
+
+def test_a_critic_may_have_gpus_of_its_own(make_pipeline: Any) -> None:
+    options = {"colocate": False, "critic": {"nodes": 2, "gpus_per_node": 4}}
+    found = translated(text_of('name = "ppo"'), make_pipeline, **options)
+    assert value_of(found.argv, "--critic.num_nodes") == "2"
+    assert value_of(found.argv, "--critic.num_gpus_per_node") == "4"
+
+
 @pytest.mark.parametrize(
     ("options", "key"),
     [
@@ -179,6 +231,14 @@ def test_a_scheduled_reward_is_listed(make_pipeline: Any, openrlhf_registry: cw.
         ({"prompts": 3, "group": 3, "mini_batches": 2}, "mini_batches is 2, which does not divide 9 completions"),
         ({"gpus_per_node": 3}, "which 3 GPUs cannot share in micro batches of 1"),
         ({"gpus_per_node": 4, "engines": 1}, "to be the 4 GPUs of the policy, not 1 times 1"),
+        ({"context_parallel": 2, "gpus_per_node": 2}, "add packing = true"),
+        ({"context_parallel": 2, "packing": True}, "which does not divide 1 GPUs"),
+        ({"context_parallel": 1, "reference": {"nodes": 1}}, "for the reference need colocate = false"),
+        ({"critic": {"gpus_per_node": 1}}, "for the critic need colocate = false"),
+        ({"colocate": False, "reference": {"nodes": 1, "with_policy": True}}, "either with_policy or on nodes"),
+        ({"lora": {}}, "give zero_stage = 2"),
+        ({"asynchronous": {"correction_range": [2.0, 1.0]}}, "a least ratio and a larger one"),
+        ({"ray_address": "a:1", "job_address": "http://a:2"}, "leave ray_address out"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], said: str) -> None:
@@ -205,11 +265,43 @@ def test_a_tiny_model_and_an_unknown_algorithm(make_pipeline: Any) -> None:
 def test_the_warm_up_has_as_many_updates_as_it_should(warm_up: int, steps: int, parts: int, passes: int) -> None:
     import math
 
-    from callwright_plugins.openrlhf_trainer.algorithms import warm_up_ratio
+    from callwright_plugins.openrlhf_trainer.translation.algorithms import warm_up_ratio
 
     options = Options(steps=steps, prompts=12, group=1, mini_batches=parts, iterations=passes)
     updates = steps * parts * passes
     assert math.ceil(updates * warm_up_ratio(warm_up, options)) == min(updates, warm_up * parts * passes)
+
+
+def memory(make_pipeline: Any, algorithm: str = 'name = "ppo"', **options: Any) -> dict[str, float]:
+    pipeline = make_pipeline(text_of(algorithm).replace('"m"', '"Qwen/Qwen3-8B"'))
+    told = OpenRLHFTrainer(**{"prompts": 8, "group": 8, **options}).dry_run(pipeline)
+    return {row["key"]: row["GiB"] for row in told["memory"]}
+
+
+def test_a_plan_of_memory_divides_what_deepspeed_divides(make_pipeline: Any) -> None:
+    grpo = 'name = "grpo"\nkl_weight = 0.0'
+    one, two = (memory(make_pipeline, grpo, gpus_per_node=count) for count in (1, 2))
+    for key in ("weights", "gradients", "optimizer"):
+        assert two[key] == pytest.approx(one[key] / 2, abs=0.01)
+    assert "reference" not in one
+    half = memory(make_pipeline, grpo, gpus_per_node=2, zero_stage=1)
+    assert (half["weights"], half["gradients"]) == (one["weights"], one["gradients"])
+    assert half["optimizer"] == two["optimizer"]
+    assert memory(make_pipeline, grpo, optimizer_offload=True)["optimizer"] == 0.0
+    lora = memory(make_pipeline, grpo, lora={}, zero_stage=2)
+    assert lora["gradients"] < 0.1 < lora["weights"]
+    ring = memory(make_pipeline, grpo, gpus_per_node=2, context_parallel=2, packing=True)
+    assert ring["logits"] == pytest.approx(two["logits"] / 2, abs=0.01)
+
+
+def test_a_plan_of_memory_knows_who_is_on_which_gpu(make_pipeline: Any) -> None:
+    together = memory(make_pipeline)
+    assert together["critic: weights"] == together["reference"] == together["weights"]
+    assert together["critic: optimizer"] == 0.0  # asleep while it is the policy's turn
+    assert together["keys and values"] + together["vllm weights"] == pytest.approx(0.6 * 80, abs=0.02)
+    apart = memory(make_pipeline, colocate=False)
+    assert not {"critic: weights", "reference", "keys and values"} & apart.keys()
+    assert "reference" in memory(make_pipeline, colocate=False, reference={"with_policy": True})
 
 
 def test_limits_of_an_episode() -> None:
@@ -313,10 +405,13 @@ def test_a_dry_run_prints_arguments_and_lists(
                    "--dry-run", "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert list(found) == ["argv", "approximated", "unsupported", "files"]
+    assert list(found) == ["argv", "approximated", "unsupported", "defaults", "memory", "files"]
     assert value_of(found["argv"], "--actor.model_name_or_path") == "Qwen/Qwen3-8B"
     assert {tuple(one) for one in found["approximated"]} == {("key", "wanted", "given", "why")}
-    assert found["unsupported"] == []
+    # The table of the trainer local is kept: what has no counterpart is listed, and nothing of it is a default.
+    assert [one["key"] for one in found["unsupported"]] == ["trainer.warm_start"]
+    assert value_of(found["argv"], "--actor.adam.lr") == "0.0003"
+    assert "learning_rate" not in found["defaults"]
     assert any(one["path"].endswith("train.jsonl") for one in found["files"])
     assert list(tmp_path.iterdir()) == []
     shown = run_dry(openrlhf_registry, "tier-cpu", "--set", "trainer.name=openrlhf", "--set", "model=m", "--dry-run")
@@ -343,7 +438,7 @@ def test_a_dry_run_prints_arguments_and_lists(
 def test_the_page_lists_every_difference(root: Path) -> None:
     """Each key that can be listed has a row in the page's table, and each row is one that can."""
     sources = root / "plugins/callwright_plugins/openrlhf_trainer"
-    code = "".join((sources / name).read_text() for name in ("algorithms.py", "translating.py"))
+    code = "".join((sources / name).read_text() for name in ("translation/algorithms.py", "translation/translating.py"))
     listed = set(re.findall(r'"((?:algorithm|trainer|model)\.[a-z_]+|reward)"', code))
     listed |= {"algorithm.kl_weight", "algorithm.entropy_weight", *(f"trainer.{name}" for name in LOCAL_ONLY)}
     page = (root / "docs/openrlhf.md").read_text().partition("## What is approximated")[2]

@@ -114,7 +114,7 @@ def test_verl_reads_rows_whose_ground_truth_is_scored(file: Path, tmp_path: Path
 
 def test_openrlhf_is_handed_each_task_once_before_any_again(file: Path, tmp_path: Path) -> None:
     done = run(
-        "run", "tier-cpu", "--set", "trainer=openrlhf", "--set", "model=/models/none", "--set", "corpus=tasks",
+        "run", "tier-cpu", "--set", "trainer={name='openrlhf'}", "--set", "model=/models/none", "--set", "corpus=tasks",
         "--set", f"corpus.file={file}", "--set", "corpus.train=train", "--set", "corpus.evaluation=train",
         "-o", tmp_path / "run", "--dry-run", "--json",
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
     POST /s/SESSION/v1/chat/completions              answers, whole or streamed
     POST /s/SESSION/v1/responses                     the same in the Responses API
+    POST /s/SESSION/v1/messages                      the same in Anthropic's
     POST /s/SESSION/a/ROLE/v1/chat/completions       the same for one of several agents
     GET  /s/SESSION/v1/models
     /s/SESSION/mcp                                   the tools of the session's world over MCP
@@ -21,6 +22,12 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from callwright.environments.telling import tell
+from callwright.episodes.gateway.anthropic_protocol import (
+    message_body,
+    message_events,
+    read_messages_request,
+    refusal_body,
+)
 from callwright.episodes.gateway.branches import GatewayTurn
 from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, read_request
 from callwright.episodes.gateway.responses_protocol import as_event, events_of, read_responses_request, response_of
@@ -33,7 +40,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _PATH: Final = re.compile(
-    r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/responses|v1/models|mcp|tools(?:/([\w.-]+))?)"
+    r"/s/([\w-]+)(?:/a/([\w-]+))?/(v1/chat/completions|v1/responses|v1/messages|v1/models|mcp|tools(?:/([\w.-]+))?)"
 )
 #: Bytes of a request, beyond which it is refused.
 _LARGEST: Final = 64 * 1024 * 1024
@@ -50,7 +57,8 @@ def application(gateway: Gateway) -> Callable[[Mapping[str, Any], Receive, Send]
         try:
             await _answered(gateway, scope, receive, send)
         except Refusal as refused:
-            await _json(send, refused.status, refused.to_json())
+            anthropic = str(scope["path"]).endswith("/v1/messages")
+            await _json(send, refused.status, refusal_body(refused) if anthropic else refused.to_json())
 
     return app
 
@@ -84,9 +92,15 @@ async def _answered(gateway: Gateway, scope: Mapping[str, Any], receive: Receive
         shape = Shape(
             lambda turn: response_of(turn.answer, listed),
             lambda turn: (as_event(one) for one in events_of(turn.answer, listed)),
-            b"",
         )
         await _complete(session, request, role or "", receive, send, shape)
+    elif what == "v1/messages" and method == "POST":
+        shape = Shape(
+            lambda turn: message_body(turn.answer),
+            lambda turn: (as_event(one) for one in message_events(turn.answer)),
+            refused=lambda refused: as_event(refusal_body(refused)),
+        )
+        await _complete(session, read_messages_request(await _body(receive)), role or "", receive, send, shape)
     elif tool is None and what == "tools" and method == "GET":
         await _json(send, 200, {"tools": [spec.to_openai() for spec in session.task.offered.values()]})
     elif tool is not None and method == "POST":
@@ -109,11 +123,12 @@ async def _called(session: GatewaySession, tool: str, arguments: Any, scope: Map
 
 @frozen
 class Shape:
-    """How a protocol writes an answer: whole, in pieces, and what ends the pieces."""
+    """How a protocol writes an answer: whole, in pieces, what ends the pieces, and a refusal among them."""
 
     whole: Callable[[GatewayTurn], Any]
     pieces: Callable[[GatewayTurn], Iterator[bytes]]
-    end: bytes
+    end: bytes = b""
+    refused: Callable[[Refusal], bytes] = lambda refused: _event(refused.to_json())
 
 
 async def _complete(
@@ -160,7 +175,7 @@ async def _stream(
     except Refusal as refused:
         if not begun:
             raise
-        await send({"type": "http.response.body", "body": _event(refused.to_json()), "more_body": False})
+        await send({"type": "http.response.body", "body": shape.refused(refused), "more_body": False})
         return None, False
     await _begin(send, begun)
     for piece in shape.pieces(turn):

@@ -14,7 +14,7 @@ from callwright.episodes.gateway.chat_answer import ChatAnswer
 from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, checked_request
 from callwright.errors import DataError
 from callwright.language.messages import Message
-from callwright.language.responses import messages_of_items
+from callwright.language.others.responses import messages_of_items
 
 #: What is called otherwise in chat completions; other names are the same.
 _RENAMED: Final[Mapping[str, str]] = {"max_output_tokens": "max_tokens"}

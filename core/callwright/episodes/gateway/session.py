@@ -113,6 +113,11 @@ class GatewaySession:
         """What an agent takes for the base URL of its model server."""
         return f"{self._gateway.url}/s/{self.name}/v1"
 
+    @property
+    def anthropic_url(self) -> str:
+        """The same for clients of Anthropic's protocol, which ask ``/v1/messages`` below it."""
+        return f"{self._gateway.url}/s/{self.name}"
+
     def url_for(self, role: str) -> str:
         """The base URL of one of several agents in the session."""
         return f"{self._gateway.url}/s/{self.name}/a/{role}/v1"

@@ -28,9 +28,10 @@ def figures_of(row: Mapping[str, Any], within: str = "") -> dict[str, float]:
 
 
 def seconds_of(row: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of a row of ``timings.jsonl``: ``seconds``, and its parts as ``seconds/sampling``."""
+    """The figures of a row of ``timings.jsonl``: ``seconds``, its parts as ``seconds/sampling``, and ``memory``."""
     figures = figures_of(row)
-    return {name if name == "seconds" else f"seconds/{name}": value for name, value in figures.items()}
+    whole = ("seconds", "memory")
+    return {name if name in whole else f"seconds/{name}": value for name, value in figures.items()}
 
 
 def evaluations_of(written: Any, last: int) -> Iterator[tuple[str, int, dict[str, float]]]:

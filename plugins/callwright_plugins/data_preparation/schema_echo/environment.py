@@ -14,7 +14,7 @@ from callwright.compression.packing import unpacked
 from callwright.digests import digest_of
 from callwright.environments.calling import ReadyTool, call_tool, ready
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.errors import DataError, UnknownName, UsageError
+from callwright.errors import DataError, NotThere, UnknownName, UsageError
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.data_preparation.conversations import BadRow
@@ -179,7 +179,7 @@ def _given(given: Any) -> list[Mapping[str, Any]]:
 def _definitions(path: Path) -> list[Mapping[str, Any]]:
     """The definitions of a file: a list of them, or an object that has them by name."""
     if not path.is_file():
-        raise DataError(f"there is no file {path}: name a file of tool definitions (schemas=FILE)")
+        raise NotThere(f"there is no file {path}: name a file of tool definitions (schemas=FILE)")
     try:
         with path.open("rb") as raw, unpacked(raw, str(path)) as file:
             found = json.loads(file.read())

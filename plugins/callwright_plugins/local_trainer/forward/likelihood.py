@@ -6,8 +6,8 @@ into them; :meth:`Prefix.backward` then sends the sum through the prompts once. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import torch
 from attrs import frozen
@@ -17,6 +17,9 @@ from transformers.cache_utils import DynamicLayer
 
 from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, pad_right, positions
 from callwright_plugins.local_trainer.forward.generation import last_logits_only
+from callwright_plugins.local_trainer.forward.prompt_cache import GroupLayer, PromptLayer
+from callwright_plugins.local_trainer.forward.recomputing import recomputed
+from callwright_plugins.local_trainer.forward.token_logprobs import head_of, of_hidden, of_logits
 from callwright_plugins.local_trainer.models.policy import Policy
 
 #: Whether entropies are computed: without gradient, for a bonus with it, or not at all.
@@ -40,14 +43,14 @@ class Prefix:
         self._prompts = prompts
         ids, self._mask = pad_left([prompt[:-1] for prompt in prompts], policy.pad, policy.device)
         cache = DynamicCache(config=policy.model.config)
-        with policy.arithmetic():
-            policy.model(
+        cache.layers = [PromptLayer() for _ in cache.layers]
+        with policy.arithmetic(), recomputed(policy):
+            policy.model.base_model(
                 input_ids=ids,
                 attention_mask=self._mask,
                 position_ids=positions(self._mask),
                 past_key_values=cache,
                 use_cache=True,
-                **last_logits_only(policy.model, 1),
             )
         self._made = [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
         self._leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._made]
@@ -56,32 +59,33 @@ class Prefix:
         self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: Entropy = "plain"
     ) -> Likelihood:
         """Of completions whose prompts have the indices ``owners``."""
-        logits, targets, mask = self.logits(owners, completions)
-        return of_targets(logits, targets, mask, temperature, entropy)
+        return _likelihood(self._policy, self._output, owners, completions, temperature, entropy)
 
     def logits(self, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
         """What the model says before each token of the completions, ``[n, L, V]``; the tokens, and where they are."""
+        output, targets, mask = self._output(self._policy.model, owners, completions)
+        return output.logits, targets, mask
+
+    def _output(self, model: Any, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Any, Tensor, Tensor]:
         policy, device = self._policy, self._policy.device
         index = torch.tensor(list(owners), device=device)
         cache = DynamicCache(config=policy.model.config)
-        for layer in range(len(self._leaves) // 2):
-            keys, values = self._leaves[2 * layer : 2 * layer + 2]
-            filled = cache.layers[layer]
-            filled.lazy_initialization(keys, values)
-            filled.keys, filled.values = keys.index_select(0, index), values.index_select(0, index)
+        cache.layers = [
+            GroupLayer(keys, values, index) for keys, values in zip(self._leaves[::2], self._leaves[1::2], strict=True)
+        ]
         targets, mask = pad_right(completions, policy.pad, device)
         last = torch.tensor([[self._prompts[owner][-1]] for owner in owners], device=device)
         inputs = torch.cat([last, targets[:, :-1]], 1)
         before = self._mask.index_select(0, index)
-        with policy.arithmetic():
-            logits = policy.model(
+        with policy.arithmetic(), recomputed(policy):
+            output = model(
                 input_ids=inputs,
                 attention_mask=torch.cat([before, torch.ones_like(mask)], 1),
                 position_ids=before.sum(1, keepdim=True) + torch.arange(inputs.shape[1], device=device),
                 past_key_values=cache,
                 use_cache=True,
-            ).logits
-        return logits, targets, mask
+            )
+        return output, targets, mask
 
     def backward(self) -> None:
         """Send what the micro-batches left in the keys and values through the prompts."""
@@ -103,24 +107,27 @@ class FullSequences:
         self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: Entropy = "plain"
     ) -> Likelihood:
         """Of completions whose prompts have the indices ``owners``."""
-        logits, targets, mask = self.logits(owners, completions)
-        return of_targets(logits, targets, mask, temperature, entropy)
+        return _likelihood(self._policy, self._output, owners, completions, temperature, entropy)
 
     def logits(self, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
         """What the model says before each token of the completions, ``[n, L, V]``; the tokens, and where they are."""
+        output, targets, mask = self._output(self._policy.model, owners, completions)
+        return output.logits[:, -targets.shape[1] :], targets, mask
+
+    def _output(self, model: Any, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Any, Tensor, Tensor]:
         policy, device = self._policy, self._policy.device
         prompts, before = pad_left([self._prompts[owner] for owner in owners], policy.pad, device)
         targets, mask = pad_right(completions, policy.pad, device)
         seen = torch.cat([before, torch.ones_like(mask)], 1)[:, :-1]
-        with policy.arithmetic():
-            logits = policy.model(
+        with policy.arithmetic(), recomputed(policy):
+            output = model(
                 input_ids=torch.cat([prompts, targets[:, :-1]], 1),
                 attention_mask=seen,
                 position_ids=positions(seen),
                 use_cache=False,
-                **last_logits_only(policy.model, targets.shape[1]),
-            ).logits[:, -targets.shape[1] :]
-        return logits, targets, mask
+                **last_logits_only(model, targets.shape[1]),
+            )
+        return output, targets, mask
 
     def backward(self) -> None:
         """Nothing is left to do."""
@@ -137,16 +144,30 @@ def can_share(policy: Policy, prompts: Sequence[Ids]) -> bool:
     return all(type(layer) is DynamicLayer for layer in layers) and all(len(prompt) > 1 for prompt in prompts)
 
 
-def of_targets(logits: Tensor, targets: Tensor, mask: Tensor, temperature: float, entropy: Entropy) -> Likelihood:
-    """Log-probabilities of ``targets`` ``[n, L]`` under ``logits`` ``[n, L, V]``, and entropies as they are wanted."""
-    scaled = logits.float() / temperature if temperature != 1 else logits.float()
-    normaliser = scaled.logsumexp(-1)
-    logprobs = scaled.gather(2, targets.unsqueeze(2)).squeeze(2) - normaliser
+def _likelihood(
+    policy: Policy,
+    output: Callable[[Any, Sequence[int], Sequence[Ids]], tuple[Any, Tensor, Tensor]],
+    owners: Sequence[int],
+    completions: Sequence[Ids],
+    temperature: float,
+    entropy: Entropy,
+) -> Likelihood:
+    """From the trunk's hidden states where the model's head is plain, which are far smaller than logits."""
+    head = head_of(policy)
+    trunk = policy.model if head is None else policy.model.base_model
+    made, targets, mask = output(trunk, owners, completions)
+    width = targets.shape[1]
+    if head is None:
+        logits = made.logits[:, -width:]
+        told = of_logits(logits.reshape(-1, logits.shape[-1]), targets.flatten(), temperature, entropy != "none")
+        logprobs, entropies = (table.view(targets.shape) for table in told)
+    else:
+        written = mask.flatten().nonzero().squeeze(1)  # padding has no head computed for it
+        hidden = made.last_hidden_state[:, -width:].flatten(0, 1).index_select(0, written)
+        some = targets.flatten().index_select(0, written)
+        told = of_hidden(hidden, head, some, temperature, entropy != "none", policy.dtype)
+        empty = torch.zeros(targets.numel(), device=policy.device)
+        logprobs, entropies = (empty.index_copy(0, written, table).view(targets.shape) for table in told)
     if entropy == "none":
         return Likelihood(logprobs, mask)
-    if entropy == "trained":
-        shifted = scaled - normaliser.unsqueeze(2)
-        return Likelihood(logprobs, mask, -(shifted.exp() * shifted).sum(-1))
-    with torch.no_grad():
-        shifted = scaled.detach() - normaliser.detach().unsqueeze(2)
-        return Likelihood(logprobs, mask, shifted.exp().mul_(shifted).sum(-1).neg_())
+    return Likelihood(logprobs, mask, entropies if entropy == "trained" else entropies.detach())

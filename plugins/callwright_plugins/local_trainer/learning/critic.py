@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from torch import Tensor, nn
 
 from callwright_plugins.local_trainer.learning.steps import adamw
+from callwright_plugins.local_trainer.models.masters import to_bfloat16
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options
 
@@ -29,6 +30,11 @@ class ValueModel(nn.Module):
         self.head = nn.Linear(width, 1, device=next(model.parameters()).device, dtype=torch.float32)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
+
+    @property
+    def base_model(self) -> Any:
+        """The trunk, under the name that language models have for theirs."""
+        return self.trunk
 
     def forward(self, **inputs: Any) -> Values:
         """Values ``[n, L, 1]`` for the arguments of the trunk; the head computes in float32."""
@@ -62,4 +68,6 @@ def make_critic(policy: Policy, options: Options) -> Critic:
     """A critic of the policy as it is now."""
     model = ValueModel(policy.model).eval()
     model.requires_grad_(True)
+    if options.weights == "bfloat16":
+        to_bfloat16(model, but="head.")
     return Critic(evolve(policy, model=model), adamw(model, options.critic.weight_decay, options.betas))

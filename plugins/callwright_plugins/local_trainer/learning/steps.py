@@ -9,11 +9,14 @@ import torch
 
 from callwright.training.rollouts.learning_rates import Schedule as Schedule
 from callwright.training.rollouts.learning_rates import learning_rate as learning_rate
+from callwright_plugins.local_trainer.models.masters import publish, stepped
 
 
 def adamw(model: Any, weight_decay: float, betas: tuple[float, float]) -> torch.optim.AdamW:
-    """AdamW over all weights; its learning rate is set anew at every step."""
-    return torch.optim.AdamW(model.parameters(), lr=0.0, betas=betas, weight_decay=weight_decay)
+    """AdamW over all weights, or over their float32 masters; its learning rate is set anew at every step."""
+    optimiser = torch.optim.AdamW(stepped(model).values(), lr=0.0, betas=betas, weight_decay=weight_decay)
+    optimiser.register_step_post_hook(lambda *_: publish(model))
+    return optimiser
 
 
 def clipped_step(
@@ -29,7 +32,7 @@ def clipped_step(
     It is left out, with optimiser and weights as they were, if that norm or the ``loss`` is not finite, or if the
     log-probabilities or values that they are of were not (``sound``); the second result then says in words what was.
     """
-    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm))
+    norm = float(torch.nn.utils.clip_grad_norm_(stepped(model).values(), clip_norm))
     fault = None
     if sound and math.isfinite(norm) and math.isfinite(loss):
         for group in optimiser.param_groups:

@@ -12,6 +12,7 @@ from callwright.training.alarms import not_finite, written
 from callwright_plugins.local_trainer.forward.batches import pad_right
 from callwright_plugins.local_trainer.forward.likelihood import FullSequences
 from callwright_plugins.local_trainer.learning.demonstrations import Example
+from callwright_plugins.local_trainer.learning.micro_batches import by_tokens
 from callwright_plugins.local_trainer.learning.steps import clipped_step
 from callwright_plugins.local_trainer.models.policy import Policy
 
@@ -23,6 +24,7 @@ def supervised_step(
     micro_batches: int,
     rate: float,
     clip_norm: float,
+    tokens_per_micro_batch: int | None = None,
 ) -> dict[str, Any]:
     """One step on a batch: ``loss`` (nats a token), ``learning_rate``, ``gradient_norm`` (before clipping), ``tokens``.
 
@@ -32,7 +34,7 @@ def supervised_step(
     """
     tokens = sum(example.tokens for example in batch)
     total = 0.0
-    for part in parts(batch, -(-len(batch) // micro_batches)):
+    for part in parts(batch, -(-len(batch) // micro_batches), tokens_per_micro_batch):
         loss = negative_log_likelihood(policy, part) / tokens
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
@@ -45,16 +47,22 @@ def supervised_step(
 
 
 @torch.no_grad()
-def mean_loss(policy: Policy, shown: Sequence[Example], rows_at_once: int) -> float | None:
+def mean_loss(
+    policy: Policy, shown: Sequence[Example], rows_at_once: int, tokens_at_once: int | None = None
+) -> float | None:
     """The loss of all demonstrations, nats a token; ``None`` if there is nothing to measure."""
     tokens = sum(example.tokens for example in shown)
-    summed = sum(float(negative_log_likelihood(policy, part)) for part in parts(shown, rows_at_once))
+    summed = sum(float(negative_log_likelihood(policy, part)) for part in parts(shown, rows_at_once, tokens_at_once))
     return summed / tokens if tokens else None
 
 
-def parts(shown: Sequence[Example], size: int) -> Iterator[list[Example]]:
-    """Demonstrations, at most ``size`` at a time, sorted by length so that little of each part is padding."""
+def parts(shown: Sequence[Example], size: int, tokens: int | None = None) -> Iterator[list[Example]]:
+    """Demonstrations, at most ``size`` (or so many ``tokens``) at a time, sorted by length: little is padding."""
     ordered = sorted(shown, key=lambda example: (len(example.completion), len(example.prompt)))
+    if tokens is not None:
+        sizes = [(row, len(example.prompt), len(example.completion)) for row, example in enumerate(ordered)]
+        yield from ([ordered[row] for row in part] for part in by_tokens(sizes, tokens))
+        return
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]
 

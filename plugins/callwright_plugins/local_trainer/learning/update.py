@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from callwright.training.algorithm import (
 )
 from callwright_plugins.local_trainer.forward.likelihood import Entropy, FullSequences, Likelihood, Prefix, prefix_of
 from callwright_plugins.local_trainer.learning.critic import Critic
+from callwright_plugins.local_trainer.learning.micro_batches import blocks_by_tokens, by_count
 from callwright_plugins.local_trainer.learning.steps import clipped_step
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options
@@ -76,10 +78,18 @@ def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit
 
 
 def micro_batches(batch: Batch, count: int) -> list[list[int]]:
-    """Row indices in ``count`` parts, sorted by length, so that little of each part is padding."""
-    order = sorted(range(len(batch.completions)), key=lambda row: (len(batch.completions[row]), row))
-    size = -(-len(order) // count)
-    return [order[start : start + size] for start in range(0, len(order), size)]
+    """Row indices in ``count`` parts, sorted by length."""
+    return by_count([len(completion) for completion in batch.completions], count)
+
+
+def _parts(batch: Batch, options: Options) -> list[Part]:
+    """The parts in which a batch is computed: as many as are asked for, or of as many tokens."""
+    if options.tokens_per_micro_batch is None:
+        everything = tuple(range(len(batch.prompts)))
+        return [Part(rows, everything) for rows in micro_batches(batch, options.micro_batches)]
+    prompts, lengths = [len(prompt) for prompt in batch.prompts], [len(one) for one in batch.completions]
+    blocks = blocks_by_tokens(prompts, batch.owners, lengths, options.tokens_per_micro_batch)
+    return [Part(rows, together) for together, parts in blocks for rows in parts]
 
 
 def mini_batches(batch: Batch, count: int) -> list[list[int]]:
@@ -107,9 +117,13 @@ def _some(batch: Batch, rows: Sequence[int]) -> Batch:
 
 @frozen(eq=False)
 class Part:
-    """A micro-batch: its rows in their mini-batch, and what is known of them before the first step, ``[n, L]`` each."""
+    """A micro-batch: its rows in their mini-batch, and what is known of them before the first step, ``[n, L]`` each.
+
+    ``prompts`` are indices of those that are computed at once, for this part and its neighbours.
+    """
 
     rows: list[int]
+    prompts: tuple[int, ...] = ()
     old: Tensor | None = None
     reference: Tensor | None = None
     values: Tensor | None = None
@@ -159,7 +173,7 @@ def prepare(
     minis = []
     for rows in whole:
         mini = batch if len(whole) == 1 else _some(batch, rows)
-        parts = [Part(part) for part in micro_batches(mini, options.micro_batches)]
+        parts = _parts(mini, options)
         if reference is not None and algorithm.kl_weight > 0:
             found = _frozen(reference, mini, parts, options)
             parts = [evolve(part, reference=tensor) for part, tensor in zip(parts, found, strict=True)]
@@ -250,16 +264,16 @@ def descend(
     for _ in range(options.iterations):
         for mini in prepared.minis:
             if not critic_alone:
-                prefix = prefix_of(policy, mini.batch.prompts, options.shared_prefix)
                 loss, sound = 0.0, True
-                for part in mini.parts:
-                    likelihood = _likelihood(prefix, mini.batch, part.rows, options, "trained" if bonus else "plain")
-                    batch = _token_batch(mini, part, likelihood, policy.device)
-                    sound = _sound(batch.mask, batch.logprobs, batch.old_logprobs, batch.ref_logprobs) and sound
-                    result = algorithm.loss(batch)
-                    result.loss.backward()  # type: ignore[no-untyped-call]
-                    loss += figures.add(result, mini.batch.tokens(part.rows))
-                prefix.backward()
+                for prompts, parts in _blocks(policy, mini.batch, mini.parts, options):
+                    for part in parts:
+                        likelihood = prompts.likelihood(part.rows, options, "trained" if bonus else "plain")
+                        batch = _token_batch(mini, part, likelihood, policy.device)
+                        sound = _sound(batch.mask, batch.logprobs, batch.old_logprobs, batch.ref_logprobs) and sound
+                        result = algorithm.loss(batch)
+                        result.loss.backward()  # type: ignore[no-untyped-call]
+                        loss += figures.add(result, mini.batch.tokens(part.rows))
+                    prompts.prefix.backward()
                 norm, fault = clipped_step(optimiser, policy.model, rate, options.clip_norm, loss, sound)
                 figures.step("", loss, norm, steps, fault)
             if critic is not None and isinstance(algorithm, ActorCritic):
@@ -346,18 +360,18 @@ def _critic_step(
     steps: int,
 ) -> None:
     """One step of the critic towards the returns of a mini-batch, accumulated as the policy's is."""
-    prefix = prefix_of(critic.policy, mini.batch.prompts, options.shared_prefix)
     loss, sound = 0.0, True
-    for part in mini.parts:
-        values, padding = _values_of(prefix, mini.batch, part.rows)
-        assert part.values is not None
-        assert part.returns is not None
-        mask = _mask(mini.batch, part.rows, padding)
-        sound = _sound(mask, values, part.values, part.returns) and sound
-        result = algorithm.value_loss(ValueBatch(values, part.values, part.returns, mask, mini.normaliser))
-        result.loss.backward()  # type: ignore[no-untyped-call]
-        loss += figures.add(result, mini.batch.tokens(part.rows))
-    prefix.backward()
+    for prompts, parts in _blocks(critic.policy, mini.batch, mini.parts, options):
+        for part in parts:
+            values, padding = prompts.values(part.rows)
+            assert part.values is not None
+            assert part.returns is not None
+            mask = _mask(mini.batch, part.rows, padding)
+            sound = _sound(mask, values, part.values, part.returns) and sound
+            result = algorithm.value_loss(ValueBatch(values, part.values, part.returns, mask, mini.normaliser))
+            result.loss.backward()  # type: ignore[no-untyped-call]
+            loss += figures.add(result, mini.batch.tokens(part.rows))
+        prompts.prefix.backward()
     norm, fault = clipped_step(critic.optimiser, critic.model, rate, options.clip_norm, loss, sound)
     figures.step("value_", loss, norm, steps, fault)
 
@@ -369,26 +383,43 @@ def _sound(mask: Tensor, *tables: Tensor | None) -> bool:
     return all(bool(table.isfinite()[active].all()) for table in tables if table is not None)
 
 
-def _likelihood(
-    prefix: Prefix | FullSequences, batch: Batch, rows: Sequence[int], options: Options, entropy: Entropy
-) -> Likelihood:
-    owners, completions = [batch.owners[row] for row in rows], [batch.completions[row] for row in rows]
-    return prefix.likelihood(owners, completions, options.temperature, entropy)
+@frozen(eq=False)
+class _Prompts:
+    """Some prompts of a batch, computed, and where each of them is found."""
+
+    batch: Batch
+    prefix: Prefix | FullSequences
+    places: Mapping[int, int]
+
+    def likelihood(self, rows: Sequence[int], options: Options, entropy: Entropy) -> Likelihood:
+        """Of the completions of some rows."""
+        return self.prefix.likelihood(*self._rows(rows), options.temperature, entropy)
+
+    def values(self, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """What a critic says of them, and where they are not padding, ``[n, L]`` each."""
+        values, _, mask = self.prefix.logits(*self._rows(rows))
+        return values.squeeze(2), mask
+
+    def _rows(self, rows: Sequence[int]) -> tuple[list[int], list[tuple[int, ...]]]:
+        return [self.places[self.batch.owners[row]] for row in rows], [self.batch.completions[row] for row in rows]
 
 
-def _values_of(prefix: Prefix | FullSequences, batch: Batch, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
-    owners, completions = [batch.owners[row] for row in rows], [batch.completions[row] for row in rows]
-    values, _, mask = prefix.logits(owners, completions)
-    return values.squeeze(2), mask
+def _blocks(
+    policy: Policy, batch: Batch, parts: Iterable[Part], options: Options
+) -> Iterator[tuple[_Prompts, list[Part]]]:
+    """Parts by the prompts that they share, which are computed when they are asked for."""
+    for prompts, some in groupby(parts, key=lambda part: part.prompts):
+        prefix = prefix_of(policy, [batch.prompts[prompt] for prompt in prompts], options.shared_prefix)
+        yield _Prompts(batch, prefix, {prompt: place for place, prompt in enumerate(prompts)}), list(some)
 
 
 @torch.no_grad()
 def _frozen(policy: Policy, batch: Batch, parts: Sequence[Part], options: Options) -> list[Tensor]:
-    prefix = prefix_of(policy, batch.prompts, options.shared_prefix)
-    return [_likelihood(prefix, batch, part.rows, options, "none").logprobs for part in parts]
+    blocks = _blocks(policy, batch, parts, options)
+    return [prompts.likelihood(part.rows, options, "none").logprobs for prompts, some in blocks for part in some]
 
 
 @torch.no_grad()
 def _values(critic: Critic, batch: Batch, parts: Sequence[Part], options: Options) -> list[tuple[Part, Any]]:
-    prefix = prefix_of(critic.policy, batch.prompts, options.shared_prefix)
-    return [(part, _values_of(prefix, batch, part.rows)[0]) for part in parts]
+    blocks = _blocks(critic.policy, batch, parts, options)
+    return [(part, prompts.values(part.rows)[0]) for prompts, some in blocks for part in some]

@@ -71,9 +71,12 @@ def warm_start_step(
     options: WarmStart,
     seed: int,
     step: int,
+    tokens_per_micro_batch: int | None = None,
 ) -> Mapping[str, Any]:
     """One step on a batch drawn for this step; the loss (nats a token) is of completion tokens only."""
     rng = python_generator(seed, "warm start", step)
     batch = [shown[rng.randrange(len(shown))] for _ in range(options.batch)]
     rate = learning_rate(step, options.steps, options.learning_rate, options.warm_up, "linear")
-    return supervised_step(policy, optimiser, batch, options.micro_batches, rate, options.clip_norm)
+    return supervised_step(
+        policy, optimiser, batch, options.micro_batches, rate, options.clip_norm, tokens_per_micro_batch
+    )

@@ -24,6 +24,7 @@ from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.models.folder import FINAL as FINAL
 from callwright_plugins.local_trainer.models.folder import check_folder
 from callwright_plugins.local_trainer.models.folder import model_folder as model_folder
+from callwright_plugins.local_trainer.models.masters import publish, stepped
 
 #: Beside the model: which form of prompt it was trained with, and the corpus that makes it.
 NOTE: Final = "callwright_policy.json"
@@ -33,7 +34,10 @@ PromptForm = Literal["chat", "compact"]
 
 @frozen(eq=False)
 class Policy:
-    """A model on a device. ``compact`` is the corpus's short prompt, where the model was trained with it."""
+    """A model on a device. ``compact`` is the corpus's short prompt, where the model was trained with it.
+
+    ``recompute``: no activations are kept for the way back (gradient checkpointing).
+    """
 
     model: Any
     tokenizer: Any
@@ -43,6 +47,7 @@ class Policy:
     compact: Callable[[Task], str] | None = None
     corpus: str = ""
     template_options: Mapping[str, Any] = field(factory=dict)
+    recompute: bool = False
 
     @property
     def ends(self) -> frozenset[int]:
@@ -120,14 +125,14 @@ class Policy:
 
 
 def weights(model: Any) -> dict[str, Tensor]:
-    """The trained tensors by name; tied ones once."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+    """The trained tensors by name, in float32 where there are masters; tied ones once."""
+    return {name: parameter.detach() for name, parameter in stepped(model).items()}
 
 
 @torch.no_grad()
 def set_weights(model: Any, tensors: Mapping[str, Tensor]) -> None:
     """Copy tensors into a model. Raises :class:`callwright.errors.DataError` if they are not those of this model."""
-    parameters = dict(model.named_parameters())
+    parameters = stepped(model)
     if parameters.keys() != tensors.keys():
         odd = sorted(parameters.keys() ^ tensors.keys())
         raise DataError(f"the checkpoint is of another model: {odd[0]!r} is only in one of them")
@@ -135,6 +140,7 @@ def set_weights(model: Any, tensors: Mapping[str, Tensor]) -> None:
         if parameter.shape != tensors[name].shape:
             raise DataError(f"the checkpoint is of another model: the shapes of {name!r} differ")
         parameter.copy_(tensors[name])
+    publish(model)
 
 
 def pick_device(wanted: str) -> torch.device:

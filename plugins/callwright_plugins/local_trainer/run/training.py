@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,15 +23,18 @@ from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
 from callwright.training.rollouts.description import zero_variance
+from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.rollouts.task_stream import TaskStream
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
 from callwright.walk.conditions import Progress
 from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
+from callwright_plugins.local_trainer.forward.recomputing import layers_of
 from callwright_plugins.local_trainer.learning.critic import Critic, make_critic
 from callwright_plugins.local_trainer.learning.steps import adamw, learning_rate
 from callwright_plugins.local_trainer.learning.update import descend, make_batch, prepare
 from callwright_plugins.local_trainer.learning.warm_start import examples, warm_start_step
+from callwright_plugins.local_trainer.models.masters import to_bfloat16
 from callwright_plugins.local_trainer.models.policy import FINAL, Policy, load_policy, model_folder, pick_device
 from callwright_plugins.local_trainer.models.tiny import build_tiny
 from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
@@ -38,9 +42,11 @@ from callwright_plugins.local_trainer.options import Model, Options, SupervisedO
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
+from callwright_plugins.local_trainer.run.choosing import BEST, is_best, since_best
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
 from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
+from callwright_plugins.local_trainer.sampling.prompts import PromptBound
 from callwright_plugins.local_trainer.sampling.rollouts import (
     Group,
     describe,
@@ -78,6 +84,10 @@ class Training:
         self.pool = pipeline.pool(options.executor, options.workers, options.stuck_after)
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
+        bound = PromptBound(
+            pipeline, self.policy, self.limits, options.max_prompt_tokens, ", or raise max_prompt_tokens"
+        )
+        self.prompts = bound
         self.reference: Policy | None = None
         self.critic: Critic | None = None
         self.kl_weight: float | None = None
@@ -119,6 +129,7 @@ class Training:
                 )
             self.evaluation["before"] = self._evaluate("evaluation before")
             self._write_evaluation()
+            self._keep_best(self.evaluation["before"], [])
             self._checkpoint("train", 0, optimiser)
         else:
             optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
@@ -153,7 +164,9 @@ class Training:
         for step in range(done, options.steps):
             began = time.perf_counter()
             with self.last.changing():
-                row = {"step": step + 1, **warm_start_step(self.policy, optimiser, shown, options, self.seed, step)}
+                tokens = self.options.tokens_per_micro_batch
+                figures = warm_start_step(self.policy, optimiser, shown, options, self.seed, step, tokens)
+                row = {"step": step + 1, **figures}
                 found = watch.look(row)
                 self._unwritten.append(row if found.text is None else {**row, "alarm": found.text})
                 self.last.reached("warm", step + 1)
@@ -190,10 +203,14 @@ class Training:
         self.reporter.start("training", options.steps, done)
         meter = Meter(self.pipeline.reward)
         for step in range(done, options.steps):
+            if self._enough():
+                logger.info("stopped early", steps=step, evaluations_without_a_better_one=options.patience)
+                self.evaluation["stopped_early"] = step
+                break
             clock = _Clock()
             meter.take()  # an evaluation's, which has rows of its own
-            groups, seen, rounds = self._collect(stream, step, clock)
-            told = {**describe(seen), **describe_turns(seen)}
+            groups, seen, rounds, too_long = self._collect(stream, step, clock)
+            told = {**describe(seen), **describe_turns(seen), **({"prompts_too_long": too_long} if too_long else {})}
             if mostly_masked(told) and not (rows and mostly_masked(rows[-1])):
                 self.last.save()  # if this goes on, the run stops, and goes on from here
             with self.last.changing():
@@ -212,7 +229,7 @@ class Training:
                 row["alarm"] = found.text
                 self._append(METRICS, [row])
                 self._append(ROLLOUTS, logged)
-                self._append(TIMINGS, [timing])
+                self._append(TIMINGS, [{**timing, "memory": peak_memory()}])
                 self.last.reached("train", step + 1)
                 if self.pipeline.registry.listens("callwright_training_step"):
                     self.pipeline.registry.hook.callwright_training_step(metrics=row)
@@ -251,9 +268,21 @@ class Training:
             return
         found = {"step": step, **self._evaluate(None)}
         with postponed():
+            earlier = [self.evaluation["before"], *made]
             made.append(found)
             self.last.reached("train", step)
             self._write_evaluation()
+            self._keep_best(found, earlier)
+
+    def _keep_best(self, found: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> None:
+        """Write the model as it is, if no earlier evaluation was as good."""
+        if self.options.best != "none" and is_best(self.options.best, found, earlier):
+            checkpoints.write_folder(self.store.checkpoints / BEST, self.policy.save)
+
+    def _enough(self) -> bool:
+        """Whether as many evaluations as the recipe waits for have come after the best."""
+        made, patience = [self.evaluation["before"], *self.evaluation["during"]], self.options.patience
+        return patience is not None and since_best("accuracy", made) >= patience
 
     def _step(
         self,
@@ -299,16 +328,18 @@ class Training:
         logged = rollout_rows(groups, advantages, self.policy, step + 1, self.seed, options.keeping)
         return written(trained), [written(one) for one in logged], {"phase": "train", "step": step + 1, **clock.read()}
 
-    def _collect(self, stream: TaskStream, step: int, clock: _Clock) -> tuple[list[Group], list[Group], int]:
-        """The groups to train on, all that were sampled, and how often others were drawn in place of the unfit."""
+    def _collect(self, stream: TaskStream, step: int, clock: _Clock) -> tuple[list[Group], list[Group], int, int]:
+        """The groups to train on, all that were sampled, how often others were drawn in place of the unfit, and how
+        many tasks were not sampled since their prompts are too long."""
         options = self.options
         progress = Progress(step, options.steps)
         kept: list[Group] = []
         seen: list[Group] = []
-        rounds = 0
+        rounds = too_long = 0
         for round_ in range(options.resampling_rounds + 1):
             rounds = round_
-            tasks = stream.draw(options.prompts, step, round_)
+            tasks, replaced = self.prompts.draw(partial(stream.draw, options.prompts, step), round_)
+            too_long += replaced
             purpose = (self.seed, "sampling", step, round_)
             groups = sample_groups(
                 self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap, self.pool
@@ -320,7 +351,7 @@ class Training:
             seen += groups
             if len(kept) >= options.prompts:
                 break
-        return kept[: options.prompts], seen, rounds
+        return kept[: options.prompts], seen, rounds, too_long
 
     # What is written
 
@@ -366,10 +397,12 @@ class Training:
         self.store.write_json(EVALUATION, self.evaluation)
 
     def _evaluate(self, stage: str | None) -> dict[str, Any]:
-        tasks = evaluation_tasks(self.pipeline, self.options)
-        return evaluate_policy(
+        asked = evaluation_tasks(self.pipeline, self.options)
+        tasks = self.prompts.within(asked, self.pipeline.evaluation)
+        found = evaluate_policy(
             self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage, pool=self.pool
         )
+        return found if len(tasks) == len(asked) else {**found, "prompts_too_long": len(asked) - len(tasks)}
 
 
 class _Clock:
@@ -396,6 +429,20 @@ def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Pol
 
     Raises :class:`callwright.errors.RecipeError` naming file and line.
     """
+    policy = evolve(_make_policy(pipeline, options), recompute=options.gradient_checkpointing)
+    if policy.recompute and not layers_of(policy.model):
+        raise pipeline.recipe.error(
+            f"the layers of a {type(policy.model).__name__} cannot be computed again; "
+            "leave 'gradient_checkpointing' out",
+            "trainer",
+            "gradient_checkpointing",
+        )
+    if options.weights == "bfloat16":
+        to_bfloat16(policy.model)
+    return policy
+
+
+def _make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Policy:
     loaded, corpus = pipeline.recipe, pipeline.corpus
     given = loaded.recipe.model
     try:

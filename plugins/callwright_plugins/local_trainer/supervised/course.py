@@ -15,6 +15,7 @@ from callwright.training.alarms import Watch, stopped
 from callwright.training.evaluation import Verdict
 from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
+from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.walk.attempt import Attempt
 from callwright.walk.trace import observations
@@ -26,10 +27,12 @@ from callwright_plugins.local_trainer.options import SupervisedOptions
 from callwright_plugins.local_trainer.randomness import python_generator
 from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.local_trainer.run.checkpoints import Phase, State
+from callwright_plugins.local_trainer.run.choosing import BEST, is_best
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
 from callwright_plugins.local_trainer.run.training import EVALUATION, TIMINGS, make_policy
 from callwright_plugins.local_trainer.sampling.episodes import scored_by, turn_limits
+from callwright_plugins.local_trainer.sampling.prompts import PromptBound
 from callwright_plugins.local_trainer.supervised.epochs import Epochs
 from callwright_plugins.local_trainer.supervised.material import held_out, material
 
@@ -43,7 +46,6 @@ logger = structlog.get_logger(__name__)
 #: What was shown, counted.
 DEMONSTRATIONS: Final = "demonstrations.json"
 #: Among the checkpoints of a run: the model of its best evaluation, where the recipe asks for it.
-BEST: Final = "best"
 FILES: Final = (METRICS, ROLLOUTS, TIMINGS)
 #: Attempts that are kept until they are scored: what waits does so for as many together.
 _AT_ONCE: Final = 256
@@ -65,6 +67,7 @@ class SupervisedTraining:
         self.policy = make_policy(pipeline, options)
         self.limits = turn_limits(pipeline, self.policy, options)
         self.tasks = evaluation_tasks(pipeline, options)
+        self._too_long = 0
         self.last = LastStep(self._save_stopped)
         self._optimiser: torch.optim.AdamW | None = None
         self._steps = 0
@@ -89,6 +92,9 @@ class SupervisedTraining:
         epochs = Epochs(len(shown.examples), self.options, self.seed)
         passes = {"steps": epochs.steps, "epochs": round(epochs.shown / epochs.count, 4)}
         self.store.write_json(DEMONSTRATIONS, {**shown.to_json(), **passes})
+        bound, asked = PromptBound(self.pipeline, self.policy, self.limits, None), self.tasks
+        self.tasks = bound.within(asked, self.pipeline.evaluation)
+        self._too_long = len(asked) - len(self.tasks)
         self._held_out = held_out(self.pipeline, self.policy, self.tasks, self.limits)
         optimiser = adamw(self.policy.model, self.options.weight_decay, self.options.betas)
         self._optimiser, self._steps = optimiser, epochs.steps
@@ -116,7 +122,15 @@ class SupervisedTraining:
                 step, epochs.steps, options.learning_rate, epochs.warm_up, options.schedule, options.schedule_floor
             )
             with self.last.changing():
-                figures = supervised_step(self.policy, optimiser, batch, options.micro_batches, rate, options.clip_norm)
+                figures = supervised_step(
+                    self.policy,
+                    optimiser,
+                    batch,
+                    options.micro_batches,
+                    rate,
+                    options.clip_norm,
+                    options.tokens_per_micro_batch,
+                )
                 row = {
                     "step": step + 1,
                     "reward": None,
@@ -128,9 +142,8 @@ class SupervisedTraining:
                 if found.text is not None:
                     row["alarm"] = found.text
                 self._append(METRICS, [row])
-                self._append(
-                    TIMINGS, [{"phase": "train", "step": step + 1, "seconds": round(time.perf_counter() - began, 6)}]
-                )
+                spent = {"seconds": round(time.perf_counter() - began, 6), "memory": peak_memory()}
+                self._append(TIMINGS, [{"phase": "train", "step": step + 1, **spent}])
                 self.last.reached("train", step + 1)
                 if self.pipeline.registry.listens("callwright_training_step"):
                     self.pipeline.registry.hook.callwright_training_step(metrics=row)
@@ -185,11 +198,14 @@ class SupervisedTraining:
             self.pipeline, self.policy, self.tasks, self.options, self.limits, self.reporter, stage, keep, self.pool
         )
         score()
+        if self._too_long:
+            result["prompts_too_long"] = self._too_long
         result["reward"] = sum(totals) / len(totals) if totals else None
         at_once = -(-self.options.batch // self.options.micro_batches)
-        result["loss"] = mean_loss(self.policy, self._held_out, at_once)
+        result["loss"] = mean_loss(self.policy, self._held_out, at_once, self.options.tokens_per_micro_batch)
         with postponed():
-            best = self._is_best(result)
+            earlier = (self.evaluation["before"], *self.evaluation["during"])
+            best = self.options.best != "none" and is_best(self.options.best, result, earlier)
             if stage is None:
                 self.evaluation["during"].append({"step": step, **result})
                 self.last.reached("train", step)
@@ -215,18 +231,6 @@ class SupervisedTraining:
             "failure": verdict.failure,
             "observations": observations(attempt.trace),
         }
-
-    def _is_best(self, result: Mapping[str, Any]) -> bool:
-        """Whether an evaluation is better than all before it, by what the recipe chooses; the first always is."""
-        name = {"accuracy": "overall"}.get(self.options.best, self.options.best)
-        if name == "none":
-            return False
-        sign = -1 if name == "loss" else 1
-        earlier = [one for one in (self.evaluation["before"], *self.evaluation["during"]) if one]
-        known = [sign * one[name] for one in earlier if one[name] is not None]
-        if result[name] is None:
-            return not earlier
-        return not known or bool(sign * result[name] > max(known))
 
     # What is written
 

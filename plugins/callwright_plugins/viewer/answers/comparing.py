@@ -82,11 +82,12 @@ class _Task:
 
 def _by_task(index: Index, chosen: Filter) -> dict[str, _Task]:
     found = index.rows(
-        f"SELECT task, avg(total) AS total, avg(answered) AS answered, min(n) AS n, query FROM rollouts "
+        f"SELECT task, avg(total) AS total, avg(answered) AS answered, min(n) AS n FROM rollouts "
         f"WHERE {chosen.where} AND task != '' GROUP BY task",
         chosen.values,
     )
-    return {row["task"]: _Task(row["total"], row["answered"], row["n"], row["query"]) for row in found}
+    queries = dict(map(tuple, index.rows("SELECT n, query FROM texts")))
+    return {row["task"]: _Task(row["total"], row["answered"], row["n"], queries.get(row["n"]) or "") for row in found}
 
 
 def _values(tasks: Mapping[str, _Task], shared: Sequence[str], answered: bool) -> dict[str, float]:

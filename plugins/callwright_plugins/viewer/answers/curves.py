@@ -34,7 +34,7 @@ def curves(source: Source) -> dict[str, Any]:
     flat = [dict(_figures(row)) for row in rows]
     phases = [_seconds(row) for row in _rows(source.folder / _TIMINGS)]
     by_step = {row["step"]: row for row in phases if "step" in row}
-    parts = list(dict.fromkeys(name for row in phases for name in row if name != "step"))
+    parts = list(dict.fromkeys(name for row in phases for name in row if name not in ("step", "memory")))
     figures = {name: [row.get(name) for row in flat] for name in names}
     seconds = {name: [by_step.get(step, {}).get(name) for step in steps] for name in parts}
     whole = [sum(value for value in column if value is not None) for column in zip(*seconds.values(), strict=True)]
@@ -43,6 +43,9 @@ def curves(source: Source) -> dict[str, Any]:
         figures["tokens/s"] = [
             None if count is None or not spent else count / spent for count, spent in zip(tokens, whole, strict=True)
         ]
+    memory = [by_step.get(step, {}).get("memory") for step in steps]
+    if any(held is not None for held in memory):
+        figures["memory (GB)"] = [None if held is None else held / 1e9 for held in memory]
     return {
         "steps": steps,
         "figures": figures,
@@ -79,7 +82,8 @@ def _seconds(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("phase") not in ("train", None) or not isinstance(row.get("step"), int):
         return {}
     named = {key: value for key, value in row.items() if key not in ("phase", "step", "seconds")}
-    named = named or {"all": row.get("seconds")}
+    if not named.keys() - {"memory"}:
+        named["all"] = row.get("seconds")
     return {"step": row["step"], **{name: value for name, value in named.items() if number_of(value) is not None}}
 
 

@@ -25,7 +25,9 @@ def rewards(index: Index, scored: Sequence[Index]) -> dict[str, dict[int, float]
     """What each reward gives each row, by the row's number."""
     components = index.components
     columns = {"total": "total", "answered": "answered", **{f"score.{name}": col for name, col in components.items()}}
-    rows = index.rows(f"SELECT n, id, {', '.join(columns.values())} FROM rollouts LIMIT ?", (_MOST_ROWS,))
+    rows = index.rows(
+        f"SELECT n, id, {', '.join(columns.values())} FROM rollouts JOIN texts USING (n) LIMIT ?", (_MOST_ROWS,)
+    )
     found = {
         name: {row["n"]: float(row[column]) for row in rows if row[column] is not None}
         for name, column in columns.items()
@@ -33,7 +35,8 @@ def rewards(index: Index, scored: Sequence[Index]) -> dict[str, dict[int, float]
     by_id = {row["id"]: row["n"] for row in rows}
     for other in scored:
         totals = {
-            row["id"]: row["total"] for row in other.rows("SELECT id, total FROM rollouts WHERE total IS NOT NULL")
+            row["id"]: row["total"]
+            for row in other.rows("SELECT id, total FROM rollouts JOIN texts USING (n) WHERE total IS NOT NULL")
         }
         matched = {by_id[name]: value for name, value in totals.items() if name in by_id}
         if len(matched) < len(totals) / 2:  # ids are lines of the rows

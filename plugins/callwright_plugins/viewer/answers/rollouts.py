@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any, Final
 
-from callwright_plugins.viewer.answers.tables import brief, members
+from callwright_plugins.viewer.answers.tables import briefs, members
 from callwright_plugins.viewer.index.building import Index
 from callwright_plugins.viewer.sources.documents import document
 from callwright_plugins.viewer.sources.entries import listed
@@ -16,11 +16,10 @@ _MOST: Final = 500
 
 def rollout(index: Index, n: int) -> dict[str, Any] | None:
     """A row with its document and what stands next to it; ``None`` where there is no such row."""
-    found = index.rows("SELECT * FROM rollouts WHERE n = ?", (n,))
-    row = index.row(n)
+    found, row = briefs(index, [n]), index.row(n)
     if not found or row is None:
         return None
-    return {**brief(found[0], index.components), "document": document(index.source.kind, row)}
+    return {**found[0], "document": document(index.source.kind, row)}
 
 
 def tokens(index: Index, n: int) -> list[list[Any]]:

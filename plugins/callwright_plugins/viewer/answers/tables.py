@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from callwright.errors import UsageError
-from callwright_plugins.viewer.index.building import Index
+from callwright_plugins.viewer.index.building import COLUMNS, TEXTS, Index
 from callwright_plugins.viewer.index.filtering import FLAGS, Filter, column_of, read_filter
 
 #: Rows of a page at most.
 MOST: Final = 500
-_SHOWN: Final = (
-    "n id task step grp sample depth structure failure stage total advantage answered masked truncated calls failed "
-    "tools branch query"
-).split()
+_SHOWN: Final = tuple(one for one in (*COLUMNS, *TEXTS) if one not in ("start", "size", "raw"))
 _FACETS: Final = ("answered", "failure", "stage", "depth", "structure", "branch")
 _BARS: Final = 24
+#: Values that a facet lists.
+_VALUES: Final = 12
 Marked = Mapping[str, Sequence[int]]
 
 
@@ -28,18 +27,24 @@ def page(
     components = index.components
     chosen = read_filter(text, components, marked)
     order = _order(sort, components)
-    limit = max(0, min(limit, MOST))
-    total = index.one(f"SELECT count(*) FROM rollouts WHERE {chosen.where}", chosen.values)[0]
-    rows = index.rows(
-        f"SELECT {', '.join((*_SHOWN, *components.values()))} FROM rollouts WHERE {chosen.where} "
-        f"ORDER BY {order} LIMIT ? OFFSET ?",
-        (*chosen.values, limit, max(0, offset)),
+    total = index.matching(chosen.where, chosen.values)
+    found = index.rows(
+        f"SELECT n FROM rollouts WHERE {chosen.where} ORDER BY {order} LIMIT ? OFFSET ?",
+        (*chosen.values, max(0, min(limit, MOST)), max(0, offset)),
     )
-    return {"total": total, "offset": offset, "rows": [brief(row, components) for row in rows]}
+    return {"total": total, "offset": offset, "rows": briefs(index, [row["n"] for row in found])}
 
 
-def brief(row: Any, components: Mapping[str, str]) -> dict[str, Any]:
-    """A row as tables show it."""
+def briefs(index: Index, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """The rows with these numbers as tables show them, in this order."""
+    components = index.components
+    listed = ", ".join(str(int(n)) for n in numbers)
+    rows = index.rows(f"SELECT * FROM rollouts JOIN texts USING (n) WHERE n IN ({listed})")
+    made = {row["n"]: _brief(row, components) for row in rows}
+    return [made[n] for n in numbers if n in made]
+
+
+def _brief(row: Any, components: Mapping[str, str]) -> dict[str, Any]:
     made = {name: row[name] for name in _SHOWN}
     made["group"] = made.pop("grp")
     made["tools"] = (made["tools"] or "").split()
@@ -101,41 +106,49 @@ def grouped(
 def facets(index: Index, text: str = "", marked: Marked | None = None) -> dict[str, Any]:
     """What there is to filter by, in what the filter lets through: values with their counts, and totals as bars."""
     chosen = read_filter(text, index.components, marked)
+    columns = ", ".join((*_FACETS, "tools"))
+    # One reading of the table for all of them: what says the same is counted together.
+    rows = index.rows(
+        f"SELECT {columns}, count(*) AS count, sum(total) AS sum, count(total) AS known, min(step) AS first, "
+        f"max(step) AS last FROM rollouts WHERE {chosen.where} GROUP BY {columns}",
+        chosen.values,
+    )
     found: dict[str, Any] = {}
     for name in _FACETS:
-        rows = index.rows(
-            f"SELECT {name} AS value, count(*) AS count, avg(total) AS mean FROM rollouts WHERE {chosen.where} "
-            "AND value IS NOT NULL AND value != '' GROUP BY 1 ORDER BY count DESC, 1 LIMIT 12",
-            chosen.values,
-        )
-        if len(rows) > 1 or (rows and text):
+        counted: dict[Any, list[float]] = {}
+        for row in rows:
+            if row[name] not in (None, ""):
+                held = counted.setdefault(row[name], [0, 0.0, 0])
+                held[0] += row["count"]
+                held[1] += row["sum"] or 0.0
+                held[2] += row["known"]
+        if len(counted) > 1 or (counted and text):
+            best = sorted(counted.items(), key=lambda one: (-one[1][0], str(one[0])))[:_VALUES]
             found[name] = [
                 {
-                    "value": _flag(row["value"]) if name in FLAGS else row["value"],
-                    "count": row["count"],
-                    "mean": row["mean"],
+                    "value": _flag(value) if name in FLAGS else value,
+                    "count": count,
+                    "mean": total / known if known else None,
                 }
-                for row in rows
+                for value, (count, total, known) in best
             ]
-    tools = _tools(index, chosen)
+    tools: Counter[str] = Counter()
+    for row in rows:
+        for name in (row["tools"] or "").split():
+            tools[name] += row["count"]
     if tools:
-        found["tool"] = [{"value": name, "count": count, "mean": None} for name, count in tools.most_common(12)]
-    return {"facets": found, "totals": histogram(index, chosen), "steps": _steps(index, chosen)}
+        best_tools = sorted(tools.items(), key=lambda one: (-one[1], one[0]))[:_VALUES]
+        found["tool"] = [{"value": name, "count": count, "mean": None} for name, count in best_tools]
+    steps = [row[end] for row in rows for end in ("first", "last") if row[end] is not None]
+    return {
+        "facets": found,
+        "totals": histogram(index, chosen),
+        "steps": [min(steps), max(steps)] if steps else [None, None],
+    }
 
 
 def _flag(value: Any) -> str:
     return "yes" if value else "no"
-
-
-def _tools(index: Index, chosen: Filter) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for row in index.rows(
-        f"SELECT tools, count(*) AS count FROM rollouts WHERE {chosen.where} AND tools != '' GROUP BY tools",
-        chosen.values,
-    ):
-        for name in row["tools"].split():
-            counted[name] += row["count"]
-    return counted
 
 
 def histogram(
@@ -158,21 +171,13 @@ def histogram(
     return {"low": low, "high": high, "bars": bars}
 
 
-def _steps(index: Index, chosen: Filter) -> list[int | None]:
-    row = index.one(f"SELECT min(step), max(step) FROM rollouts WHERE {chosen.where}", chosen.values)
-    return [row[0], row[1]]
-
-
 def members(index: Index, column: str, value: str, limit: int = MOST) -> list[dict[str, Any]]:
     """The rows of a group or of a task, by step and sample."""
-    components = index.components
-    stored = column_of(column, components)
     rows = index.rows(
-        f"SELECT {', '.join((*_SHOWN, *components.values()))} FROM rollouts WHERE {stored} = ? "
-        "ORDER BY step, sample, n LIMIT ?",
+        f"SELECT n FROM rollouts WHERE {column_of(column, index.components)} = ? ORDER BY step, sample, n LIMIT ?",
         (value, limit),
     )
-    return [brief(row, components) for row in rows]
+    return briefs(index, [row["n"] for row in rows])
 
 
 def _order(sort: str, components: Mapping[str, str]) -> str:

@@ -27,22 +27,21 @@ if TYPE_CHECKING:
 
 #: Of the layout below: a file of another version is built anew.
 VERSION: Final = 1
+#: Rows that are written at a time: few at first, so that there is soon something to see.
+_FIRST: Final = 200
 _BATCH: Final = 1000
 _HEAD: Final = 4096
+#: Filters whose counts are remembered.
+_COUNTED: Final = 256
 #: How many components of rewards have a column.
 _MOST_SCORES: Final = 64
 
+#: What rows are filtered, sorted and grouped by. Narrow, since a filter may have to read all of it.
 COLUMNS: Final = {
     "n": "INTEGER PRIMARY KEY",
-    "id": "TEXT",
-    "task": "TEXT",
     "step": "INTEGER",
-    "grp": "TEXT",
     "sample": "INTEGER",
     "depth": "INTEGER",
-    "structure": "TEXT",
-    "failure": "TEXT",
-    "stage": "TEXT",
     "total": "REAL",
     "advantage": "REAL",
     "answered": "INTEGER",
@@ -50,8 +49,18 @@ COLUMNS: Final = {
     "truncated": "INTEGER",
     "calls": "INTEGER",
     "failed": "INTEGER",
+    "task": "TEXT",
+    "grp": "TEXT",
+    "structure": "TEXT",
+    "failure": "TEXT",
+    "stage": "TEXT",
     "tools": "TEXT",
     "branch": "TEXT",
+}
+#: What only the rows of a page need: their texts, and where in the file they stand.
+TEXTS: Final = {
+    "n": "INTEGER PRIMARY KEY",
+    "id": "TEXT",
     "query": "TEXT",
     "start": "INTEGER",
     "size": "INTEGER",
@@ -59,6 +68,7 @@ COLUMNS: Final = {
 }
 _SETUP: Final = f"""
 CREATE TABLE rollouts ({", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())});
+CREATE TABLE texts ({", ".join(f"{name} {kind}" for name, kind in TEXTS.items())});
 CREATE INDEX by_task ON rollouts (task);
 CREATE INDEX by_group ON rollouts (grp);
 CREATE INDEX by_step ON rollouts (step);
@@ -78,6 +88,7 @@ class Index:
         self._registry = registry
         self._writing = threading.Lock()
         self._local = threading.local()
+        self._counts: dict[tuple[Any, ...], int] = {}
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         #: What went wrong when the source was read; empty while nothing did.
         self.error = ""
@@ -94,6 +105,15 @@ class Index:
         found: sqlite3.Row = self._reading().execute(sql, tuple(parameters)).fetchone()
         return found
 
+    def matching(self, where: str, values: Sequence[Any]) -> int:
+        """How many rows meet a condition; counted once for the rows that there are."""
+        key = (self.count, where, *values)
+        if key not in self._counts:
+            if len(self._counts) >= _COUNTED:
+                self._counts.clear()
+            self._counts[key] = int(self.one(f"SELECT count(*) FROM rollouts WHERE {where}", values)[0])
+        return self._counts[key]
+
     @property
     def components(self) -> dict[str, str]:
         """The column of each component of the reward, in the order in which they were seen."""
@@ -106,7 +126,7 @@ class Index:
 
     def row(self, n: int) -> dict[str, Any] | None:
         """The row itself, as it stands in the file; ``None`` where there is none, or the file is another one now."""
-        found = self.rows("SELECT start, size, raw FROM rollouts WHERE n = ?", (n,))
+        found = self.rows("SELECT start, size, raw FROM texts WHERE n = ?", (n,))
         if not found:
             return None
         start, size, raw = found[0]
@@ -164,17 +184,21 @@ class Index:
     def _write(self, connection: sqlite3.Connection, entries: Iterable[Any], start: int) -> int:
         columns = {row[0]: row[1] for row in connection.execute("SELECT name, col FROM components ORDER BY rowid")}
         written, entries = 0, iter(entries)
-        while batch := list(islice(entries, _BATCH)):
+        while batch := list(islice(entries, _BATCH if start or written else _FIRST)):
             for _, _, entry in batch:
-                for name in entry.scores:
+                for name in map(_clean, entry.scores):
                     if name not in columns and len(columns) < _MOST_SCORES:
                         columns[name] = f"s{len(columns)}"
                         connection.execute(f"ALTER TABLE rollouts ADD COLUMN {columns[name]} REAL")
                         connection.execute("INSERT INTO components VALUES (?, ?)", (name, columns[name]))
             names = [*COLUMNS, *columns.values()]
             marks = ", ".join("?" * len(names))
-            values = [_values(n, placed, entry, columns) for n, placed, entry in batch]
+            values = [_values(n, entry, columns) for n, _, entry in batch]
             connection.executemany(f"INSERT INTO rollouts ({', '.join(names)}) VALUES ({marks})", values)
+            marks = ", ".join("?" * len(TEXTS))
+            connection.executemany(
+                f"INSERT INTO texts VALUES ({marks})", [_texts(n, one, entry) for n, one, entry in batch]
+            )
             connection.executemany(
                 "INSERT INTO words (rowid, text) VALUES (?, ?)", [(n, _clean(entry.words)) for n, _, entry in batch]
             )
@@ -195,7 +219,8 @@ class Index:
 
     def _empty(self, connection: sqlite3.Connection) -> None:
         connection.executescript(
-            "DELETE FROM rollouts; INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM known;"
+            "DELETE FROM rollouts; DELETE FROM texts; DELETE FROM known; "
+            "INSERT INTO words (words) VALUES ('delete-all');"
         )
         connection.commit()
 
@@ -265,35 +290,33 @@ def _is_current(path: Path) -> bool:
         return False
 
 
-def _values(n: int, placed: Placed, entry: Entry, columns: dict[str, str]) -> list[Any]:
-    flag = None if entry.answered is None else int(entry.answered)
-    tools = f" {' '.join(_clean(tool) for tool in entry.tools)} " if entry.tools else ""
+def _values(n: int, entry: Entry, columns: dict[str, str]) -> list[Any]:
     own = [
         n,
-        _clean(entry.id),
-        _clean(entry.task),
         entry.step,
-        _clean(entry.group),
         entry.sample,
         entry.depth,
-        _clean(entry.structure),
-        _clean(entry.failure),
-        _clean(entry.stage),
         entry.total,
         entry.advantage,
-        flag,
+        None if entry.answered is None else int(entry.answered),
         int(entry.masked),
         int(entry.truncated),
         entry.calls,
         entry.failed,
-        tools,
+        _clean(entry.task),
+        _clean(entry.group),
+        _clean(entry.structure),
+        _clean(entry.failure),
+        _clean(entry.stage),
+        f" {' '.join(_clean(tool) for tool in entry.tools)} " if entry.tools else "",
         _clean(entry.branch),
-        _clean(entry.query),
-        placed.start,
-        placed.size,
-        placed.raw,
     ]
-    return own + [entry.scores.get(name) for name in columns]
+    scores = {_clean(name): value for name, value in entry.scores.items()}
+    return own + [scores.get(name) for name in columns]
+
+
+def _texts(n: int, placed: Placed, entry: Entry) -> list[Any]:
+    return [n, _clean(entry.id), _clean(entry.query), placed.start, placed.size, placed.raw]
 
 
 def _clean(text: Any) -> Any:

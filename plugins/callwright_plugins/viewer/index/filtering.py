@@ -21,8 +21,12 @@ from callwright.errors import UnknownName, UsageError
 TEXTS: Final = ("id", "task", "group", "structure", "failure", "stage", "branch", "query")
 NUMBERS: Final = ("n", "step", "sample", "depth", "total", "advantage", "calls", "failed")
 FLAGS: Final = ("answered", "masked", "truncated")
-#: What a name in the search box is called in the table.
-_STORED: Final = {"group": "grp"}
+#: What a name in the search box is called in the table; some stand in the table beside it.
+_STORED: Final = {
+    "group": "grp",
+    "id": "(SELECT id FROM texts WHERE texts.n = rollouts.n)",
+    "query": "(SELECT query FROM texts WHERE texts.n = rollouts.n)",
+}
 _OPERATORS: Final = ("!=", "<=", ">=", "<", ">", "=", ":")
 _TERM: Final = re.compile(
     r"""\s*(?P<minus>-)?(?:

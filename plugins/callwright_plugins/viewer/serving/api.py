@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from callwright.errors import UnknownName, UsageError
 from callwright_plugins.viewer.answers import comparing, curves, lab, notes, rollouts, synthesis, tables
+from callwright_plugins.viewer.answers.again import Again
 from callwright_plugins.viewer.index.building import Index
 from callwright_plugins.viewer.sources.finding import Source
 
@@ -23,10 +24,11 @@ _PAUSE: Final = 1.0
 
 
 class Board:
-    """The sources with their indexes, and the thread that reads what is new."""
+    """The sources with their indexes, and the thread that reads what is new. ``again`` executes rows again."""
 
-    def __init__(self, sources: Sequence[Source], registry: Registry) -> None:
+    def __init__(self, sources: Sequence[Source], registry: Registry, again: Again | None = None) -> None:
         self.sources = list(sources)
+        self.again = again or Again(registry)
         self.indexes = {source.key: Index(source, registry) for source in sources}
         self._reading = {source.key: True for source in sources}
         self._stop = threading.Event()
@@ -173,6 +175,14 @@ def _disagreeing(board: Board, asked: Asked) -> Any:
     return lab.disagreeing(index, board.scored(index), asked.get("first", ""), asked.get("second", ""))
 
 
+def _executed_again(board: Board, asked: Asked) -> Any:
+    index, n = board.index(asked), _number(asked, "n", 0)
+    row = index.row(n)
+    if row is None:
+        raise UsageError(f"there is no row {n}")
+    return board.again.row(index.source, row)
+
+
 def _notes(board: Board, asked: Asked) -> Any:
     return [note.to_json() for note in notes.read_notes(board.index(asked)).values()]
 
@@ -183,6 +193,7 @@ _ANSWERS: Final[Mapping[str, Callable[[Board, Asked], Any]]] = {
     "groups": _groups,
     "facets": _facets,
     "rollout": lambda board, asked: rollouts.rollout(board.index(asked), _number(asked, "n", 0)),
+    "again": _executed_again,
     "tokens": lambda board, asked: rollouts.tokens(board.index(asked), _number(asked, "n", 0)),
     "group": lambda board, asked: rollouts.group(board.index(asked), asked.get("name", "")),
     "task": lambda board, asked: rollouts.over_time(board.index(asked), asked.get("name", "")),

@@ -177,26 +177,21 @@ def _scores(row: Row) -> Iterator[dict[str, Any]]:
 
 def _mark(conversation: list[dict[str, Any]], calls: Sequence[Row], scores: Sequence[Row]) -> None:
     """Put evidence to the stretches of text that it is about."""
-    for said in conversation:
-        if not said["calls"]:
-            continue
+    spoken = [said for said in conversation if said["role"] == "assistant"]
+    for said in spoken:
         written = [calls[n] for n in said["calls"]]
-        names = [
-            text_of(call.get("tool")) or _told_name(n, scores) for n, call in zip(said["calls"], written, strict=True)
-        ]
+        names = [text_of(calls[n].get("tool")) or _told_name(n, scores) for n in said["calls"]]
         spans = call_spans(said["text"], names)
         places = {
-            number: span
+            call["call"] if isinstance(call.get("call"), int) else n: span
             for call, span, n in zip(written, spans, said["calls"], strict=True)
-            if (number := call["call"] if isinstance(call.get("call"), int) else n) is not None
         }
-        said["spans"] = [list(span) if span else None for span in spans]
         for score in scores:
             for number, evidence in enumerate(score["evidence"]):
                 turn = evidence.get("turn")
                 if isinstance(turn, int) and written and written[0].get("turn", turn) != turn:
                     continue
-                span = place_of(said["text"], evidence, places)
+                span = place_of(said["text"], evidence, places, last=said is spoken[-1])
                 if span is not None:
                     said["marks"].append([span[0], span[1], score["name"], number])
 

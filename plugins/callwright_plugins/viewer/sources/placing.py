@@ -14,6 +14,8 @@ from callwright_plugins.viewer.sources.entries import text_of
 
 Span = tuple[int, int]
 _CALL: Final = re.compile(r"call (\d+) ([A-Za-z_][\w.-]*)")
+#: How parsers say where a mistake stands.
+_CHARACTERS: Final = re.compile(r"\(characters (\d+)-(\d+)\)")
 _NEXT: Final = re.compile(r"\s*[:=>]+\s*")
 
 
@@ -32,8 +34,16 @@ def call_spans(text: str, tools: Sequence[str]) -> list[Span | None]:
     return spans
 
 
-def place_of(text: str, evidence: Mapping[str, Any], calls: Mapping[int, Span | None]) -> Span | None:
-    """The characters that a piece of evidence is about; ``None`` where they are not to be found."""
+def place_of(
+    text: str, evidence: Mapping[str, Any], calls: Mapping[int, Span | None], *, last: bool = True
+) -> Span | None:
+    """The characters that a piece of evidence is about; ``None`` where they are not to be found.
+
+    What a parser could not read is the ``last`` text of an episode.
+    """
+    stated = _CHARACTERS.search(text_of(evidence.get("reason")))
+    if stated is not None and last and int(stated[1]) < int(stated[2]) <= len(text):
+        return int(stated[1]), int(stated[2])
     number = evidence.get("call")
     found = _CALL.search(text_of(evidence.get("reason")))
     if not isinstance(number, int) and found is None:

@@ -13,7 +13,6 @@ from attrs import evolve
 
 from callwright import InfrastructureFailure, Outcome, UsageError
 from callwright.episodes import Codec, TokenEpisode, converse
-from callwright.errors import DataError
 from callwright.language.program import Program
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
@@ -401,5 +400,6 @@ def test_failures_of_the_machinery_are_tried_again_then_masked(
 
 
 def test_a_prompt_that_leaves_no_room_is_named(tmp_path: Path, make_turns: Callable[..., Pipeline]) -> None:
-    with pytest.raises(DataError, match="leaves no room in the 12 of 'context_tokens'"):
+    said = "have more than 11 tokens, .*, or raise 'context_tokens', which is 12$"
+    with pytest.raises(UsageError, match=said):
         train(make_turns("turns.context_tokens=12", "trainer.warm_start=0"), tmp_path)

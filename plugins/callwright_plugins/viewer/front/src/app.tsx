@@ -1,8 +1,9 @@
 /** The frame: what there is to look at, its pages, and the keys. */
 
 import { render } from "preact";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { isExported, send, useAnswer } from "./api";
+import { useKeys } from "./keys";
 import { ComparePage, CurvesPage, LabPage, SynthesisPage } from "./pages";
 import { type Place, type Route, go, href, useRoute } from "./route";
 import { Table } from "./table";
@@ -18,6 +19,7 @@ const KEYS: [string, string][] = [
   ["t", "its task over the steps"],
   ["m x l", "mark as good, bad, to look at"],
   ["c", "comment"],
+  ["e", "execute again: every value, and what each call changed"],
   ["Esc", "close, go back"],
   ["1 – 5", "the pages"],
   ["[ ]", "the source before, the next one"],
@@ -58,28 +60,23 @@ function App() {
   useEffect(() => {
     document.title = source ? `${source.name} – callwright view` : "callwright view";
   }, [source?.name]);
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
-      const number = Number(event.key);
-      const here = sources.findIndex((one) => one.key === route.source);
-      const next = (by: number) => {
-        const one = sources[(here + by + sources.length) % sources.length];
-        if (one) go({ source: one.key, place: placesOf(one, sources).some(([name]) => name === route.place) ? route.place : "rows", asked: {} });
-      };
-      if (event.key === "/") {
-        event.preventDefault();
-        if (route.place !== "rows" && source) go({ source: source.key, place: "rows", asked: {} });
-        setTimeout(() => document.getElementById("search")?.focus(), 30);
-      } else if (event.key === "?") setHelp(!help);
-      else if (event.key === "Escape" && help) setHelp(false);
-      else if (event.key === "d") setTheme(theme === "" ? "dark" : theme === "dark" ? "light" : "");
-      else if (event.key === "[") next(-1);
-      else if (event.key === "]") next(1);
-      else if (number >= 1 && number <= places.length && source) go({ source: source.key, place: places[number - 1]![0], asked: {} });
+  useKeys((event) => {
+    const number = Number(event.key);
+    const here = sources.findIndex((one) => one.key === route.source);
+    const next = (by: number) => {
+      const one = sources[(here + by + sources.length) % sources.length];
+      if (one) go({ source: one.key, place: placesOf(one, sources).some(([name]) => name === route.place) ? route.place : "rows", asked: {} });
     };
-    window.addEventListener("keydown", pressed);
-    return () => window.removeEventListener("keydown", pressed);
+    if (event.key === "/") {
+      event.preventDefault();
+      if (route.place !== "rows" && source) go({ source: source.key, place: "rows", asked: {} });
+      setTimeout(() => document.getElementById("search")?.focus(), 30);
+    } else if (event.key === "?") setHelp(!help);
+    else if (event.key === "Escape" && help) setHelp(false);
+    else if (event.key === "d") setTheme(theme === "" ? "dark" : theme === "dark" ? "light" : "");
+    else if (event.key === "[") next(-1);
+    else if (event.key === "]") next(1);
+    else if (number >= 1 && number <= places.length && source) go({ source: source.key, place: places[number - 1]![0], asked: {} });
   });
 
   return (
@@ -169,14 +166,22 @@ function useNotes(source: string): { all: Map<number, Note>; version: number; wr
   const [problem, setProblem] = useState("");
   const { value } = useAnswer<Note[]>("notes", source ? { source } : null, version);
   const [all, setAll] = useState(new Map<number, Note>());
-  useEffect(() => setAll(new Map((value ?? []).map((one) => [one.n, one]))), [value]);
+  // One after another: the last note about a row is the one that counts. What the server said before is older than what is on its way.
+  const queue = useRef({ waiting: 0, last: Promise.resolve() });
+  useEffect(() => {
+    if (!queue.current.waiting) setAll(new Map((value ?? []).map((one) => [one.n, one])));
+  }, [value]);
   const write = useCallback(
     (note: Note) => {
       setAll((last) => new Map(last).set(note.n, note));
-      send("note", { source, ...note }).then(
-        () => setVersion((one) => one + 1),
-        (error: Error) => setProblem(error.message),
-      );
+      const line = queue.current;
+      line.waiting++;
+      line.last = line.last
+        .then(() => send("note", { source, ...note }))
+        .catch((error: Error) => setProblem(error.message))
+        .then(() => {
+          if (!--line.waiting) setVersion((one) => one + 1);
+        });
     },
     [source],
   );

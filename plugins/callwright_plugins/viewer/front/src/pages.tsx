@@ -31,7 +31,7 @@ function windowed(values: (number | null)[], size: number): (number | null)[] {
   });
 }
 
-const FIRST = ["reward", "answered", "executed", "parsed", "loss", "kl", "entropy", "length", "tokens/s", "gradient_norm"];
+const FIRST = ["reward", "answered", "executed", "parsed", "loss", "kl", "entropy", "length", "tokens/s", "memory (GB)", "gradient_norm"];
 
 export function CurvesPage({ route, sources, again }: { route: Route; sources: Source[]; again: string }) {
   const runs = sources.filter((one) => one.kind === "run");

@@ -1,10 +1,11 @@
 /** A rollout: its conversation, what its calls came to, and what it was worth, with evidence at its place. */
 
 import { Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ExecuteAgain, WhatChanged, together } from "./again";
 import { useAnswer } from "./api";
 import { Json } from "./json";
-import type { Call, Document, Mark, Note, Rollout, Row, Said, Score } from "./types";
+import type { Call, Document, MadeAgain, Mark, Note, Rollout, Row, Said, Score } from "./types";
 import { cut, figure, plain, shown, signed, tone } from "./words";
 
 const LONG = 6000;
@@ -12,27 +13,39 @@ const LONG = 6000;
 export function RolloutView({
   source,
   n,
+  executes,
   note,
-  again,
+  onRow,
   onNote,
 }: {
   source: string;
   n: number;
+  /** Whether rows of this source can be executed again. */
+  executes: boolean;
   note: Note | null;
-  again: unknown;
+  /** Told of the row once it is there: it may be none of those that the table has loaded. */
+  onRow: (row: Row) => void;
   onNote: ((note: Note) => void) | null;
 }) {
-  const { value, error } = useAnswer<Rollout>("rollout", { source, n }, again);
+  const { value, error } = useAnswer<Rollout>("rollout", { source, n });
   const [picked, setPicked] = useState<string>("");
-  useEffect(() => setPicked(""), [source, n]);
+  const [made, setMade] = useState<MadeAgain | null>(null);
+  useEffect(() => {
+    setPicked("");
+    setMade(null);
+  }, [source, n]);
+  useEffect(() => {
+    if (value?.n === n) onRow(value);
+  }, [value, n]);
   if (error) return <p class="error">{error}</p>;
   if (!value || value.n !== n) return <p class="soft pad">…</p>;
-  const told = value.document;
+  const told = { ...value.document, calls: together(value.document.calls, made) };
   return (
     <article class="rollout" data-n={n}>
       <Head row={value} />
       {told.masked && <p class="notice">masked: {plain(told.masked)}</p>}
       <Notes note={note} n={n} onNote={onNote} />
+      {executes && <ExecuteAgain key={n} source={source} n={n} made={made} onMade={setMade} />}
       <div class="parts">
         <section class="talk" aria-label="conversation">
           <Conversation of={told} picked={picked} onPick={setPicked} />
@@ -85,8 +98,11 @@ function Head({ row }: { row: Row }) {
 }
 
 function Notes({ note, n, onNote }: { note: Note | null; n: number; onNote: ((note: Note) => void) | null }) {
-  const [comment, setComment] = useState(note?.comment ?? "");
-  useEffect(() => setComment(note?.comment ?? ""), [n, note?.comment]);
+  const written = note?.comment ?? "";
+  const [comment, setComment] = useState(written);
+  const dropped = useRef(false);
+  // Of a note with a mark alone and of no note the words are the same: what is being typed stays.
+  useEffect(() => setComment(written), [n, written]);
   if (!onNote) return note?.comment || note?.mark ? <p class="notice">{`${note.mark} ${plain(note.comment)}`}</p> : null;
   const mark = note?.mark ?? "";
   return (
@@ -108,13 +124,15 @@ function Notes({ note, n, onNote }: { note: Note | null; n: number; onNote: ((no
         aria-label="comment"
         value={comment}
         onInput={(event) => setComment(event.currentTarget.value)}
-        onBlur={() => comment !== (note?.comment ?? "") && onNote({ n, mark, comment })}
+        onBlur={(event) => {
+          const typed = event.currentTarget.value;
+          if (dropped.current) setComment(written);
+          else if (typed !== written) onNote({ n, mark, comment: typed });
+          dropped.current = false;
+        }}
         onKeyDown={(event) => {
-          if (event.key === "Enter") event.currentTarget.blur();
-          if (event.key === "Escape") {
-            setComment(note?.comment ?? "");
-            event.currentTarget.blur();
-          }
+          dropped.current = event.key === "Escape";
+          if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
           event.stopPropagation();
         }}
       />
@@ -206,9 +224,10 @@ function Calls({ calls, numbers }: { calls: Call[]; numbers: number[] }) {
 
 function CallView({ call }: { call: Call }) {
   const ok = call.kind === "ok" || call.kind === undefined;
+  const executed = ok || call.kind === "empty" || call.kind === "partial";
   const given = call.arguments && typeof call.arguments === "object" ? Object.entries(call.arguments) : [];
   return (
-    <li class={ok ? "ok" : "failed"}>
+    <li class={executed ? "ok" : "failed"}>
       <div class="call">
         <span class="tool mono">{plain(call.tool ?? `call ${call.call ?? ""}`)}</span>
         {given.map(([name, value]) => (
@@ -222,7 +241,7 @@ function CallView({ call }: { call: Call }) {
       </div>
       <div class="outcome">
         {!ok && (
-          <p class="why">
+          <p class={executed ? "soft" : "why"}>
             {plain(call.kind ?? "")}
             {call.code ? ` ${plain(call.code)}` : ""}
             {call.message ? `: ${plain(call.message)}` : ""}
@@ -230,8 +249,14 @@ function CallView({ call }: { call: Call }) {
         )}
         {call.value !== undefined && <Json value={call.value} depth={1} />}
         {call.size !== undefined && (
-          <p class="soft">a value of {call.size.toLocaleString("en")} characters was not kept: rollout_values keeps longer ones</p>
+          <p class="soft">a value of {call.size.toLocaleString("en")} characters was not kept: rollout_values keeps longer ones, and execute again shows it</p>
         )}
+        {call.notices?.map((one) => (
+          <p key={one} class="soft">
+            {plain(one)}
+          </p>
+        ))}
+        {call.changes && Object.keys(call.changes).length > 0 && <WhatChanged of={call.changes} />}
         {call.value === undefined && call.size === undefined && ok && call.digest && <p class="soft mono">value {plain(call.digest)}</p>}
       </div>
     </li>

@@ -1,8 +1,9 @@
 /** The table: search and filters, rows or groups, and the row that is open beside it. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask, useAnswer } from "./api";
+import { ask, isExported, useAnswer } from "./api";
 import { Bars } from "./charts";
+import { useKeys } from "./keys";
 import { RolloutView } from "./rollout";
 import { type Route, go, href } from "./route";
 import { GroupView, TaskView } from "./samples";
@@ -31,6 +32,7 @@ export function Table({
   const [total, setTotal] = useState<number | null>(null);
   const [error, setError] = useState("");
   const [groups, setGroups] = useState<Groups | null>(null);
+  const [opened, setOpened] = useState<Row | null>(null);
   const facets = useAnswer<Facets>("facets", { source: source.key, q }, again);
   const wanted = useRef("");
   const loaded = useRef(PAGE);
@@ -72,45 +74,42 @@ export function Table({
     void load(loaded.current);
   }, [load, again]);
 
+  const current = () => rows.find((row) => String(row.n) === n) ?? (opened && String(opened.n) === n ? opened : undefined);
   const change = (asked: Record<string, string>, replace = false) => go({ ...route, asked: { ...route.asked, ...asked } }, replace);
   const add = (term: string) => change({ q: q.includes(term) ? q.replace(term, "").trim() : `${q} ${term}`.trim(), n: "" });
   const components = source.components;
   const narrow = components.length > 8 ? components.slice(0, 8) : components;
 
   // Keys -------------------------------------------------------------------------------------------------------------
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
-      const place = rows.findIndex((row) => String(row.n) === n);
-      const move = (by: number) => {
-        const next = rows[place < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, place + by))];
-        if (next) change({ n: String(next.n), group: "", task: "" }, true);
-      };
-      const row = rows[place];
-      const held = row ? notes.get(row.n) : undefined;
-      const mark = (name: string) => row && onNote?.({ n: row.n, mark: held?.mark === name ? "" : name, comment: held?.comment ?? "" });
-      const act: Record<string, () => void> = {
-        j: () => move(1),
-        ArrowDown: () => move(1),
-        k: () => move(-1),
-        ArrowUp: () => move(-1),
-        Enter: () => place < 0 && move(0),
-        Escape: () => change(group || task ? { group: "", task: "" } : { n: "" }),
-        g: () => row?.group && change({ group: row.group, task: "" }),
-        t: () => row?.task && change({ task: row.task, group: "" }),
-        m: () => mark("good"),
-        x: () => mark("bad"),
-        l: () => mark("look"),
-        c: () => document.getElementById("comment")?.focus(),
-      };
-      const found = act[event.key];
-      if (found && !by) {
-        event.preventDefault();
-        found();
-      }
+  useKeys((event) => {
+    const place = rows.findIndex((row) => String(row.n) === n);
+    const move = (by: number) => {
+      const next = rows[place < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, place + by))];
+      if (next) change({ n: String(next.n), group: "", task: "" }, true);
     };
-    window.addEventListener("keydown", pressed);
-    return () => window.removeEventListener("keydown", pressed);
+    const row = current();
+    const held = row ? notes.get(row.n) : undefined;
+    const mark = (name: string) => row && onNote?.({ n: row.n, mark: held?.mark === name ? "" : name, comment: held?.comment ?? "" });
+    const act: Record<string, () => void> = {
+      j: () => move(1),
+      ArrowDown: () => move(1),
+      k: () => move(-1),
+      ArrowUp: () => move(-1),
+      Enter: () => place < 0 && move(0),
+      Escape: () => change(group || task ? { group: "", task: "" } : { n: "" }),
+      g: () => row?.group && change({ group: row.group, task: "" }),
+      t: () => row?.task && change({ task: row.task, group: "" }),
+      m: () => mark("good"),
+      x: () => mark("bad"),
+      l: () => mark("look"),
+      c: () => document.getElementById("comment")?.focus(),
+      e: () => document.getElementById("again")?.click(),
+    };
+    const found = act[event.key];
+    if (found && !by) {
+      event.preventDefault();
+      found();
+    }
   });
   useEffect(() => {
     document.querySelector(`tr[data-n="${CSS.escape(n)}"]`)?.scrollIntoView({ block: "nearest" });
@@ -206,10 +205,10 @@ export function Table({
             <Around rows={rows} n={n} change={change} />
             {n && (
               <>
-                <button class={group ? "on" : ""} title="the samples of this prompt (g)" onClick={() => { const row = rows.find((one) => String(one.n) === n); if (row?.group) change({ group: group ? "" : row.group, task: "" }); }}>
+                <button class={group ? "on" : ""} title="the samples of this prompt (g)" onClick={() => { const row = current(); if (row?.group) change({ group: group ? "" : row.group, task: "" }); }}>
                   group
                 </button>
-                <button class={task ? "on" : ""} title="this task over the steps (t)" onClick={() => { const row = rows.find((one) => String(one.n) === n); if (row?.task) change({ task: task ? "" : row.task, group: "" }); }}>
+                <button class={task ? "on" : ""} title="this task over the steps (t)" onClick={() => { const row = current(); if (row?.task) change({ task: task ? "" : row.task, group: "" }); }}>
                   task over time
                 </button>
               </>
@@ -220,7 +219,14 @@ export function Table({
           ) : task ? (
             <TaskView route={route} name={task} again={again} />
           ) : (
-            <RolloutView source={source.key} n={Number(n)} note={notes.get(Number(n)) ?? null} again={0} onNote={onNote} />
+            <RolloutView
+              source={source.key}
+              n={Number(n)}
+              executes={!isExported && ["run", "evaluation", "tasks"].includes(source.kind)}
+              note={notes.get(Number(n)) ?? null}
+              onRow={setOpened}
+              onNote={onNote}
+            />
           )}
         </section>
       )}

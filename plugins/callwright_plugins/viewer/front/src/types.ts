@@ -73,7 +73,6 @@ export interface Said {
   loss: boolean | null;
   calls: number[];
   marks: Mark[];
-  spans?: ([number, number] | null)[];
   name?: string;
   cut?: number;
   asked?: { id: string; name: string; arguments: string }[];
@@ -92,6 +91,18 @@ export interface Call {
   message?: string;
   changed?: boolean;
   by?: string;
+  notices?: string[];
+  /** What it changed in the world, once the row was executed again; `null` where the session cannot say. */
+  changes?: Changes | null;
+}
+
+/** By table: rows that were added, removed and changed; JSON of any kind where the world is no tables. */
+export type Changes = Record<string, unknown>;
+
+export interface MadeAgain {
+  calls: Call[];
+  differences: string[];
+  masked: string | null;
 }
 
 export interface Document {

@@ -14,8 +14,14 @@ from callwright.capability import has
 from callwright.errors import UsageError
 from callwright.training.algorithm import ScalesByDeviation, UnbiasedKL
 from callwright.walk.limits import TurnLimits
-from callwright_plugins.openrlhf_trainer.arguments import Argument, Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import Options
+from callwright_plugins.openrlhf_trainer.translation.arguments import (
+    Argument,
+    Difference,
+    Translation,
+    argument,
+    translation,
+)
 
 #: What OpenRLHF adds to the deviation of a group.
 STD_EPSILON: Final = 1e-9
@@ -337,8 +343,8 @@ def _ppo(algorithm: Any, options: Options, limits: TurnLimits) -> Translation:
         argument("--critic.max_norm", options.clip_norm),
         # The policy is trained in steps after this one, counted from 0; -1 for all.
         argument("--critic.freezing_steps", critic.head_start - 1),
-        argument("--critic.num_nodes", options.nodes),
-        argument("--critic.num_gpus_per_node", options.gpus_per_node),
+        argument("--critic.num_nodes", critic.nodes or options.nodes),
+        argument("--critic.num_gpus_per_node", critic.gpus_per_node or options.gpus_per_node),
     ]
     return (
         translation(*arguments, approximated=approximated, unsupported=unsupported)

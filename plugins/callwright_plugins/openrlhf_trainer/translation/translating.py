@@ -9,9 +9,13 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from callwright.walk.limits import TurnLimits
-from callwright_plugins.openrlhf_trainer.algorithms import response_limit, translate_algorithm, warm_up_ratio
-from callwright_plugins.openrlhf_trainer.arguments import Difference, Translation, argument, translation
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Model, Options
+from callwright_plugins.openrlhf_trainer.translation.algorithms import (
+    response_limit,
+    translate_algorithm,
+    warm_up_ratio,
+)
+from callwright_plugins.openrlhf_trainer.translation.arguments import Difference, Translation, argument, translation
 
 _DTYPES: Final = {"bfloat16": "bf16", "float16": "fp16", "float32": "bf16"}
 _SCHEDULES: Final = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine_with_min_lr"}
@@ -158,6 +162,8 @@ def translate(
         _optimiser(options),
         _evaluation(files, options),
         _layout(options),
+        _adapter(options),
+        _asynchronous(options),
         _checkpoints(files, options),
         translation(argument("--train.seed", seed)),
         translation(unsupported=[Difference(f"trainer.{key}", value, None, LOCAL_ONLY[key])
@@ -280,11 +286,12 @@ def _evaluation(files: Files, options: Options) -> Translation:
 
 
 def _layout(options: Options) -> Translation:
+    reference = options.reference
     arguments = [
         argument("--actor.num_nodes", options.nodes),
         argument("--actor.num_gpus_per_node", options.gpus_per_node),
-        argument("--ref.num_nodes", options.nodes),
-        argument("--ref.num_gpus_per_node", options.gpus_per_node),
+        argument("--ref.num_nodes", reference.nodes or options.nodes),
+        argument("--ref.num_gpus_per_node", reference.gpus_per_node or options.gpus_per_node),
         argument("--vllm.num_engines", options.engine_count),
         argument("--vllm.tensor_parallel_size", options.tensor_parallel),
         argument("--vllm.gpu_memory_utilization", options.gpu_memory),
@@ -293,17 +300,69 @@ def _layout(options: Options) -> Translation:
         argument("--ds.attn_implementation", options.attention),
     ]
     for wanted, flags in (
-        (options.colocate, ("--train.colocate_all", "--vllm.enable_sleep", "--ds.enable_sleep")),
+        (options.colocate, ("--train.colocate_all", "--ds.enable_sleep")),
+        (options.hybrid, ("--vllm.enable_sleep",)),
+        (reference.with_policy, ("--train.colocate_actor_ref",)),
+        (reference.offload, ("--ref.offload",)),
         (options.prefix_caching, ("--vllm.enable_prefix_caching",)),
+        (options.optimizer_offload, ("--ds.adam_offload",)),
         (options.packing, ("--ds.packing_samples",)),
         (options.gradient_checkpointing, ("--actor.gradient_checkpointing_enable",)),
     ):
         arguments += [argument(flag) for flag in flags if wanted]
+    if options.context_parallel > 1:
+        arguments += [
+            argument("--ds.ring_attn_size", options.context_parallel),
+            argument("--ds.ring_attn_head_stride", options.context_parallel_stride),
+        ]
     approximated = []
     if options.dtype == "float32":
         why = "OpenRLHF computes in bfloat16 or float16; the optimiser's copy of the weights is float32"
         approximated.append(Difference("trainer.dtype", "float32", "bfloat16", why))
     return translation(*arguments, approximated=approximated)
+
+
+def _adapter(options: Options) -> Translation:
+    lora = options.lora
+    if lora is None:
+        return Translation()
+    targets = [lora.targets] if isinstance(lora.targets, str) else lora.targets
+    return translation(
+        argument("--ds.lora.rank", lora.rank),
+        argument("--ds.lora.alpha", lora.alpha),
+        *([] if lora.targets == "all-linear" else [argument("--ds.lora.target_modules", *targets)]),
+    )
+
+
+#: What OpenRLHF calls our corrections: level and mode.
+_CORRECTIONS: Final = {
+    "token-clip": ("token", "clip"),
+    "token-mask": ("token", "mask"),
+    "sequence-mask": ("seq", "mask"),
+}
+
+
+def _asynchronous(options: Options) -> Translation:
+    chosen = options.asynchronous
+    if chosen is None:
+        return Translation()
+    late = Difference(
+        "trainer.asynchronous",
+        "each step is sampled by the weights that the step before it made",
+        f"up to {chosen.queue + 1} steps earlier" + (", and by several of them" if chosen.partial_rollouts else ""),
+        "sampling goes on while training does",
+    )
+    arguments = [argument("--train.async_enable"), argument("--train.async_queue_size", chosen.queue)]
+    if chosen.partial_rollouts:
+        arguments.append(argument("--train.partial_rollout_enable"))
+    if chosen.correction != "none":
+        level, mode = _CORRECTIONS[chosen.correction]
+        arguments += [
+            argument("--algo.advantage.is_correction_level", level),
+            argument("--algo.advantage.is_correction_mode", mode),
+            argument("--algo.advantage.is_correction_threshold", *chosen.correction_range),
+        ]
+    return translation(*arguments, approximated=[late])
 
 
 def _checkpoints(files: Files, options: Options) -> Translation:

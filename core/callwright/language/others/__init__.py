@@ -1,0 +1,1 @@
+"""Conversations as the protocols of others write them, read as messages."""

@@ -1,0 +1,1 @@
+"""What a dry run says without data, models or a GPU."""

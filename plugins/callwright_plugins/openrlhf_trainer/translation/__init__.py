@@ -1,0 +1,1 @@
+"""A recipe as OpenRLHF's command line."""

@@ -1,0 +1,250 @@
+"""The table: rows that a filter lets through, in an order, while they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Input, Static
+
+from callwright.errors import CallwrightError
+from callwright_plugins.viewer.answers.notes import Note
+from callwright_plugins.viewer.answers.tables import MOST
+from callwright_plugins.viewer.terminal.looking import EVERY, Looking
+from callwright_plugins.viewer.terminal.modals import Comment
+from callwright_plugins.viewer.terminal.rendering import SOFT, cells, line
+from callwright_plugins.viewer.terminal.rollout import Group, Rollout
+
+_PAGE: Final = 200
+_COLUMNS: Final = ("", "row", "step", "reward", "adv.", "calls", "came to", "task")
+#: Orders, one after the other.
+_ORDERS: Final = ("n", "-n", "-total", "total", "-advantage", "advantage")
+_NAMED: Final[Mapping[str, str]] = {
+    "n": "by row",
+    "-n": "newest first",
+    "-total": "best first",
+    "total": "worst first",
+    "-advantage": "by advantage",
+    "advantage": "by advantage, lowest first",
+    "step": "by step",
+}
+
+
+class Rows(Screen[None]):
+    """The rows of the source."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "search", key_display="/"),
+        Binding("j", "move(1)", "next", show=False),
+        Binding("k", "move(-1)", "previous", show=False),
+        Binding("s", "order", "order"),
+        Binding("g", "group", "group"),
+        Binding("t", "task", "over time", show=False),
+        Binding("m", "mark('good')", "good", show=False),
+        Binding("x", "mark('bad')", "bad", show=False),
+        Binding("l", "mark('look')", "look", show=False),
+        Binding("c", "comment", "comment", show=False),
+        Binding("escape", "back", "back", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filter = ""
+        self.order = ""
+        self.rows: list[dict[str, Any]] = []
+        self.total = 0
+        self._seen: tuple[Any, ...] = ()
+        self._notes: dict[int, Note] = {}
+
+    @property
+    def terminal(self) -> Looking:
+        """The app."""
+        return cast("Looking", self.app)
+
+    @property
+    def table(self) -> DataTable[Text]:
+        """The table."""
+        return cast("DataTable[Text]", self.query_one("#rows", DataTable))
+
+    def compose(self) -> ComposeResult:
+        """A head, the filter, the table, what is wrong, and the keys."""
+        yield Static(id="head")
+        yield Input(placeholder="words, or step>30 failure:schema* tool:GetPrice score.format<1", id="search")
+        yield DataTable(id="rows", cursor_type="row", zebra_stripes=True)
+        yield Static(id="said")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Show what there is, and look again and again."""
+        for name in _COLUMNS:
+            self.table.add_column(name, key=name or "mark")
+        self.order = "-n" if self.terminal.about["live"] else "n"
+        self.table.focus()
+        self.load()
+        self.set_interval(EVERY, self.look)
+
+    # Loading ------------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Load again if there is more than before, or notes are others."""
+        told = self.terminal.about
+        if (told["rows"], told["reading"], told["error"], self.terminal.notes()) != self._seen:
+            self.load(len(self.rows))
+
+    def load(self, count: int = 0) -> None:
+        """Load the first ``count`` rows of the filter, a page at least; the cursor stays at its row."""
+        told = self.terminal.about
+        self._notes = self.terminal.notes()
+        self._seen = (told["rows"], told["reading"], told["error"], self._notes)
+        said = Text(line(told["error"] or "", 400))
+        rows: list[dict[str, Any]] = []
+        try:
+            while len(rows) < max(count, _PAGE):
+                some = self._page(len(rows), max(count, _PAGE) - len(rows))
+                rows += some
+                if not some:
+                    break
+        except CallwrightError as error:
+            said = Text(line(str(error), 400))
+        else:
+            at = self.current
+            self.rows = rows
+            self._fill(at)
+        self.query_one("#said", Static).update(said)
+        self._head(told)
+
+    def _page(self, offset: int, limit: int) -> list[dict[str, Any]]:
+        found = self.terminal.ask("rows", q=self.filter, sort=self.order, offset=offset, limit=max(1, min(limit, MOST)))
+        self.total = found["total"]
+        rows: list[dict[str, Any]] = found["rows"]
+        return rows
+
+    def _fill(self, at: int | None) -> None:
+        table = self.table
+        table.clear()
+        for row in self.rows:
+            table.add_row(*cells(row, self._notes.get(row["n"])), key=str(row["n"]))
+        place = next((place for place, row in enumerate(self.rows) if row["n"] == at), 0)
+        if self.rows:
+            table.move_cursor(row=place, animate=False)
+
+    def _head(self, told: Mapping[str, Any]) -> None:
+        sources = self.terminal.board.sources
+        which = next(place for place, one in enumerate(sources, 1) if one.key == self.terminal.source)
+        made = Text.assemble((line(told["name"], 60), "bold"), (f"  {told['kind']}", SOFT))
+        if len(sources) > 1:
+            made.append(f"  {which} of {len(sources)} ([ ] o)", SOFT)
+        made.append(f"   {self.total:,} of {told['rows']:,} rows, {_NAMED.get(self.order, self.order)}")
+        if told["reading"]:
+            made.append("   reading …", "yellow")
+        elif told["live"]:
+            made.append("   live", "green")
+        self.query_one("#head", Static).update(made)
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Near the end, load more."""
+        if event.cursor_row >= len(self.rows) - 20 and len(self.rows) < self.total:
+            try:
+                some = self._page(len(self.rows), _PAGE)
+            except CallwrightError:
+                return
+            for row in some:
+                self.table.add_row(*cells(row, self._notes.get(row["n"])), key=str(row["n"]))
+            self.rows += some
+
+    # What keys do -------------------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> int | None:
+        """The number of the row under the cursor."""
+        place = self.table.cursor_row
+        return self.rows[place]["n"] if 0 <= place < len(self.rows) else None
+
+    def step(self, by: int) -> int | None:
+        """Move the cursor, and say where it is."""
+        if self.rows:
+            self.table.move_cursor(row=max(0, min(len(self.rows) - 1, self.table.cursor_row + by)), animate=False)
+        return self.current
+
+    def row(self, n: int) -> dict[str, Any] | None:
+        """A row that is loaded."""
+        return next((row for row in self.rows if row["n"] == n), None)
+
+    def action_move(self, by: int) -> None:
+        """j and k."""
+        self.step(by)
+
+    def action_search(self) -> None:
+        """Write a filter."""
+        self.query_one("#search", Input).focus()
+
+    def action_back(self) -> None:
+        """From the filter to the table; from there to all rows."""
+        search = self.query_one("#search", Input)
+        if not search.has_focus:
+            search.value = ""
+        self.table.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while it is written."""
+        self.filter = event.value
+        self.load()
+
+    def on_input_submitted(self) -> None:
+        """To the table."""
+        self.table.focus()
+
+    def action_order(self) -> None:
+        """The next order."""
+        place = _ORDERS.index(self.order) if self.order in _ORDERS else -1
+        self.order = _ORDERS[(place + 1) % len(_ORDERS)]
+        self.load()
+
+    def on_data_table_row_selected(self) -> None:
+        """Open a row."""
+        if (n := self.current) is not None:
+            self.terminal.push_screen(Rollout(n, self.step, self.over_time))
+
+    def action_group(self) -> None:
+        """The group of the row."""
+        row = None if self.current is None else self.row(self.current)
+        if row is not None and row.get("group"):
+            self.terminal.push_screen(Group(row["group"]))
+
+    def action_task(self) -> None:
+        """All rows of its task."""
+        row = None if self.current is None else self.row(self.current)
+        if row is not None:
+            self.over_time(row)
+
+    def over_time(self, row: Mapping[str, Any]) -> None:
+        """The rows of a task in the order of the steps."""
+        if row.get("task"):
+            self.order = "step"
+            task = str(row["task"]).replace('"', '\\"')
+            self.query_one("#search", Input).value = f'task:"{task}"'
+
+    def action_mark(self, mark: str) -> None:
+        """Mark the row, or take the mark back."""
+        if (n := self.current) is not None:
+            held = self._notes.get(n)
+            self.terminal.note(n, "" if held is not None and held.mark == mark else mark, held.comment if held else "")
+            self.look()
+
+    def action_comment(self) -> None:
+        """Write a comment."""
+        n = self.current
+        if n is None:
+            return
+        held = self._notes.get(n)
+
+        def written(comment: str | None) -> None:
+            if comment is not None:
+                self.terminal.note(n, held.mark if held else "", comment)
+                self.look()
+
+        self.terminal.push_screen(Comment(held.comment if held else ""), written)
