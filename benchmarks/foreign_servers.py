@@ -173,7 +173,7 @@ def measure(server: str, installed: Path, output: Path, count: int, seed: int) -
         "pass": int(checked[1].replace(",", "")) if checked else 0,
         "tools": len(called),
         "listed": LISTED[server],
-        "chains": sum(row["chain"] >= 3 for row in rows),
+        "chains": sum(row.get("chain", 0) >= 3 for row in rows),
         "most": most[1] / total,
         "tool": most[0],
         "calls": total,

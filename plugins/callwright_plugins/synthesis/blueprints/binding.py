@@ -85,7 +85,8 @@ class Binder:
     about: dict[Key, None] = field(factory=dict)
     #: Calls that were bound so far: suggested texts are about what they were given and told.
     heard: list[Made] = field(factory=list)
-    #: Whether a call that may change something has to: servers say that all went well where nothing was done.
+    #: Whether a call that takes something away has to change the state: servers say that all went well where nothing
+    #: was done.
     in_effect: bool = False
 
     def bind(self, session: Any, shape: Shape, tries: int, *, literally: bool = False) -> Bound | None:
@@ -138,7 +139,7 @@ class Binder:
                     return None
                 seen.add(text)
             self.calls += 1
-            before = state_of(session) if self.in_effect and not spec.read_only else None
+            before = state_of(session) if self.in_effect and spec.destructive else None
             outcome = session.call(step.tool, copied(arguments))
             last = place == len(shape.steps) - 1
             if not _as_wanted(outcome, shape, last):

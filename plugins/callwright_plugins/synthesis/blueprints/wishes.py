@@ -27,6 +27,8 @@ _SHAPES: Final = 4
 #: How often a shape is tried in vain before it is left alone in a world.
 _VAIN: Final = 2
 _WALKS: Final = 6
+#: Calls before which no tool has too many of them.
+_FIRST: Final = 30
 
 
 @define(eq=False)
@@ -87,8 +89,13 @@ class Venue:
 
 @define(eq=False)
 class Coverage:
-    """How often tools, pairs of tools and failures have been planned, and tried in vain."""
+    """How often tools, pairs of tools and failures have been planned, and tried in vain.
 
+    ``calls`` are counted by tool; one with a larger share of them than ``most_of_one`` is planned last.
+    """
+
+    most_of_one: float = 1.0
+    calls: Counter[str] = field(factory=Counter)
     tools: Counter[str] = field(factory=Counter)
     pairs: Counter[Pair] = field(factory=Counter)
     cells: Counter[Pair] = field(factory=Counter)
@@ -97,7 +104,14 @@ class Coverage:
     def least(self, of: Iterable[Any], counts: Counter[Any], rng: Random, most: int = 6) -> list[Any]:
         """Those that were planned least, rather those that were not tried in vain, chance deciding between equals."""
         ranked = sorted(of, key=lambda one: (counts[one] + self.tried[one], rng.random()))
+        if self.most_of_one < 1:
+            ranked.sort(key=lambda one: self.overused((one,) if isinstance(one, str) else one))
         return ranked[:most]
+
+    def overused(self, tools: Iterable[str]) -> int:
+        """How many of some tools make more of the calls than one is to make."""
+        bound = self.most_of_one * max(_FIRST, self.calls.total())
+        return sum(self.calls[tool] > bound for tool in tools) if self.most_of_one < 1 else 0
 
 
 @define(eq=False)
@@ -297,7 +311,8 @@ class Wisher:
 
         def rank(shape: Shape) -> float:
             good, all_ = worth.get(id(shape), (0, 0))
-            return len(shape.steps) * (0.3 + self.rng.random()) * (all_ + 2) / (good + 1)
+            dear = 1 + 4 * self.coverage.overused(step.tool for step in shape.steps)
+            return len(shape.steps) * (0.3 + self.rng.random()) * (all_ + 2) / (good + 1) * dear
 
         return sorted(shapes, key=rank)[:_SHAPES]
 

@@ -56,9 +56,9 @@ def build(
     """The graph of what was explored.
 
     ``calls`` are made in each world at most, those of the paths that proofs need among them; the default is ten times
-    what exploring took where sessions are in this process, and five times elsewhere. Information edges are kept where two
-    worlds of different seeds prove them; in one alone nothing tells chance from telling. ``settings`` are kept with the
-    graph. Raises :class:`callwright.UsageError` where nothing is left of exploring but its JSON.
+    what exploring took where sessions are in this process, and five times elsewhere. Information edges are kept where
+    two worlds of different seeds prove them; in one alone nothing tells chance from telling. ``settings`` are kept with
+    the graph. Raises :class:`callwright.UsageError` where nothing is left of exploring but its JSON.
     """
     explorer, worlds = explored.explorer, explored.worlds
     if explorer is None or not worlds:

@@ -1,9 +1,10 @@
 """Effects: what a call of a server came to, where the server itself says that all went well.
 
 An environment in this process fails where something is missing. Others' servers often do not: deleting what is not
-there is a success, and a search that finds nothing is an object of empty lists. So of a session elsewhere a call that
-may change something and leaves the state as it was has come to nothing, and so has a result that holds nothing but
-empty lists and objects. Both are ``empty`` here, which is what proofs by leaving out calls go by.
+there is a success, and a search that finds nothing is an object of empty lists. So of a session elsewhere a call of a
+tool that takes something away (which a server's tool does unless it says otherwise) and leaves the state as it was has
+come to nothing, and so has a result that holds nothing but empty lists and objects. Both are ``empty`` here, which is
+what proofs by leaving out calls go by.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def made_in_effect(environment: Environment, session: Session, call: Call) -> Ou
     if not declares(environment, OutOfProcess):
         return made(session, call)
     spec = environment.tools.get(call.tool)
-    if spec is None or spec.read_only:
+    if spec is None or not spec.destructive:
         outcome = made(session, call)
         return evolve(outcome, kind="empty") if outcome.kind == "ok" and holds_nothing(outcome.value) else outcome
     before = state_of(session)
