@@ -16,8 +16,8 @@ from callwright.errors import UsageError
 from callwright.recipe_file.toml_text import write_toml
 
 _SYNTHESIS: Final = "synthesis.toml"
-#: Knobs for one server with a few tools: more of it is chains, and no tool is everywhere.
-_FOR_A_SERVER: Final[Mapping[str, float]] = {"chains": 0.7, "most_of_one": 0.27}
+#: Knobs for one server with a few tools: none of them is everywhere.
+_FOR_A_SERVER: Final[Mapping[str, float]] = {"most_of_one": 0.27}
 _RECIPE: Final = "train.toml"
 _CHATS: Final = "chats.jsonl"
 _TASKS: Final = "tasks"

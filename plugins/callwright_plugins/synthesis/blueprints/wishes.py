@@ -153,6 +153,8 @@ class Wisher:
             self.repertoire.edges, self.coverage.pairs, self.rng, _WALKS
         )  # fmt: skip
         for pair in pairs:
+            if start is None and self.coverage.overused(pair):
+                continue
             known = [shape for _, shape in self.repertoire.edges.get(pair, ())]
             bound = self._bound(session, known)
             if bound is None:

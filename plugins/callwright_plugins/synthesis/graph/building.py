@@ -66,7 +66,9 @@ def build(
     if calls is None:
         elsewhere = declares(environment, OutOfProcess)
         calls = explored.calls // len(worlds) * (5 if elsewhere else 10)
-    trials = [Trials(environment, world.scenario, world.seed, calls) for world in worlds]
+    # Where texts are suggested, what fills their gaps says which pairs to try: half of the calls are for those.
+    kept_back = calls // 2 if explorer.drawer.suggestions is not None else 0
+    trials = [Trials(environment, world.scenario, world.seed, calls - kept_back) for world in worlds]
     cut = False
     states: list[Edge] = []
     tried: dict[Candidate, None] = {}
@@ -90,6 +92,8 @@ def build(
             Directing(trial, world, explorer, one, min(_DIRECTED_CALLS * world.calls, _MOST_DIRECTED))
             for trial, world, one in zip(trials, worlds, informing, strict=True)
         ]
+        for trial in trials:
+            trial.left += kept_back
         pairs = suggested(explorer.specs, explorer.drawer.suggestions)
         cut |= _direct(directing, informing, seeds, pairs, states, proven)
         kept = [

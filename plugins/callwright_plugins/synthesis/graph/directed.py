@@ -63,13 +63,15 @@ def suggested(tools: Mapping[str, ToolSpec], texts: Suggestions | None = None) -
 
 
 def _filling(tools: Mapping[str, ToolSpec], texts: Suggestions) -> Iterator[Pair]:
-    """A tool that fills a gap in a text for another one, by what it tells or was given."""
-    for template in texts.templates:
-        for gap in template.gaps:
-            for source in texts.gaps[gap].sources:
-                pair = Source.of(source).tool, template.tool
-                if pair[0] != pair[1] and all(tool in tools for tool in pair):
-                    yield pair
+    """A tool that fills a gap in a text for another one, by what it tells or was given; those that write first."""
+    pairs = dict.fromkeys(
+        (Source.of(source).tool, template.tool)
+        for template in texts.templates
+        for gap in template.gaps
+        for source in texts.gaps[gap].sources
+    )
+    known = [pair for pair in pairs if pair[0] != pair[1] and all(tool in tools for tool in pair)]
+    yield from sorted(known, key=lambda pair: tools[pair[0]].read_only)
 
 
 class Directing:
