@@ -1345,6 +1345,21 @@ def corpus_with_a_tool_of_nobody() -> Any:
     return Tasks().change(1, tools={"teleport": cw.ToolSpec("teleport")})
 
 
+@case("corpus", "check_tasks", "calls \\['price_of'\\], which it names as a distractor")
+def corpus_whose_reference_calls_a_distractor() -> Any:
+    return Tasks().change(1, facts={"distractors": ["price_of"]})
+
+
+@case("corpus", "check_tasks", "offers 'teleport', which its environment .* its fact 'distractors' does not name")
+def corpus_with_another_distractor_than_it_names() -> Any:
+    return Tasks().change(1, tools={"teleport": cw.ToolSpec("teleport")}, facts={"distractors": ["fly"]})
+
+
+@case("corpus", "check_tasks", "the fact 'distractors' of task .* is a list of names")
+def corpus_whose_distractors_are_no_names() -> Any:
+    return Tasks().change(1, facts={"distractors": "teleport"})
+
+
 @case("corpus", "check_tasks", "offers 'total' under the name 'sum'")
 def corpus_with_a_renamed_tool() -> Any:
     return Tasks().change(1, tools={"sum": SHOP.tools["total"]})

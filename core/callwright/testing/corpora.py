@@ -18,7 +18,7 @@ from callwright.training.demonstrations import Demonstrates, References
 from callwright.walk.answers import answers_match, first_difference
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import execute
-from callwright.walk.tasks import Answer, Corpus, Task
+from callwright.walk.tasks import DISTRACTORS, Answer, Corpus, Task
 from callwright.walk.users.world import GOAL
 
 #: Tasks that are looked at in each split, spread evenly.
@@ -72,15 +72,20 @@ def check_unknown_names(corpus: Corpus) -> None:
 
 
 def check_tasks(corpus: Corpus, limit: int = _LIMIT) -> None:
-    """A task has a query, tools of its environment under their names, and facts that fit its reference program."""
+    """A task has a query, tools of its environment under their names, and facts that fit its reference program.
+
+    Tools that its fact ``distractors`` names may be of other environments; no reference calls them.
+    """
     for _, task in _sample(corpus, limit):
         about = f"task {task.id!r}"
         expect(task.query.strip() != "", f"{about} has no query")
+        distractors = _distractors(task)
         for name, spec in task.tools.items():
             expect(spec.name == name, f"{about} offers {spec.name!r} under the name {name!r}")
             expect(
-                name in task.environment.tools,
-                f"{about} offers {name!r}, which its environment {task.environment.name!r} does not have",
+                name in task.environment.tools or name in distractors,
+                f"{about} offers {name!r}, which its environment {task.environment.name!r} does not have, and which "
+                f"its fact {DISTRACTORS!r} does not name",
             )
         unknown = [name for name in task.shown or () if name not in task.tools]
         expect(not unknown, f"{about} shows {unknown[:1]}, which are not among its tools")
@@ -95,6 +100,18 @@ def check_tasks(corpus: Corpus, limit: int = _LIMIT) -> None:
                 f"{about} returns {task.returns!r}, its reference program {program.returns!r}",
             )
             expect(program.dangling == (), f"the reference program of {about} refers to calls that it does not have")
+            called = [call.tool for call in program.calls if call.tool in distractors]
+            expect(not called, f"the reference program of {about} calls {called[:1]}, which it names as a distractor")
+
+
+def _distractors(task: Task) -> tuple[str, ...]:
+    """The tools of other environments that a task names as such: a call of one comes to nothing."""
+    named = task.facts.get(DISTRACTORS, ())
+    expect(
+        isinstance(named, list | tuple) and all(isinstance(one, str) for one in named),
+        f"the fact {DISTRACTORS!r} of task {task.id!r} is a list of names of tools, not {shown(named)}",
+    )
+    return tuple(named)
 
 
 def check_reference_programs(corpus: Corpus, limit: int = _LIMIT) -> None:

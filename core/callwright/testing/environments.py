@@ -17,7 +17,7 @@ from callwright.environments.capabilities import Forks, Resets
 from callwright.environments.clock import all_ended
 from callwright.environments.goals.comparing import compare, units
 from callwright.environments.knowledge.asking import knowledge_of
-from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState, declares
+from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session, TellsGoalState
 from callwright.environments.rows import table_of
 from callwright.environments.sessions import open_session
 from callwright.environments.sizes import MOST_VALUE, Bounds, held_to, size_of
@@ -372,7 +372,7 @@ def check_goal_states(environment: Environment, scenarios: Sequence[str] = ("",)
     """
     for scenario in scenarios:
         first = open_session(environment, scenario, 5)
-        if not declares(first, TellsGoalState):
+        if not has(first, TellsGoalState):
             close_all(first)
             continue
         writing: list[tuple[str, dict[str, Any]]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -15,6 +15,9 @@ from callwright.tools.costing import telling_costs
 from callwright.tools.spec import ToolSpec
 from callwright.walk.openings.opening import Opening
 from callwright.walk.users.said import UserSpec
+
+#: The fact of a task that names the tools that it offers from other environments: a call of one comes to nothing.
+DISTRACTORS: Final = "distractors"
 
 
 @frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ from callwright.errors import UsageError
 from callwright.recipe_file.toml_text import write_toml
 
 _SYNTHESIS: Final = "synthesis.toml"
+#: Knobs for one server with a few tools: none of them is everywhere.
+_FOR_A_SERVER: Final[Mapping[str, float]] = {"most_of_one": 0.27}
 _RECIPE: Final = "train.toml"
 _CHATS: Final = "chats.jsonl"
 _TASKS: Final = "tasks"
@@ -60,7 +62,8 @@ def mcp_(
     """
     app = ctx.ensure_object(App)
     server = _server(words, variables, settings)
-    made: dict[str, Any] = {"name": synthesizer, **options.key_values(chosen, "--synthesizer-option")}
+    usual = _FOR_A_SERVER if synthesizer == "grounded" else {}
+    made: dict[str, Any] = {"name": synthesizer, **usual, **options.key_values(chosen, "--synthesizer-option")}
     app.registry.spec("synthesizer", synthesizer)  # a wrong name is said before a server is started
     output.mkdir(parents=True, exist_ok=True)
     if not no_probe and not (output / _TASKS).exists():

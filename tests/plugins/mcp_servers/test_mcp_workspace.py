@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.errors import DataError
+from callwright_plugins.mcp_servers.connecting.contents import contents, difference
 from callwright_plugins.mcp_servers.connecting.workspace import Workspace
 
 
@@ -90,3 +93,53 @@ def test_names_go_in_and_come_out(text: str) -> None:
 @pytest.mark.parametrize("text", ["/workspaces/a", "see /workspace/a", "workspace", "x/workspace", ""])
 def test_other_texts_stay(text: str) -> None:
     assert Workspace(Path("/tmp/callwright-abc")).inward({"a": [text, 1, None]}) == {"a": [text, 1, None]}
+
+
+def database(path: Path, *rows: tuple[str, int]) -> None:
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE guests (id INTEGER PRIMARY KEY, name TEXT, count INTEGER)")
+        base.executemany("INSERT INTO guests (name, count) VALUES (?, ?)", rows)
+
+
+def test_contents_are_those_of_files_and_not_their_bytes(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        (folder / "sub").mkdir(parents=True)
+        (folder / "sub" / "a.txt").write_text(f"in {folder}\n")
+        (folder / "blob").write_bytes(b"\xff\x00")
+        (folder / "link").symlink_to("sub/a.txt")
+    database(one / "x.db", ("Bo", 1), ("Di", 2))
+    database(other / "x.db", ("Di", 2), ("Bo", 1))
+    (one / "graph.json").write_text('{"name": "Bo"}\n{"name": "Di"}')
+    (other / "graph.json").write_text('{"name": "Di"}\n{"name": "Bo"}\n')
+    assert (one / "x.db").read_bytes() != (other / "x.db").read_bytes()
+    found = contents(one, alias="/workspace")
+    assert found == contents(other, alias="/workspace")
+    assert found["sub"] == "folder"
+    assert found["sub/a.txt"] == "in /workspace\n"
+    assert found["x.db"]["tables"]["guests"]["rows"] == [["Bo", 1], ["Di", 2]]
+    assert found["graph.json"] == {"lines": [{"name": "Bo"}, {"name": "Di"}]}
+    assert found["blob"]["bytes"] == 2
+    assert contents(one, ["x.*", "sub*"]).keys() == {"blob", "graph.json", "link"}
+
+
+def test_what_differs_is_told_by_file_and_table(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("{ no JSON")
+    (tmp_path / "b.txt").write_text("b")
+    database(tmp_path / "x.db", ("Bo", 1))
+    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0 and then nothing")
+    first = contents(tmp_path)
+    assert first["a.txt"] == "{ no JSON"
+    assert "tables" not in first["broken.db"]
+    assert difference(first, contents(tmp_path)) == {}
+    (tmp_path / "b.txt").unlink()
+    (tmp_path / "c.txt").write_text("c")
+    with closing(sqlite3.connect(tmp_path / "x.db")) as base, base:
+        base.execute("CREATE TABLE more (day TEXT)")
+    then = difference(first, contents(tmp_path))
+    assert then.keys() == {"b.txt", "c.txt", "x.db"}
+    assert then["b.txt"] is None
+    assert then["x.db"]["tables"].keys() == {"more"}
+    with closing(sqlite3.connect(tmp_path / "x.db")) as base, base:
+        base.execute("INSERT INTO guests (name, count) VALUES ('Di', 4)")
+    assert difference(first, contents(tmp_path))["x.db"]["tables"]["guests"]["rows"] == [["Bo", 1], ["Di", 4]]

@@ -19,9 +19,10 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
+from callwright.capability import has
 from callwright.environments.isolated.placing import place
 from callwright.environments.knowledge.asking import knowledge_of
-from callwright.environments.protocol import OutOfProcess, declares
+from callwright.environments.protocol import OutOfProcess, TellsGoalState, declares
 from callwright.errors import ComponentError, DataError, UnknownName
 from callwright.testing.environments import (
     check_attributes,
@@ -266,6 +267,36 @@ def test_digests_may_ignore_files(wrap: Wrap) -> None:
     before = session.digest()
     note(session, "a")
     assert session.digest() == before
+
+
+def test_the_end_state_is_what_is_otherwise_in_the_workspace(wrap: Wrap, template: Path) -> None:
+    environment = wrap("odd_server.py", "plain", "{workspace}", workspace_template=template)
+    session = environment.open()
+    assert has(session, TellsGoalState)
+    assert session.goal_state() == {"files": {}}
+    note(session, "more")
+    reached = {"files": {"notes.json": '["from the template", "more"]'}}
+    assert session.goal_state() == reached
+    assert session.check_goal({"state": reached}).equal
+    assert not session.check_goal({"state": {"files": {}}}).equal
+    session.reset()
+    assert session.goal_state() == {"files": {}}
+
+
+def test_the_end_state_is_what_named_calls_answer(wrap: Wrap) -> None:
+    session = wrap("odd_server.py", "plain", digest=[{"tool": "list_notes"}]).open()
+    note(session, "a")
+    assert session.goal_state() == {"answers": [["list_notes", "ok", "", ["a"]]]}
+    history = wrap("odd_server.py", "plain").open()
+    assert not has(history, TellsGoalState)
+
+
+def test_tools_that_do_not_say_that_they_only_read(wrap: Wrap) -> None:
+    environment = wrap("odd_server.py", "unannotated", read_only=["list_notes"])
+    assert [name for name, spec in environment.tools.items() if spec.read_only] == ["list_notes"]
+    assert environment.open().call("list_notes", {}).kind == "empty"
+    with pytest.raises(UnknownName, match="Did you mean 'list_notes'"):
+        wrap("odd_server.py", "unannotated", read_only=["list_note"]).start()
 
 
 # Failures of the machinery --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from tests.plugins.synthesis.dialogue.talks import played
 import callwright as cw
 from callwright.errors import UnknownName, UsageError
 from callwright.testing import check_component
+from callwright.testing.corpora import check_tasks
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Accepted
 from callwright.training.verdicts import judge
@@ -38,6 +39,9 @@ def test_all_that_it_accepts_reaches_its_goal_in_an_episode_and_a_file(tmp_path:
     assert Counter(one.facts["kind"] for one in accepted).keys() == {"task", "failing", "clarification", "abstention"}
     file = tmp_path / "tasks.jsonl"
     write_rows(file, (one.row for one in accepted), limits=synthesizer.limits, registry=materials.registry)
+    corpus = cw.corpus("tasks", file=str(file))
+    check_tasks(corpus)
+    assert any(task.facts.get("distractors") for split in corpus.splits for task in corpus[split])
     for task in cw.read_tasks(file):
         episode = played(task, "hermes")
         assert episode.stop == "answered"

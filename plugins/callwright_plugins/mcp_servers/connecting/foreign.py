@@ -122,6 +122,23 @@ def _usable(spec: ToolSpec) -> ToolSpec:
     return spec
 
 
+def only_reading(tools: Mapping[str, ForeignTool], names: Sequence[str]) -> dict[str, ForeignTool]:
+    """The tools, of which those with these names (or original names) only read, whatever they say of themselves.
+
+    Raises :class:`callwright.errors.UnknownName` for a name that no tool has.
+    """
+    known = {known for name, one in tools.items() for known in (name, one.original)}
+    for name in names:
+        if name not in known:
+            raise UnknownName("tool (in the option read_only)", name, tools)
+    return {
+        name: evolve(one, spec=evolve(one.spec, read_only=True, destructive=False))
+        if name in names or one.original in names
+        else one
+        for name, one in tools.items()
+    }
+
+
 # Results --------------------------------------------------------------------------------------------------------------
 
 

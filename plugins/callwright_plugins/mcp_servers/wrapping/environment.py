@@ -16,7 +16,8 @@ from callwright.errors import InfrastructureFailure, UnknownName
 from callwright.options import read_options
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.mcp_servers.connecting.connection import Connection, Description, Refused, ServerFailure
-from callwright_plugins.mcp_servers.connecting.foreign import ForeignTool, read_listing, read_reply
+from callwright_plugins.mcp_servers.connecting.contents import contents
+from callwright_plugins.mcp_servers.connecting.foreign import ForeignTool, only_reading, read_listing, read_reply
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wire import need_mcp
 from callwright_plugins.mcp_servers.wrapping.deciding import choose_digest, choose_isolation
@@ -95,10 +96,12 @@ class MCPEnvironment(Environment):
         self.by_original: dict[str, ToolSpec] = {}
         self._starting: asyncio.Lock | None = None
         self.counts = Counts()
+        #: By scenario, what workspaces begin with.
+        self._first: dict[str, dict[str, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is, without what runs: another process starts its own."""
-        live = ("backend", "_description", "listing", "_specs", "by_original", "_starting", "counts")
+        live = ("backend", "_description", "listing", "_specs", "by_original", "_starting", "counts", "_first")
         return {key: value for key, value in self.__dict__.items() if key not in live}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -165,6 +168,15 @@ class MCPEnvironment(Environment):
         """The names of the option ``workspace_template``; those of a served environment are known to it alone."""
         return tuple(name for name in self._templates if name)
 
+    def begins_with(self, scenario: str) -> Mapping[str, Any]:
+        """What the workspace of a scenario begins with (:func:`.connecting.contents.contents`)."""
+        found = self._first.get(scenario)
+        if found is None:
+            template = self._templates.get(scenario)
+            found = {} if template is None else contents(template, self.options.digest_ignore)
+            self._first[scenario] = found
+        return found
+
     @property
     def running(self) -> bool:
         """Whether it was started and not stopped."""
@@ -208,7 +220,8 @@ class MCPEnvironment(Environment):
             connection = await first.connect(scenario)
             description = connection.description
             assert description is not None
-            tools = read_listing(description.tools, [*self.options.hide, *self.options.reset_tools])
+            listed = read_listing(description.tools, [*self.options.hide, *self.options.reset_tools])
+            tools = only_reading(listed, self.options.read_only)
             if self.options.lock is not None:
                 lock_name = self.options.lock_name or self.options.name
                 check_lock(Path(self.options.lock), lock_name, self.target.command_line, description)

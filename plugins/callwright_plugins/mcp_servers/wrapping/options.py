@@ -97,6 +97,7 @@ class MCPOptions(OptionTable):
     cwd: str | None = Field(default=None, description="The folder that the server starts in.")
     headers: Mapping[str, str] | None = Field(default=None, description="Of requests to a URL.")
     hide: tuple[str, ...] = Field(default=(), description="Tools that are not offered.")
+    read_only: tuple[str, ...] = Field(default=(), description="Tools that only read, though they do not say so.")
     errors: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
         default=(), description="Regular expressions of texts that are failures."
     )

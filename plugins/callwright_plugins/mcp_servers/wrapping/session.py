@@ -16,12 +16,14 @@ from attrs import define, evolve, field
 
 from callwright.digests import digest_of
 from callwright.environments.calling import schema_error
+from callwright.environments.goals import Comparison, Goal, check_paths
 from callwright.environments.knowledge.asking import checked
 from callwright.environments.protocol import Outcome, Session
 from callwright.errors import InfrastructureFailure, UnknownName, UsageError
 from callwright.tools.validation import check_arguments
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply, ServerFailure
+from callwright_plugins.mcp_servers.connecting.contents import contents, difference
 from callwright_plugins.mcp_servers.connecting.foreign import as_wanted, check_result, read_refusal, read_reply
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
 from callwright_plugins.mcp_servers.wire import DIGEST, SCENARIO, SEED, SESSION, answer_of
@@ -84,6 +86,36 @@ class MCPSession(Session):
         if self.digest_source == "workspace" and not self._failure and self._seat is not None:
             return self._workspace_digest(self._seat)  # in the caller's thread: it reads files
         return PORTAL.run(self.adigest())
+
+    @property
+    def goal_state(self) -> Callable[[], Any] | None:
+        """What tells the end state, where that is more than the digest: what the workspace holds otherwise than its
+        template, or what the calls of the option ``digest`` answer. ``None`` where neither is there.
+        """
+        match self.digest_source:
+            case "workspace":
+                return self._changed
+            case "discovery":
+                return lambda: PORTAL.run(self.aanswers())
+        return None
+
+    @property
+    def check_goal(self) -> Callable[[Mapping[str, Any]], Comparison] | None:
+        """What holds a goal (:class:`callwright.environments.goals.Goal` as JSON) against :attr:`goal_state`; ``None``
+        where there is none.
+        """
+        tell = self.goal_state
+        # Of a folder that is as its template nothing is told; what named calls answered at first nobody has asked.
+        first: dict[str, Any] | None = {"files": {}} if self.digest_source == "workspace" else None
+        return None if tell is None else lambda goal: check_paths(Goal.from_json(goal), first, tell())
+
+    def _changed(self) -> dict[str, Any]:
+        if self._failure or self._seat is None or self._seat.workspace is None:
+            raise InfrastructureFailure(self._failure or "the session has no place")
+        self._check_open()
+        workspace, ignore = self._seat.workspace, self.environment.options.digest_ignore
+        then = contents(workspace.path, ignore, workspace.alias)
+        return {"files": difference(self.environment.begins_with(self.scenario), then)}
 
     def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
         """Back to the start, of another scenario or seed if given."""
@@ -299,7 +331,7 @@ class MCPSession(Session):
                 case "workspace":
                     return await asyncio.to_thread(self._workspace_digest, self._seat)
                 case "discovery":
-                    return await self._discover()
+                    return digest_of(await self._discover())
             return digest_of([self.scenario, self.seed, self._history])
 
     def _workspace_digest(self, seat: Seat) -> str:
@@ -307,8 +339,16 @@ class MCPSession(Session):
         assert seat.workspace is not None
         return seat.workspace.digest(self.environment.options.digest_ignore)
 
-    async def _discover(self) -> str:
-        found = []
+    async def aanswers(self) -> dict[str, Any]:
+        """:attr:`goal_state` by the calls of the option ``digest``, in the portal's loop."""
+        async with self._turn:
+            self._check_open()
+            if self._failure or self._seat is None:
+                raise InfrastructureFailure(self._failure or "the session has no place")
+            return {"answers": await self._discover()}
+
+    async def _discover(self) -> list[Any]:
+        found: list[Any] = []
         for call in self.environment.options.digest:
             assert isinstance(call, Mapping)
             name, arguments = str(call.get("tool")), dict(call.get("arguments") or {})
@@ -319,7 +359,7 @@ class MCPSession(Session):
             if outcome.kind == "infrastructure_error":
                 raise InfrastructureFailure(outcome.message)
             found.append([name, outcome.kind, outcome.code, outcome.value])
-        return digest_of(found)
+        return found
 
     async def aknowledge(self, entity: str) -> dict[str, Any]:
         """:meth:`knowledge` of an environment that is served, in the portal's loop."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from callwright.environments.knowledge.suggestions import Source
 from callwright.environments.protocol import Outcome, Session
 from callwright.language.program import Call, Path
 from callwright.tools.reading import schema_at
@@ -16,17 +17,20 @@ from callwright_plugins.synthesis.blueprints.context import Context
 from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
 from callwright_plugins.synthesis.blueprints.shapes import (
     Below,
+    Blank,
     Entity,
     Free,
     FromResult,
     Shape,
     Template,
     Variable,
+    Written,
     leaves_of,
 )
 from callwright_plugins.synthesis.exploration.values import Key, Place, key_of, value_of
 from callwright_plugins.synthesis.exploration.witness import copied
-from callwright_plugins.synthesis.graph.references import replaced, value_at
+from callwright_plugins.synthesis.graph.effects import state_of
+from callwright_plugins.synthesis.graph.references import located, place_name, replaced, value_at
 
 #: Values that are looked at for one that is in the state that the witness's was in.
 _LOOKED_AT: Final = 8
@@ -79,6 +83,11 @@ class Binder:
     calls: int = 0
     #: Values that the conversation has been about so far: they are taken again where they fit.
     about: dict[Key, None] = field(factory=dict)
+    #: Calls that were bound so far: suggested texts are about what they were given and told.
+    heard: list[Made] = field(factory=list)
+    #: Whether a call that takes something away has to change the state: servers say that all went well where nothing
+    #: was done.
+    in_effect: bool = False
 
     def bind(self, session: Any, shape: Shape, tries: int, *, literally: bool = False) -> Bound | None:
         """The shape with values in a fork of a session: its calls execute, and the last comes to what it should.
@@ -96,6 +105,11 @@ class Binder:
             if bound is not None:
                 return bound
         return None
+
+    def take_up(self, bound: Bound) -> None:
+        """The conversation has these calls in it."""
+        self.about.update(entities_of(bound))
+        self.heard += [one for one in bound.made if one.outcome.executed]
 
     def arguments(self, shape: Shape) -> dict[str, Any] | None:
         """Arguments for a shape of one call, without making it; ``None`` where nothing fits."""
@@ -125,12 +139,16 @@ class Binder:
                     return None
                 seen.add(text)
             self.calls += 1
+            before = state_of(session) if self.in_effect and spec.destructive else None
             outcome = session.call(step.tool, copied(arguments))
             last = place == len(shape.steps) - 1
             if not _as_wanted(outcome, shape, last):
                 return None
+            if before is not None and outcome.executed and state_of(session) == before:
+                return None
             made.append(Made(step.tool, arguments, filling.told, outcome))
             filling.results.append(outcome.value)
+            filling.made.append(made[-1])
         return Bound(shape, tuple(made), session) if len(made) == len(shape.steps) else None
 
 
@@ -154,6 +172,8 @@ class _Filling:
         self.free: dict[int, Any] = {}
         self.chosen: dict[tuple[int, Path], int] = {}
         self.days = binder.rng.choice((0, 0, 0, *range(1, _LATER_DAYS)))
+        self.blanks: dict[int, str] = {}
+        self.made: list[Made] = []
 
     def filled(self, template: Template, tool: str, path: Path) -> Any:
         """A template with values; ``None`` where there is none for one of its leaves."""
@@ -167,6 +187,8 @@ class _Filling:
             return self._entity(template.variable)
         if isinstance(template, Free):
             return self._made_up(template, tool, path)
+        if isinstance(template, Written):
+            return self._written(template)
         if isinstance(template, Below):
             folder = self._entity(template.folder.variable)
             return f"{folder.rstrip('/')}/{template.name}" if isinstance(folder, str) else None
@@ -189,6 +211,47 @@ class _Filling:
                 listed.append(value)
             return listed
         return template
+
+    def _written(self, leaf: Written) -> str | None:
+        """A suggested text with its gaps filled: rather with what the conversation has been about."""
+        for _, number in leaf.blanks:
+            if number not in self.blanks:
+                value = self._in_the_gap(self.shape.blanks[number])
+                if value is None:
+                    return None
+                self.blanks[number] = value
+        return leaf.text.with_values({name: self.blanks[number] for name, number in leaf.blanks})
+
+    def _in_the_gap(self, blank: Blank) -> str | None:
+        binder, rng = self.binder, self.binder.rng
+        if self.literally or (self.plainly and blank.gap.any_of and rng.random() < 0.3):
+            return blank.value
+        values = blank.gap.values(self._told)
+        again = [one for one in values if ("string", one) in binder.about] if blank.gap.sources else []
+        if again and rng.random() < 0.6:
+            return rng.choice(again)
+        free = [one for one in values if one not in self.blanks.values()] or values
+        return rng.choice(free) if free else None
+
+    def _told(self, stated: str) -> list[str]:
+        """What a source of a gap has told in this world and conversation, the newest last."""
+        source, bank = Source.of(stated), self.binder.context.bank
+        found = [
+            key[1]
+            for place, values in zip(bank.places, bank.values, strict=True)
+            if (place.origin, place.owner) == (source.origin, source.tool) and source.path in ("", place.path)
+            for key in values
+            if key[0] == "string"
+        ]
+        for made in (*self.binder.heard, *self.made):
+            if made.tool == source.tool:
+                value = dict(made.arguments) if source.origin == "argument" else made.outcome.value
+                found += [
+                    key[1]
+                    for path, key in located(value)
+                    if key[0] == "string" and source.path in ("", place_name(path))
+                ]
+        return found
 
     def _where(self, leaf: FromResult) -> Path | None:
         """Where in a result the value stands: in the object of a list that is in the state of the witness's."""
@@ -334,6 +397,11 @@ def entities_of(bound: Bound) -> dict[Key, None]:
     found: dict[Key, None] = {}
     for made, step in zip(bound.made, bound.shape.steps, strict=True):
         for path, leaf in leaves_of(dict(step.arguments)):
+            if isinstance(leaf, Written):
+                text = value_at(dict(made.arguments), path)
+                gaps = {name: bound.shape.blanks[number].gap for name, number in leaf.blanks}
+                values = leaf.text.read(text, gaps) if isinstance(text, str) else None
+                found.update({("string", one): None for one in (values or {}).values()})
             if not isinstance(leaf, Free):
                 value = value_at(dict(made.arguments), path)
                 if isinstance(value, str):

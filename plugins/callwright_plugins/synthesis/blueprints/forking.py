@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from callwright.capability import has
 from callwright.environments.capabilities import Forks
-from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
+from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, TellsGoalState, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.states import known_to
 from callwright_plugins.synthesis.exploration.witness import copied
@@ -108,6 +108,18 @@ class Replayed:
         """As :meth:`callwright.environments.protocol.Session.digest`."""
         with self._session() as session:
             return session.digest()
+
+    @property
+    def goal_state(self) -> Callable[[], Any] | None:
+        """As :class:`callwright.environments.protocol.TellsGoalState`; ``None`` where the sessions tell none."""
+        with self._session() as session:
+            if not has(session, TellsGoalState):
+                return None
+        return self._goal_state
+
+    def _goal_state(self) -> Any:
+        with self._session() as session:
+            return session.goal_state()  # type: ignore[attr-defined]
 
     def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
         """What somebody knows there."""

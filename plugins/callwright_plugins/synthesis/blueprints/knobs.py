@@ -55,7 +55,9 @@ class Knobs:
     Of all examples ``distractors`` are offered ``least_distractors`` to ``most_distractors`` tools of other
     environments, unrelated ones, or by the share ``confusable`` such as are alike in name or schema; ``stripped`` lose
     the enumerated values of a schema. ``refreshed`` is after how many conversations another world is sampled (the
-    paper's *k*). ``others`` are the environments to take foreign tools from; none: those of the same plugin.
+    paper's *k*). ``most_of_one`` is the share of all calls above which a tool is only planned
+    where no other will do: 1 bounds nothing. ``others`` are the environments to take foreign tools from; none: those of
+    the same plugin.
     """
 
     missing: float = _some(0.2)
@@ -80,6 +82,7 @@ class Knobs:
     most_turns: int = _count(3)
     decay: float = _some(0.5)
     refreshed: int = _count(25)
+    most_of_one: float = _some(1.0)
     others: tuple[str, ...] = field(default=(), converter=_names)
 
     def __attrs_post_init__(self) -> None:

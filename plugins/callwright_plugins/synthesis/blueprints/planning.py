@@ -66,7 +66,7 @@ class _Planner:
     def __init__(self, materials: Materials, knowledge: Knowledge, knobs: Knobs) -> None:
         self.materials, self.knowledge, self.knobs = materials, knowledge, knobs
         self.environment = materials.environment
-        self.coverage = Coverage()
+        self.coverage = Coverage(knobs.most_of_one)
         self.rng = Random(f"blueprints/{self.environment.name}/{materials.seed}/{materials.count}")
         self.offering = Offering(self.environment, materials.registry, knobs, self.rng)
         self.repertoire = Repertoire(self.environment, knowledge)
@@ -401,8 +401,11 @@ class _Planner:
     def _count(self, blueprint: Blueprint, by: int) -> None:
         """Count what a blueprint covers; ``by`` -1: it is gone."""
         coverage = self.coverage
-        for tool in {call.tool for stage in blueprint.stages for call in stage.calls}:
+        called = [call.tool for stage in blueprint.stages for call in stage.calls]
+        for tool in set(called):
             coverage.tools[tool] += by
+        for tool in called:
+            coverage.calls[tool] += by
         for pair in self._pairs(blueprint.stages):
             coverage.pairs[pair] += by
         if blueprint.recovers[0]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from attrs import evolve
 
 from callwright.environments.composed.environment import ComposedEnvironment
-from callwright.environments.protocol import EXECUTED, Environment
+from callwright.environments.knowledge.suggestions import Suggestions
+from callwright.environments.protocol import EXECUTED, Environment, Suggests, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.context import Context, ask_around, sample, take_up
@@ -21,6 +22,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     Shape,
     Shaper,
     Step,
+    Written,
     joined,
     leaves_of,
     renamed,
@@ -162,7 +164,7 @@ class _World:
         for call in asked.values():
             take_up(self.session, self.context, tools[call.tool], dict(call.arguments))
         ask_around(self.session, self.context)
-        self.shaper = Shaper(tools, self.context)
+        self.shaper = Shaper(tools, self.context, suggestions_of(environment))
         self._known: dict[str, list[Any] | None] = {}
 
     def shape(self, witness: Witness, told: Any = None, source: int = -1) -> Shape | None:
@@ -245,6 +247,11 @@ class _World:
         return [*results, outcome.value]
 
 
+def suggestions_of(environment: Environment) -> Suggestions | None:
+    """What to write into free-text arguments there, where the environment says so."""
+    return environment.suggestions if declares(environment, Suggests) else None  # type: ignore[attr-defined]
+
+
 class _Nothing:
     """Asks nothing."""
 
@@ -276,7 +283,9 @@ def _ways(step: Step) -> tuple[Any, ...]:
     found = []
     for path, leaf in leaves_of(dict(step.arguments)):
         way = (
-            leaf.step
+            leaf.text.text
+            if isinstance(leaf, Written)
+            else leaf.step
             if isinstance(leaf, FromResult)
             else leaf.value
             if isinstance(leaf, Free) and leaf.way == "fixed"

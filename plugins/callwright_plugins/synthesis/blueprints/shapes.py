@@ -14,6 +14,8 @@ from typing import Any, Final, Literal
 
 from attrs import evolve, frozen
 
+from callwright.environments.knowledge.suggestions import Gap, Suggestions
+from callwright.environments.knowledge.suggestions import Template as Suggested
 from callwright.language.program import Call, Path
 from callwright.tools.reading import schema_at
 from callwright.tools.spec import ToolSpec
@@ -67,6 +69,22 @@ class Below:
     name: str
 
 
+@frozen
+class Blank:
+    """A gap of a suggested text: what may fill it, and what the witness had. Texts of one shape share their blanks."""
+
+    gap: Gap
+    value: str
+
+
+@frozen
+class Written:
+    """A text that somebody suggests for this argument: by the name of each gap the number of its blank."""
+
+    text: Suggested
+    blanks: tuple[tuple[str, int], ...]
+
+
 #: Arguments with such leaves in them.
 Template = Any
 
@@ -112,6 +130,7 @@ class Shape:
     now: datetime
     source: int = -1
     world: tuple[str, int] = ("", 0)
+    blanks: tuple[Blank, ...] = ()
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -119,9 +138,11 @@ class Shape:
         return tuple(step.tool for step in self.steps)
 
 
-def leaves_of(template: Template, path: Path = ()) -> Iterator[tuple[Path, FromResult | Entity | Free | Below]]:
+def leaves_of(
+    template: Template, path: Path = ()
+) -> Iterator[tuple[Path, FromResult | Entity | Free | Below | Written]]:
     """The leaves of a template with their paths."""
-    if isinstance(template, FromResult | Entity | Free | Below):
+    if isinstance(template, FromResult | Entity | Free | Below | Written):
         yield path, template
     elif isinstance(template, Mapping):
         for name, inner in template.items():
@@ -132,10 +153,12 @@ def leaves_of(template: Template, path: Path = ()) -> Iterator[tuple[Path, FromR
 
 
 class Shaper:
-    """Takes the values out of witnesses of one world, of which ``context`` is known."""
+    """Takes the values out of witnesses of one world, of which ``context`` is known, and ``suggestions`` say what free
+    texts are like.
+    """
 
-    def __init__(self, tools: Mapping[str, ToolSpec], context: Context) -> None:
-        self.tools, self.context = tools, context
+    def __init__(self, tools: Mapping[str, ToolSpec], context: Context, suggestions: Suggestions | None = None) -> None:
+        self.tools, self.context, self.suggestions = tools, context, suggestions
         self._places: dict[Key, list[Place]] = {}
 
     def shape(
@@ -152,6 +175,7 @@ class Shaper:
         bound = bindings(calls, results)
         variables: list[Variable] = []
         numbers: dict[Key, int] = {}
+        pen = _Pen(self.suggestions)
         steps = []
         for number, call in enumerate(calls):
             spec = self.tools[call.tool]
@@ -159,13 +183,18 @@ class Shaper:
             def leaf(path: Path, value: Any, number: int = number, spec: ToolSpec = spec) -> Template:
                 if told is not None and number == len(calls) - 1 and path == told[2]:
                     return self._from_result(results, told[0], told[1])
-                return self._leaf(spec, path, value, bound[number].get(path), calls, results, variables, numbers)
+                written = pen.written(spec.name, path, value)
+                if written is not None:
+                    return written
+                made = self._leaf(spec, path, value, bound[number].get(path), calls, results, variables, numbers)
+                # What nothing tells and an earlier call was given is the same as there.
+                return pen.again.get(value, made) if isinstance(made, Free) and isinstance(value, str) else made
 
             steps.append(
                 Step(call.tool, {name: _mapped(value, (name,), leaf) for name, value in call.arguments.items()})
             )
         source = told[0] if told is not None else -1
-        return Shape(tuple(steps), tuple(variables), kind, code, self.context.now, source)
+        return Shape(tuple(steps), tuple(variables), kind, code, self.context.now, source, blanks=tuple(pen.blanks))
 
     def _leaf(
         self,
@@ -254,6 +283,37 @@ class Shaper:
         return FromResult(step, path, tuple(state))
 
 
+class _Pen:
+    """Reads the suggested texts of one witness: equal values in their gaps are one blank, unless they are numbers."""
+
+    def __init__(self, suggestions: Suggestions | None) -> None:
+        self.suggestions = suggestions
+        self.blanks: list[Blank] = []
+        #: By text what it was read as.
+        self.again: dict[str, Written] = {}
+        self._of_value: dict[str, int] = {}
+
+    def written(self, tool: str, path: Path, value: Any) -> Written | None:
+        """A text as one that was suggested; ``None`` where nobody suggests it."""
+        if self.suggestions is None or not isinstance(value, str):
+            return None
+        found = self.suggestions.read(tool, place_name(path), value)
+        if found is None:
+            return None
+        text, values = found
+        made = Written(text, tuple((name, self._blank(name, one)) for name, one in values.items()))
+        self.again.setdefault(value, made)
+        return made
+
+    def _blank(self, name: str, value: str) -> int:
+        known = self._of_value.get(value)
+        if known is None or value.isdecimal():
+            assert self.suggestions is not None
+            known = self._of_value[value] = len(self.blanks)
+            self.blanks.append(Blank(self.suggestions.gaps[name], value))
+        return known
+
+
 def _mapped(value: Any, path: Path, leaf: Any) -> Template:
     if isinstance(value, Mapping):
         return {name: _mapped(inner, (*path, name), leaf) for name, inner in value.items()}
@@ -281,8 +341,9 @@ def joined(first: Shape, second: Shape, at: int, needed: frozenset[str] = frozen
             continue
         wanted.add(place)
         wanted |= {leaf.step for _, leaf in leaves_of(dict(step.arguments)) if isinstance(leaf, FromResult)}
-    steps, variables = list(first.steps), list(first.variables)
+    steps, variables, blanks = list(first.steps), list(first.variables), list(first.blanks)
     entities: dict[int, Template] = {}
+    written: dict[int, int] = {}
     for place, step in enumerate(second.steps):
         same = places.get(place)
         if same is None and place < len(second.steps) - 1:
@@ -295,14 +356,35 @@ def joined(first: Shape, second: Shape, at: int, needed: frozenset[str] = frozen
             for path, leaf in leaves_of(dict(step.arguments)):
                 if isinstance(leaf, Entity) and path in given:
                     entities.setdefault(leaf.variable, given[path])
+                same_text = given.get(path)
+                if isinstance(leaf, Written) and isinstance(same_text, Written):
+                    theirs, ours = dict(leaf.blanks), dict(same_text.blanks)
+                    for name in theirs.keys() & ours.keys():
+                        written.setdefault(theirs[name], ours[name])
             continue
         moved = _moved(dict(step.arguments), places, entities, second.variables, variables)
         if moved is None:
             return None
+        moved = _rewritten(moved, written, second.blanks, blanks)
         places[place] = len(steps)
         steps.append(Step(step.tool, moved))
     world = first.world if first.world == second.world else ("", -1)
-    return Shape(tuple(steps), tuple(variables), second.kind, second.code, first.now, at, world)
+    return Shape(tuple(steps), tuple(variables), second.kind, second.code, first.now, at, world, tuple(blanks))
+
+
+def _rewritten(template: Template, written: dict[int, int], theirs: Sequence[Blank], blanks: list[Blank]) -> Template:
+    """A template of another shape whose suggested texts have their blanks among ours."""
+    if isinstance(template, Written):
+        for _, number in template.blanks:
+            if number not in written:
+                written[number] = len(blanks)
+                blanks.append(theirs[number])
+        return Written(template.text, tuple((name, written[number]) for name, number in template.blanks))
+    if isinstance(template, Mapping):
+        return {name: _rewritten(inner, written, theirs, blanks) for name, inner in template.items()}
+    if isinstance(template, list):
+        return [_rewritten(inner, written, theirs, blanks) for inner in template]
+    return template
 
 
 def _moved(

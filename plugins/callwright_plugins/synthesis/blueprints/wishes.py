@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
+from callwright.environments.protocol import OutOfProcess, declares
 from callwright.plugins import Registry
-from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made, entities_of
+from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
 from callwright_plugins.synthesis.blueprints.context import Context
 from callwright_plugins.synthesis.blueprints.forking import opened
@@ -26,6 +27,8 @@ _SHAPES: Final = 4
 #: How often a shape is tried in vain before it is left alone in a world.
 _VAIN: Final = 2
 _WALKS: Final = 6
+#: Calls before which no tool has too many of them.
+_FIRST: Final = 30
 
 
 @define(eq=False)
@@ -86,8 +89,13 @@ class Venue:
 
 @define(eq=False)
 class Coverage:
-    """How often tools, pairs of tools and failures have been planned, and tried in vain."""
+    """How often tools, pairs of tools and failures have been planned, and tried in vain.
 
+    ``calls`` are counted by tool; one with a larger share of them than ``most_of_one`` is planned last.
+    """
+
+    most_of_one: float = 1.0
+    calls: Counter[str] = field(factory=Counter)
     tools: Counter[str] = field(factory=Counter)
     pairs: Counter[Pair] = field(factory=Counter)
     cells: Counter[Pair] = field(factory=Counter)
@@ -96,7 +104,14 @@ class Coverage:
     def least(self, of: Iterable[Any], counts: Counter[Any], rng: Random, most: int = 6) -> list[Any]:
         """Those that were planned least, rather those that were not tried in vain, chance deciding between equals."""
         ranked = sorted(of, key=lambda one: (counts[one] + self.tried[one], rng.random()))
+        if self.most_of_one < 1:
+            ranked.sort(key=lambda one: self.overused((one,) if isinstance(one, str) else one))
         return ranked[:most]
+
+    def overused(self, tools: Iterable[str]) -> int:
+        """How many of some tools make more of the calls than one is to make."""
+        bound = self.most_of_one * max(_FIRST, self.calls.total())
+        return sum(self.calls[tool] > bound for tool in tools) if self.most_of_one < 1 else 0
 
 
 @define(eq=False)
@@ -115,7 +130,8 @@ class Wisher:
         return self.venue.repertoire
 
     def __attrs_post_init__(self) -> None:
-        self.binder = Binder(self.repertoire.tools, self.world.context, self.rng)
+        elsewhere = declares(self.repertoire.environment, OutOfProcess)
+        self.binder = Binder(self.repertoire.tools, self.world.context, self.rng, in_effect=elsewhere)
 
     # One call ---------------------------------------------------------------------------------------------------------
 
@@ -137,6 +153,8 @@ class Wisher:
             self.repertoire.edges, self.coverage.pairs, self.rng, _WALKS
         )  # fmt: skip
         for pair in pairs:
+            if start is None and self.coverage.overused(pair):
+                continue
             known = [shape for _, shape in self.repertoire.edges.get(pair, ())]
             bound = self._bound(session, known)
             if bound is None:
@@ -180,7 +198,7 @@ class Wisher:
         last = len(bound.made) - 1
         before = [Wish(bound.made[:last], frozenset(range(last)))] if last else []
         failed = evolve(bound.made[last], told={}, heard=frozenset(str(path[0]) for path in bound.made[last].told))
-        self.binder.about.update(entities_of(bound))
+        self.binder.take_up(bound)
         wish = Wish((failed,), frozenset({0}), (Failing(0, cell[1], "give up"),), (), cell[1])
         return [*before, wish], bound.session
 
@@ -220,7 +238,7 @@ class Wisher:
             end = len(made) - 1
             follows = ((source, source + 1), (source + 1, end), (source, end))
             wish = Wish(tuple(made), frozenset({end}), (Failing(source, cell[1], "tool"),), follows)
-            self.binder.about.update(entities_of(bound))
+            self.binder.take_up(bound)
             return wish, fork
         return None
 
@@ -258,7 +276,7 @@ class Wisher:
                 made = (*bound.made[:last], Made(tool, arguments, same, failed), good)
                 recovery = Failing(last, code, "parameters")
                 wish = Wish(made, frozenset({last + 1}), (recovery,), ((last, last + 1),))
-                self.binder.about.update(entities_of(bound))
+                self.binder.take_up(bound)
                 return wish, tried
         return None
 
@@ -295,12 +313,13 @@ class Wisher:
 
         def rank(shape: Shape) -> float:
             good, all_ = worth.get(id(shape), (0, 0))
-            return len(shape.steps) * (0.3 + self.rng.random()) * (all_ + 2) / (good + 1)
+            dear = 1 + 4 * self.coverage.overused(step.tool for step in shape.steps)
+            return len(shape.steps) * (0.3 + self.rng.random()) * (all_ + 2) / (good + 1) * dear
 
         return sorted(shapes, key=rank)[:_SHAPES]
 
     def _wish(self, bound: Bound, wanted: set[int], chain: tuple[str, ...] = ()) -> Wish:
-        self.binder.about.update(entities_of(bound))
+        self.binder.take_up(bound)
         return Wish(bound.made, frozenset(wanted), chain=chain)
 
 

@@ -15,7 +15,7 @@ from callwright.language.program import Program
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Rejected
 from callwright.walk.execution import Execution
-from callwright.walk.tasks import Answer, Task
+from callwright.walk.tasks import DISTRACTORS, Answer, Task
 from callwright.walk.users.said import UserSpec
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.dialogue import machine
@@ -329,6 +329,7 @@ class _Talk:
         goal = {} if state is None or (asks and unchanged) else {"goal": {"state": state}}
         if not goal and (program is None or not asks) and blueprint.kind != "abstention":
             return Rejected(_EXECUTION, "nothing tells whether it was done", {"kind": blueprint.kind})
+        foreign = [name for name in self.tools if name not in self.materials.environment.tools]
         return Task(
             id=self.id,
             query=self.queries[0]["query"],
@@ -356,6 +357,7 @@ class _Talk:
                 "family": _family(blueprint),
                 "environment": blueprint.environment,
                 "changes_nothing": unchanged,
+                **({DISTRACTORS: foreign} if foreign else {}),
             },
             user=self._user(goal.get("goal")),
             appear=dict(self.appear),

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field
 
-from callwright.environments.knowledge.suggestions import Suggestions, Template
+from callwright.environments.knowledge.suggestions import Source, Suggestions, Template
 from callwright.tools.reading import compatible, json_types
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.free import Free, branches_of, free_values, options_of
@@ -358,13 +358,12 @@ class Drawer:
         ]
 
     def _told(self, source: str) -> list[str]:
-        """The texts that a tool told, or was given (``tool.argument``): in the state at hand, or else in this world."""
-        tool, _, argument = source.partition(".")
-        wanted = ("argument", tool, argument) if argument else ("result", tool)
+        """The texts that a source of a gap has told: in the state at hand, or else in this world."""
+        wanted = Source.of(source)
         places = [
             number
             for number, one in enumerate(self.bank.places)
-            if ((one.origin, one.owner, one.path) if argument else (one.origin, one.owner)) == wanted
+            if (one.origin, one.owner) == (wanted.origin, wanted.tool) and wanted.path in ("", one.path)
         ]
         here = [key[1] for number in places for key in self._here.get(number, ()) if key[0] == "string"]
         return here or [key[1] for number in places for key in self.bank.values[number] if key[0] == "string"]

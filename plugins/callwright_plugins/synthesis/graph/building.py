@@ -56,17 +56,19 @@ def build(
     """The graph of what was explored.
 
     ``calls`` are made in each world at most, those of the paths that proofs need among them; the default is ten times
-    what exploring took where sessions are in this process, and as many elsewhere. Information edges are kept where two
-    worlds of different seeds prove them; in one alone nothing tells chance from telling. ``settings`` are kept with the
-    graph. Raises :class:`callwright.UsageError` where nothing is left of exploring but its JSON.
+    what exploring took where sessions are in this process, and five times elsewhere. Information edges are kept where
+    two worlds of different seeds prove them; in one alone nothing tells chance from telling. ``settings`` are kept with
+    the graph. Raises :class:`callwright.UsageError` where nothing is left of exploring but its JSON.
     """
     explorer, worlds = explored.explorer, explored.worlds
     if explorer is None or not worlds:
         raise UsageError("a graph is built from what explore() returns, not from what was read from a file")
     if calls is None:
         elsewhere = declares(environment, OutOfProcess)
-        calls = explored.calls // len(worlds) * (1 if elsewhere else 10)
-    trials = [Trials(environment, world.scenario, world.seed, calls) for world in worlds]
+        calls = explored.calls // len(worlds) * (5 if elsewhere else 10)
+    # Where texts are suggested, what fills their gaps says which pairs to try: half of the calls are for those.
+    kept_back = calls // 2 if explorer.drawer.suggestions is not None else 0
+    trials = [Trials(environment, world.scenario, world.seed, calls - kept_back) for world in worlds]
     cut = False
     states: list[Edge] = []
     tried: dict[Candidate, None] = {}
@@ -90,7 +92,10 @@ def build(
             Directing(trial, world, explorer, one, min(_DIRECTED_CALLS * world.calls, _MOST_DIRECTED))
             for trial, world, one in zip(trials, worlds, informing, strict=True)
         ]
-        cut |= _direct(directing, informing, seeds, suggested(explorer.specs), states, proven)
+        for trial in trials:
+            trial.left += kept_back
+        pairs = suggested(explorer.specs, explorer.drawer.suggestions)
+        cut |= _direct(directing, informing, seeds, pairs, states, proven)
         kept = [
             edge
             for found in proven.values()

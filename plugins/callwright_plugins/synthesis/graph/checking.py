@@ -10,8 +10,9 @@ from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.explored import schema_hash
-from callwright_plugins.synthesis.exploration.witness import Witness, outcomes
+from callwright_plugins.synthesis.exploration.witness import Witness
 from callwright_plugins.synthesis.graph.edges import Edge, Graph, Proof
+from callwright_plugins.synthesis.graph.effects import made_in_effect
 from callwright_plugins.synthesis.graph.references import value_at
 
 
@@ -86,7 +87,11 @@ def _tools(calls: Sequence[Call]) -> list[str]:
 
 def _differs(environment: Environment, witness: Witness, results: list[object]) -> str:
     """How the outcome of a witness differs from what it says; empty where it does not."""
-    found = outcomes(environment, witness.scenario, witness.seed, witness.calls)
+    session = environment.open(witness.scenario, witness.seed)
+    try:
+        found = [made_in_effect(environment, session, call) for call in witness.calls]
+    finally:
+        session.close()
     results += [outcome.value for outcome in found]
     broken = next((n for n, outcome in enumerate(found[:-1]) if not outcome.executed), None)
     if broken is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any, Final
 
+from callwright.environments.knowledge.suggestions import Source, Suggestions
 from callwright.environments.protocol import Outcome
 from callwright.language.program import Call, Path
 from callwright.tools.reading import json_types
@@ -37,10 +38,11 @@ _KEPT: Final = 6
 _DRAWS: Final = 6
 
 
-def suggested(tools: Mapping[str, ToolSpec]) -> dict[Pair, bool]:
-    """Pairs worth trying: by schema and by what descriptions name (true), and calls that change what both are called
-    about (false), which say less."""
-    found = dict.fromkeys(matched(tools), True)
+def suggested(tools: Mapping[str, ToolSpec], texts: Suggestions | None = None) -> dict[Pair, bool]:
+    """Pairs worth trying: by schema, by what descriptions name and by what fills the gaps of suggested ``texts``
+    (true), and calls that change what both are called about (false), which say less."""
+    found = dict.fromkeys(_filling(tools, texts), True) if texts is not None else {}
+    found |= dict.fromkeys(matched(tools), True)
     named = {name: words_in(spec.description) for name, spec in tools.items()}
     taken = {
         name: {key for key in spec.parameters.get("properties", {}) if key not in PAGING}
@@ -58,6 +60,18 @@ def suggested(tools: Mapping[str, ToolSpec]) -> dict[Pair, bool]:
             elif alike:
                 found.setdefault((source, target), False)
     return found
+
+
+def _filling(tools: Mapping[str, ToolSpec], texts: Suggestions) -> Iterator[Pair]:
+    """A tool that fills a gap in a text for another one, by what it tells or was given; those that write first."""
+    pairs = dict.fromkeys(
+        (Source.of(source).tool, template.tool)
+        for template in texts.templates
+        for gap in template.gaps
+        for source in texts.gaps[gap].sources
+    )
+    known = [pair for pair in pairs if pair[0] != pair[1] and all(tool in tools for tool in pair)]
+    yield from sorted(known, key=lambda pair: tools[pair[0]].read_only)
 
 
 class Directing:
@@ -239,6 +253,10 @@ class Directing:
                 local.setdefault(place, []).append(key)
             if key[0] == "string" and len(key[1]) <= 80:
                 about[key] = None
+        if self.drawer.suggestions is not None:  # whose gaps may be filled with what a call was given
+            for path, key in located(dict(call.arguments)):
+                number = self.drawer.bank.number(Place("argument", call.tool, place_name(path)))
+                local.setdefault(number, []).append(key)
         return local, about
 
     # Proofs -----------------------------------------------------------------------------------------------------------

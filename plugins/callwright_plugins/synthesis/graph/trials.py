@@ -12,7 +12,7 @@ from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.states import OutOfCalls
-from callwright_plugins.synthesis.exploration.witness import made
+from callwright_plugins.synthesis.graph.effects import made_in_effect
 
 #: Sessions that are kept, each at the end of its path.
 _KEPT: Final = 128
@@ -35,6 +35,8 @@ class Trials:
         self._first = environment.open(scenario, seed)
         self._forks = not declares(environment, OutOfProcess) and has(self._first, Forks)
         self._kept: OrderedDict[tuple[str, ...], tuple[Session | None, Outcome | None]] = OrderedDict()
+        #: Of sessions elsewhere, by the texts of a path and a call after it, what that came to.
+        self._known: dict[tuple[str, ...], Outcome | None] = {}
 
     def close(self) -> None:
         """Give the sessions back."""
@@ -47,17 +49,18 @@ class Trials:
     def run(self, path: Sequence[Call], call: Call) -> Outcome | None:
         """What a call comes to after a path; ``None`` where a call of the path does not execute."""
         if not self._forks:
-            session = self.environment.open(self.scenario, self.seed)
-            try:
-                return self._make(session, call) if self._walk(session, path) else None
-            finally:
-                session.close()
+            key = (*map(text_of, path), text_of(call))
+            if key not in self._known:
+                self._known[key] = self._walked(path, call)
+            return self._known[key]
         at, _ = self._at(tuple(path))
         return None if at is None else self._make(at.fork(), call)  # type: ignore[attr-defined]
 
     def results(self, path: Sequence[Call]) -> list[Any]:
         """The results of a path's calls, as far as they executed."""
         found: list[Any] = []
+        if path and not self._forks:
+            self.run(path[:-1], path[-1])  # one walk tells all of them
         for number in range(len(path)):
             outcome = self._at(tuple(path[: number + 1]))[1] if self._forks else self.run(path[:number], path[number])
             if outcome is None or not outcome.executed:
@@ -86,12 +89,24 @@ class Trials:
             self._kept.popitem(last=False)
         return here, outcome
 
-    def _walk(self, session: Session, path: Sequence[Call]) -> bool:
-        return all(self._make(session, call).executed for call in path)
+    def _walked(self, path: Sequence[Call], call: Call) -> Outcome | None:
+        """What a call comes to after a path in a fresh session; what the path's calls came to is remembered, too."""
+        session = self.environment.open(self.scenario, self.seed)
+        texts: tuple[str, ...] = ()
+        try:
+            for one in path:
+                outcome = self._make(session, one)
+                texts = (*texts, text_of(one))
+                self._known[texts] = outcome
+                if not outcome.executed:
+                    return None
+            return self._make(session, call)
+        finally:
+            session.close()
 
     def _make(self, session: Session, call: Call) -> Outcome:
         if self.left <= 0:
             raise OutOfCalls
         self.left -= 1
         self.made += 1
-        return made(session, call)
+        return made_in_effect(self.environment, session, call)
