@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from callwright.training.run_folder import METRICS
-from callwright_plugins.viewer.sources.entries import number_of, table
+from callwright_plugins.viewer.sources.entries import number_of, table, whole
 from callwright_plugins.viewer.sources.finding import Source
 
 _TIMINGS: Final = "timings.jsonl"
@@ -29,7 +29,7 @@ def curves(source: Source) -> dict[str, Any]:
     if len(rows) > _MOST:
         every = -(-len(rows) // _MOST)
         rows = [*rows[:-1][::every], rows[-1]]
-    steps = [row.get("step") for row in rows]
+    steps = [whole(row.get("step")) for row in rows]
     names = list(dict.fromkeys(name for row in rows for name, _ in _figures(row)))
     flat = [dict(_figures(row)) for row in rows]
     phases = [_seconds(row) for row in _rows(source.folder / _TIMINGS)]
@@ -37,11 +37,11 @@ def curves(source: Source) -> dict[str, Any]:
     parts = list(dict.fromkeys(name for row in phases for name in row if name not in ("step", "memory")))
     figures = {name: [row.get(name) for row in flat] for name in names}
     seconds = {name: [by_step.get(step, {}).get(name) for step in steps] for name in parts}
-    whole = [sum(value for value in column if value is not None) for column in zip(*seconds.values(), strict=True)]
+    spent_at = [sum(value for value in column if value is not None) for column in zip(*seconds.values(), strict=True)]
     tokens = figures.get("tokens")
-    if tokens and whole:
+    if tokens and spent_at:
         figures["tokens/s"] = [
-            None if count is None or not spent else count / spent for count, spent in zip(tokens, whole, strict=True)
+            None if count is None or not spent else count / spent for count, spent in zip(tokens, spent_at, strict=True)
         ]
     memory = [by_step.get(step, {}).get("memory") for step in steps]
     if any(held is not None for held in memory):

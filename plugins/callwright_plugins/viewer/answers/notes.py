@@ -26,7 +26,8 @@ from callwright_plugins.viewer.sources.entries import text_of
 from callwright_plugins.viewer.sources.finding import Source
 
 MARKS: Final = ("good", "bad", "look", "")
-_LONGEST: Final = 10_000
+#: Characters of a comment, at most.
+LONGEST: Final = 10_000
 _KEPT: Final = {"keep": "good", "drop": "bad"}
 _DECIDED: Final = {"good": "keep", "bad": "drop"}
 _writing = threading.Lock()
@@ -84,8 +85,8 @@ def write_note(index: Index, n: int, mark: str, comment: str) -> Note:
     """Write a note down, at once. Raises :class:`callwright.UsageError` for a row or a mark that is not there."""
     if mark not in MARKS:
         raise UsageError(f"a mark is good, bad, look or empty, not {mark!r:.40}")
-    if len(comment) > _LONGEST:
-        raise UsageError(f"a comment has at most {_LONGEST:,} characters")
+    if len(comment) > LONGEST:
+        raise UsageError(f"a comment has at most {LONGEST:,} characters")
     row = index.row(n)
     if row is None:
         raise UsageError(f"there is no row {n}")

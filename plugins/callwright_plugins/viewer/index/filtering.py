@@ -37,6 +37,8 @@ _TERM: Final = re.compile(
 )
 _YES: Final = {"yes": 1, "true": 1, "1": 1, "no": 0, "false": 0, "0": 0}
 _WORDS: Final = re.compile(r"\w+")
+#: Characters of a text in a condition: SQLite refuses patterns of more than 50,000 bytes.
+_LONGEST: Final = 10_000
 
 
 @frozen
@@ -115,6 +117,8 @@ def _condition(
 def _text(column: str, operator: str, value: str) -> tuple[str, list[Any]]:
     if operator not in ("=", ":", "!="):
         raise UsageError(f"{value!r:.40} is a text: it is equal (:) or not (!=), not {operator}")
+    if len(value) > _LONGEST:
+        raise UsageError(f"a text in a condition has at most {_LONGEST:,} characters, not {len(value):,}")
     pattern = "".join(one if one == "*" else f"[{one}]" if one in "?[" else one for one in value)
     # Without a case, as in the words that are searched.
     return f"lower({column}) {'NOT ' if operator == '!=' else ''}GLOB lower(?)", [pattern]

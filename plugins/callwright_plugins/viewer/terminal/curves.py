@@ -94,7 +94,11 @@ def charts(found: dict[str, Any], width: int, by: float) -> Text:
         when = one["name"] if one.get("step") is None else f"step {one['step']}"
         if isinstance(one["overall"], int | float):
             made.append(f"{line(when, 20):<12}", SOFT).append(f"{100 * one['overall']:5.1f}%", "bold")
-            depths = (f"{name}: {100 * cell['accuracy']:.0f}%" for name, cell in one["by_depth"].items() if cell["n"])
+            depths = (
+                f"{line(name, 20)}: {100 * cell['accuracy']:.0f}%"
+                for name, cell in one["by_depth"].items()
+                if cell["n"] and cell["accuracy"] is not None
+            )
             made.append(f"   by depth  {'  '.join(depths)}\n", SOFT)
     figures = {name: values for name, values in found["figures"].items() if any(one is not None for one in values)}
     names = [*(name for name in _FIRST if name in figures), *(name for name in figures if name not in _FIRST)]

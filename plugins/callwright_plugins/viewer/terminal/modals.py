@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 
+from callwright_plugins.viewer.answers.notes import LONGEST
 from callwright_plugins.viewer.serving.api import Board
 from callwright_plugins.viewer.terminal.rendering import line
 
@@ -76,7 +77,7 @@ class Comment(ModalScreen[str | None]):
 
     def __init__(self, written: str) -> None:
         super().__init__()
-        self._written = written
+        self._written = line(written, LONGEST)  # an input shows what it holds as it is
 
     def compose(self) -> ComposeResult:
         """The line."""

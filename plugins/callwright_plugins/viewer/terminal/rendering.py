@@ -162,7 +162,8 @@ def _call(made: Text, call: Row) -> None:
     if "value" in call:
         made.append(f"    → {shown(call['value'], _VALUE)}\n")
     elif call.get("size") is not None:
-        made.append(f"    → a value of {call['size']:,} characters, which is not kept (e: execute again)\n", SOFT)
+        size = f"{call['size']:,}" if isinstance(call["size"], int) else line(call["size"], 20)
+        made.append(f"    → a value of {size} characters, which is not kept (e: execute again)\n", SOFT)
     for table, parts in (call.get("changes") or {}).items():
         made.append(f"    ~ {line(table, 60)} ", PART).append(f"{shown(parts, _VALUE)}\n")
 

@@ -30,7 +30,6 @@ _NAMED: Final[Mapping[str, str]] = {
     "total": "worst first",
     "-advantage": "by advantage",
     "advantage": "by advantage, lowest first",
-    "step": "by step",
 }
 
 
@@ -55,6 +54,8 @@ class Rows(Screen[None]):
         super().__init__()
         self.filter = ""
         self.order = ""
+        #: The task that is shown over the steps, instead of what the filter lets through.
+        self.of_task = ""
         self.rows: list[dict[str, Any]] = []
         self.total = 0
         self._seen: tuple[Any, ...] = ()
@@ -93,31 +94,41 @@ class Rows(Screen[None]):
         """Load again if there is more than before, or notes are others."""
         told = self.terminal.about
         if (told["rows"], told["reading"], told["error"], self.terminal.notes()) != self._seen:
-            self.load(len(self.rows))
+            self.load(len(self.rows), self.current)
 
-    def load(self, count: int = 0) -> None:
-        """Load the first ``count`` rows of the filter, a page at least; the cursor stays at its row."""
+    def load(self, count: int = 0, at: int | None = None) -> None:
+        """Load the first ``count`` rows of the filter, a page at least; the cursor stays at its row.
+
+        Where newer rows pushed row ``at`` further down, a page more is loaded to keep it.
+        """
         told = self.terminal.about
         self._notes = self.terminal.notes()
         self._seen = (told["rows"], told["reading"], told["error"], self._notes)
         said = Text(line(told["error"] or "", 400))
-        rows: list[dict[str, Any]] = []
+        rows: dict[int, dict[str, Any]] = {}
+        wanted, read = max(count, _PAGE), 0
         try:
-            while len(rows) < max(count, _PAGE):
-                some = self._page(len(rows), max(count, _PAGE) - len(rows))
-                rows += some
-                if not some:
-                    break
+            while read < wanted and (some := self._page(read, wanted - read)):
+                # Rows that come while pages are read push others onto the next page: each counts once.
+                rows |= {row["n"]: row for row in some}
+                read += len(some)
+            if at is not None and at not in rows:
+                rows |= {row["n"]: row for row in self._page(read, MOST)}
         except CallwrightError as error:
             said = Text(line(str(error), 400))
         else:
-            at = self.current
-            self.rows = rows
-            self._fill(at)
+            held = self.current
+            self.rows = list(rows.values())
+            self._fill(held)
         self.query_one("#said", Static).update(said)
         self._head(told)
 
     def _page(self, offset: int, limit: int) -> list[dict[str, Any]]:
+        if self.of_task:
+            found = self.terminal.ask("task", name=self.of_task)
+            self.total = len(found["rows"])
+            members: list[dict[str, Any]] = found["rows"][offset : offset + limit]
+            return members
         found = self.terminal.ask("rows", q=self.filter, sort=self.order, offset=offset, limit=max(1, min(limit, MOST)))
         self.total = found["total"]
         rows: list[dict[str, Any]] = found["rows"]
@@ -138,7 +149,10 @@ class Rows(Screen[None]):
         made = Text.assemble((line(told["name"], 60), "bold"), (f"  {told['kind']}", SOFT))
         if len(sources) > 1:
             made.append(f"  {which} of {len(sources)} ([ ] o)", SOFT)
-        made.append(f"   {self.total:,} of {told['rows']:,} rows, {_NAMED.get(self.order, self.order)}")
+        if self.of_task:
+            made.append(f"   task {line(self.of_task, 40)}", "bold")
+        order = "by step" if self.of_task else _NAMED.get(self.order, self.order)
+        made.append(f"   {self.total:,} of {told['rows']:,} rows, {order}")
         if told["reading"]:
             made.append("   reading …", "yellow")
         elif told["live"]:
@@ -152,6 +166,8 @@ class Rows(Screen[None]):
                 some = self._page(len(self.rows), _PAGE)
             except CallwrightError:
                 return
+            known = {row["n"] for row in self.rows}
+            some = [row for row in some if row["n"] not in known]
             for row in some:
                 self.table.add_row(*cells(row, self._notes.get(row["n"])), key=str(row["n"]))
             self.rows += some
@@ -183,15 +199,19 @@ class Rows(Screen[None]):
         self.query_one("#search", Input).focus()
 
     def action_back(self) -> None:
-        """From the filter to the table; from there to all rows."""
+        """From the filter to the table, from a task to what the filter lets through; from there to all rows."""
         search = self.query_one("#search", Input)
         if not search.has_focus:
-            search.value = ""
+            if self.of_task:
+                self.of_task = ""
+                self.load()
+            else:
+                search.value = ""
         self.table.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while it is written."""
-        self.filter = event.value
+        self.filter, self.of_task = event.value, ""
         self.load()
 
     def on_input_submitted(self) -> None:
@@ -199,9 +219,10 @@ class Rows(Screen[None]):
         self.table.focus()
 
     def action_order(self) -> None:
-        """The next order."""
-        place = _ORDERS.index(self.order) if self.order in _ORDERS else -1
-        self.order = _ORDERS[(place + 1) % len(_ORDERS)]
+        """The next order. The rows of a task stand by step."""
+        if self.of_task:
+            return
+        self.order = _ORDERS[(_ORDERS.index(self.order) + 1) % len(_ORDERS)]
         self.load()
 
     def on_data_table_row_selected(self) -> None:
@@ -223,10 +244,10 @@ class Rows(Screen[None]):
 
     def over_time(self, row: Mapping[str, Any]) -> None:
         """The rows of a task in the order of the steps."""
+        # Not by way of the filter: what a row says must not stand in an input, which shows it as it is.
         if row.get("task"):
-            self.order = "step"
-            task = str(row["task"]).replace('"', '\\"')
-            self.query_one("#search", Input).value = f'task:"{task}"'
+            self.of_task = str(row["task"])
+            self.load()
 
     def action_mark(self, mark: str) -> None:
         """Mark the row, or take the mark back."""

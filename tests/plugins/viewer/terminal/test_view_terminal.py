@@ -94,7 +94,9 @@ def test_open_filter_and_read(run: Path, other: Path) -> None:
         await pilot.pause()
         assert isinstance(app.screen, Rows)
         assert {row["task"] for row in app.screen.rows} == {rows[0]["task"]}
-        # Escape takes the filter back; brackets change the source.
+        # Escape leaves the task, then takes the filter back; brackets change the source.
+        await pilot.press("escape")
+        await until(pilot, lambda: [row["n"] for row in app.screen.rows] == [row["n"] for row in rows])
         await pilot.press("escape")
         await until(pilot, lambda: count(app) == 72)
         await pilot.press("right_square_bracket")
