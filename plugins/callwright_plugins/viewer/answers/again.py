@@ -105,8 +105,10 @@ def _otherwise(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
     for name in dict.fromkeys((*before, *(after if isinstance(after, Mapping) else ()))):
         was, now = before.get(name), after.get(name) if isinstance(after, Mapping) else after
         if was != now:
-            inner = isinstance(was, Mapping) and isinstance(now, Mapping)
-            found[name] = _otherwise(was, now) if inner else {"before": was, "after": now}
+            if isinstance(was, Mapping) and isinstance(now, Mapping):
+                found[name] = _otherwise(was, now)
+            else:
+                found[name] = {"before": was, "after": now}
     return found
 
 
