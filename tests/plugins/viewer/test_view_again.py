@@ -14,7 +14,7 @@ import callwright as cw
 from callwright.cli.root import root
 from callwright.commands import App
 from callwright.errors import UsageError
-from callwright_plugins.viewer.answers.again import Again
+from callwright_plugins.viewer.answers.again import Again, Watching
 from callwright_plugins.viewer.serving.api import Board
 from callwright_plugins.viewer.sources.finding import sources_of
 
@@ -110,6 +110,12 @@ def test_what_a_recipe_reaches_for_is_not_started_unasked(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match=r"^not executed: .*settings.json: corpus 'tasks' .* start with --yes$"):
         again(board)
     board.close()
+    task = {"id": "a", "split": "train", "query": "q", "environment": "mcp", "depth": 0, "tools": []}
+    write_rows(tmp_path / "foreign.jsonl", [task])
+    board = board_of(tmp_path / "foreign.jsonl")
+    with pytest.raises(UsageError, match=r"^not executed: .*foreign.jsonl: corpus 'tasks' .*touch.* start with --yes$"):
+        again(board)
+    board.close()
     assert not (tmp_path / "started").exists()
 
 
@@ -128,6 +134,27 @@ def _foreign(folder: Path) -> Path:
         ],
     }
     return write_rows(folder / "foreign.jsonl", [head])
+
+
+class Told:
+    """A session that cannot be copied, and tells what it holds."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {"notes": {"a": 1, "b": 2}, "log": ["x"]}
+
+    def goal_state(self) -> dict[str, Any]:
+        return json.loads(json.dumps(self.held))  # type: ignore[no-any-return]
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> cw.Outcome:
+        self.held["notes"][arguments["name"]] = arguments["value"]
+        return cw.Outcome.ok(1)
+
+
+def test_of_a_session_that_cannot_be_copied_end_states_are_compared() -> None:
+    watching, session = Watching(), Told()
+    for value in (1, 5):
+        watching(session, cw.Call(0, "put", {}), {"name": "a", "value": value})  # type: ignore[arg-type]
+    assert [one.changes for one in watching.made] == [{}, {"notes": {"a": {"before": 1, "after": 5}}}]
 
 
 def test_what_says_not_whose_its_tasks_are_is_said(run: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from callwright.commands.row_files.episodes import episode_of
 from callwright.commands.trust import SCORED, not_yet_allowed
 from callwright.environments.capabilities import Diffs, Forks
 from callwright.environments.living.called_by_users import call_by
-from callwright.environments.protocol import Outcome, Session
+from callwright.environments.protocol import Outcome, Session, TellsGoalState
 from callwright.errors import UsageError
 from callwright.language.program import Call, plain
 from callwright.language.shortening import shortened
@@ -67,7 +67,10 @@ class Made:
 
 @define
 class Watching:
-    """How calls reach a session while somebody looks on: before each the session is copied, and compared after it."""
+    """How calls reach a session while somebody looks on: before each the session is copied, and compared after it.
+
+    Of a session that cannot be copied the end state that it tells (a server's workspace) is compared.
+    """
 
     made: list[Made] = field(factory=list)
 
@@ -81,16 +84,32 @@ class Watching:
 
     def _watched(self, by: str, session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
         before = session.fork() if has(session, Forks) and has(session, Diffs) else None
+        state: Any = session.goal_state() if before is None and has(session, TellsGoalState) else None
         changes: dict[str, Any] | None = None
         try:
             outcome = call_by(by, session, call, arguments)
             if before is not None and has(session, Diffs):
                 changes = session.diff(before)
+            elif isinstance(state, Mapping) and has(session, TellsGoalState):
+                changes = _otherwise(state, session.goal_state())
         finally:
             if before is not None:
                 before.close()
         self.made.append(Made(by, call.tool, arguments, outcome, changes))
         return outcome
+
+
+def _otherwise(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
+    """What an end state says otherwise than before, by its keys; of objects in it the keys that are otherwise."""
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys((*before, *(after if isinstance(after, Mapping) else ()))):
+        was, now = before.get(name), after.get(name) if isinstance(after, Mapping) else after
+        if was != now:
+            if isinstance(was, Mapping) and isinstance(now, Mapping):
+                found[name] = _otherwise(was, now)
+            else:
+                found[name] = {"before": was, "after": now}
+    return found
 
 
 class Again:
@@ -128,7 +147,8 @@ class Again:
     def _pipeline(self, source: Source) -> Pipeline:
         folder = source.folder
         if source.kind == "tasks":
-            return self._of_corpus("tasks", {"file": str(source.rows)}, {}, str(source.rows))
+            # Trusted only once nothing is reached for that was not allowed.
+            return self._of_corpus("tasks", {"file": str(source.rows), "trust": True}, {}, str(source.rows))
         if folder is None or source.kind not in ("run", "evaluation"):
             raise UsageError(
                 f"{source.name} does not say what its tasks are of: rows of runs, evaluations and task files can be "

@@ -114,6 +114,7 @@ def test_several_iterations_keep_the_old_logprobs(make_policy: Make) -> None:
 @frozen
 class _Rollout:
     sampled: Sampled
+    lines: None = None
 
 
 @frozen
