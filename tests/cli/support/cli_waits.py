@@ -38,6 +38,7 @@ class Waits(cw.AsyncRewardComponent):
     name = "judged"
     concurrency = 8
     at_once = most_at_once = 0
+    meet = 0  # so many wait for each other first, so that what is counted hangs on no clock
 
     async def setup(self) -> None:
         say("setup")
@@ -46,6 +47,10 @@ class Waits(cw.AsyncRewardComponent):
         kind = type(self)
         kind.at_once += 1
         kind.most_at_once = max(kind.most_at_once, kind.at_once)
+        for _ in range(6000):
+            if kind.most_at_once >= kind.meet:
+                break
+            await asyncio.sleep(0.01)
         await asyncio.sleep(0.001 * (len(attempt.completion.text) % 3))
         kind.at_once -= 1
         return judged(attempt)

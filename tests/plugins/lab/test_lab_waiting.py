@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,8 +42,12 @@ class AtOnce(cw.RewardComponent):
         return judged(attempt, self.last)
 
 
+TOGETHER = 16
+"""As many as a component has waiting that does not say otherwise."""
+
+
 class Waits(cw.AsyncRewardComponent):
-    """The same later."""
+    """The same later: the longer the more there is to say."""
 
     name = "judged"
     at_once = most_at_once = 0
@@ -53,15 +58,42 @@ class Waits(cw.AsyncRewardComponent):
     async def score(self, attempt: cw.Attempt) -> cw.Score:  # type: ignore[override]
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
-        await asyncio.sleep(0.001 * (len(attempt.completion.text) % 3))
+        await self.wait(attempt)
         self.at_once -= 1
         return judged(attempt, self.last)
+
+    async def wait(self, attempt: cw.Attempt) -> None:
+        await asyncio.sleep(0.001 * (len(attempt.completion.text) % 3))
+
+
+class Meets(Waits):
+    """Waits first until as many wait as may, so that what is counted hangs on no clock."""
+
+    def __init__(self, last: int = -1) -> None:
+        super().__init__(last)
+        self.all_are_here = asyncio.Event()
+        self.patience = 60.0
+
+    async def wait(self, attempt: cw.Attempt) -> None:
+        if self.most_at_once == TOGETHER:
+            self.all_are_here.set()
+        if self.patience:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.patience):
+                    await self.all_are_here.wait()
+            self.all_are_here.set()  # where fewer are asked for together, the assertion says so
+        await super().wait(attempt)
 
 
 def ledger_of(kind: type[Any]) -> Ledger:
     """Three recipes, of which the second cannot score row 9."""
     components = [kind(), kind(9), AtOnce()]
     return Ledger([Account(cw.RewardRecipe(f"r{n}", (cw.Term(one),)), f"r{n}") for n, one in enumerate(components)])
+
+
+def be_patient(ledger: Ledger, seconds: float) -> None:
+    for account in ledger.accounts:
+        account.recipe.terms[0].component.patience = seconds  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -73,7 +105,7 @@ def test_entries_and_accounts_are_those_of_one_by_one(pipeline: Pipeline) -> Non
     (task,) = pipeline.tasks("evaluation", 1)
     texts = ["masked" if number % 6 == 5 else f"row {number}" for number in range(30)]
     samples = [Sample(number, pipeline.attempt(task, text), number // 4, {}) for number, text in enumerate(texts)]
-    expected, found = ledger_of(AtOnce), ledger_of(Waits)
+    expected, found = ledger_of(AtOnce), ledger_of(Meets)
     entered = [(sample, expected.enter(sample)) for sample in samples]
     together = list(found.entering(samples))
     assert [sample.row_id for sample, _ in together] == list(range(30))
@@ -84,8 +116,8 @@ def test_entries_and_accounts_are_those_of_one_by_one(pipeline: Pipeline) -> Non
     assert list(found.skipped) == ["r1"]
     assert [account.totals for account in found.accounts] == [account.totals for account in expected.accounts]
     component = found.accounts[0].recipe.terms[0].component
-    assert isinstance(component, Waits)
-    assert component.most_at_once == 16
+    assert isinstance(component, Meets)
+    assert component.most_at_once == TOGETHER
 
 
 def test_probes_are_scored_together_with_the_same_result(pipeline: Pipeline) -> None:
@@ -107,14 +139,16 @@ def test_programs_with_fewer_calls_are_scored_together_with_the_same_result(pipe
 
     def dropped(ledger: Ledger) -> dict[str, Any]:
         dropping = Dropping(50)
+        be_patient(ledger, 0.0)  # these are scored one by one
         for attempt in broken:
             rewards = ledger.score(attempt)
             dropping.enter(attempt, {one.name: it for one, it in zip(ledger.accounts, rewards, strict=True)})
+        be_patient(ledger, 60.0)
         return dropping.figures(pipeline, ledger)
 
-    found = ledger_of(Waits)
+    found = ledger_of(Meets)
     assert dropped(found) == dropped(ledger_of(AtOnce))
-    assert found.accounts[0].recipe.terms[0].component.most_at_once == 16  # type: ignore[attr-defined]
+    assert found.accounts[0].recipe.terms[0].component.most_at_once == TOGETHER  # type: ignore[attr-defined]
 
 
 def test_values_under_penalties_are_asked_for_together(pipeline: Pipeline) -> None:
@@ -132,10 +166,10 @@ def test_values_under_penalties_are_asked_for_together(pipeline: Pipeline) -> No
         recording.finish()
         return recording
 
-    component = Waits()
+    component = Meets()
     found, expected = recorded(AtOnce(), component), recorded(AtOnce(), AtOnce())
     assert len(found.cells) == 300
     assert (found.cells, found.groups) == (expected.cells, expected.groups)
     assert [one.row_id for one in found.said.values()] == [one.row_id for one in expected.said.values()]
     assert [cell.values for cell in found.known] == [cell.values for cell in expected.known]
-    assert component.most_at_once == 16
+    assert component.most_at_once == TOGETHER
